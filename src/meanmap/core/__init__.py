@@ -1,0 +1,31 @@
+"""Ground floor: the door between users' data and arrays, randomness, reports, progress and errors."""
+
+from meanmap.core.door import Door
+from meanmap.core.errors import (
+    ColumnError,
+    EmptyError,
+    InputError,
+    KindError,
+    NonFiniteError,
+    ParameterError,
+    PrecisionError,
+    ShapeError,
+)
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.core.table import Table
+
+__all__ = [
+    "ColumnError",
+    "Door",
+    "EmptyError",
+    "InputError",
+    "KindError",
+    "NonFiniteError",
+    "ParameterError",
+    "PrecisionError",
+    "Report",
+    "Rng",
+    "ShapeError",
+    "Table",
+]

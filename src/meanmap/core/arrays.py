@@ -1,0 +1,154 @@
+"""Reading one numeric array, whatever it came in, with errors for people."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import EmptyError, InputError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.points import is_sparse
+
+__all__ = ["as_array", "check_finite", "check_rows", "parameter", "read_matrix"]
+
+
+def as_array(data: Any, argument: str) -> np.ndarray:
+    """`data` as a numeric NumPy array of any shape; text, objects, complex numbers and ragged lists are refused."""
+    if data is None:
+        raise KindError(f"{argument} is None; expected numbers, one row per point.")
+    if isinstance(data, str | bytes):
+        raise KindError(
+            f"{argument} is the text {data!r}; expected numbers, one row per point. "
+            "To use a file, read it first, for example with pandas.read_csv."
+        )
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ShapeError(f"{argument} is ragged: its rows differ in length. Give every point the same columns.") from error
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
+    if array.dtype == object:
+        raise KindError(
+            f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
+            f"Convert it first, for example with numpy.asarray({argument}, dtype=float)."
+            if array.size
+            else f"{argument} is empty."
+        )
+    check_numeric(array, argument)
+    return array
+
+
+def check_numeric(array: Any, argument: str) -> None:
+    """Refuse complex numbers, text, dates: anything that is not real, integer or boolean."""
+    kind = np.dtype(array.dtype).kind
+    if kind == "c":
+        raise KindError(f"{argument} holds complex numbers; expected real ones. Pass real and imaginary parts as columns.")
+    if kind not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
+        raise KindError(
+            f"{argument} holds {array.dtype} values; expected numbers. "
+            "For text or labels use a kernel for them: mm.kernels.Delta, Hamming or Spectrum."
+        )
+
+
+def check_finite(values: Any, argument: str) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    if not is_concrete(values):
+        return
+    finite = np.asarray(jnp.isfinite(values)) if isinstance(values, jax.Array) else np.isfinite(values)
+    if finite.all():
+        return
+    first = tuple(int(i) for i in np.argwhere(~finite)[0])
+    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
+    value = np.asarray(values)[first]
+    raise NonFiniteError(
+        f"{argument} holds {int((~finite).sum())} value(s) that are not finite, the first ({value}) at {where}. "
+        "Drop those rows or fill them in first."
+    )
+
+
+def check_rows(n: int, argument: str, least: int = 1) -> None:
+    """Refuse a sample of fewer than `least` points."""
+    if n == 0:
+        raise EmptyError(f"{argument} is empty; expected at least {least} point{'s' if least > 1 else ''}.")
+    if n < least:
+        raise EmptyError(f"{argument} has {n} point{'s' if n > 1 else ''}; expected at least {least}.")
+
+
+def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> Any:
+    """`data` as an (n, d) array in the door's dtype; one axis means n points in one dimension.
+
+    SciPy sparse input stays sparse (CSR) where `sparse` allows it.
+    """
+    if is_sparse(data):
+        if not sparse:
+            raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
+        matrix = data.tocsr()
+        check_numeric(matrix, argument)
+        matrix = matrix.astype(np.float64)
+        check_rows(matrix.shape[0], argument)
+        check_finite(matrix.data, f"{argument} (stored entries)")
+        return matrix
+    array = data if isinstance(data, jax.Array) else as_array(data, argument)
+    check_numeric(array, argument)
+    if array.ndim == 0:
+        raise ShapeError(f"{argument} is a single number; expected points, one per row: pass [{argument}].")
+    if array.ndim > 2:
+        raise ShapeError(f"{argument} has shape {array.shape}; expected (n, d) or (n,): one row per point.")
+    check_rows(array.shape[0], argument)
+    matrix = array[:, None] if array.ndim == 1 else array
+    if matrix.shape[1] == 0:
+        raise EmptyError(f"{argument} has {matrix.shape[0]} rows but no columns.")
+    matrix = matrix.astype(door.dtype)
+    check_finite(matrix, argument)
+    return jnp.asarray(matrix) if door.follows else matrix
+
+
+def parameter(
+    value: Any, name: str, *, positive: bool = True, axes: int = 1, at_least: float | None = None, integer: bool = False
+) -> Any:
+    """A hyperparameter as a float64 NumPy array (JAX arrays stay as they are), checked while its value is known.
+
+    Parameters
+    ----------
+    value : number or array
+        What the user gave.
+    name : str
+        The argument's name, for messages.
+    positive : bool
+        Whether every entry must be above zero.
+    axes : int
+        The largest number of axes allowed: 0 for one number, 1 for one number or one per column.
+    at_least : float, optional
+        A lower bound that is allowed itself.
+    integer : bool
+        Whether entries must be whole numbers.
+    """
+    if isinstance(value, jax.Array):
+        array = value
+    else:
+        try:
+            array = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            expected = "one number" if axes == 0 else "a number, or one per column"
+            raise KindError(f"{name} is {value!r}; expected {expected}.") from error
+    if array.ndim > axes:
+        expected = "one number" if axes == 0 else "one number or one per column"
+        raise ShapeError(f"{name} has shape {array.shape}; expected {expected}.")
+    if array.size == 0:
+        raise EmptyError(f"{name} is empty; expected at least one number.")
+    if is_concrete(array):
+        _check_range(np.asarray(array), name, positive, at_least, integer)
+    return array
+
+
+def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float | None, integer: bool) -> None:
+    shown = values.tolist()
+    if not np.isfinite(values).all():
+        raise ParameterError(f"{name} is {shown}; expected finite numbers.")
+    if positive and not (values > 0).all():
+        raise ParameterError(f"{name} is {shown}; expected values above 0.")
+    if at_least is not None and not (values >= at_least).all():
+        raise ParameterError(f"{name} is {shown}; expected values of at least {at_least:g}.")
+    if integer and not (values == np.round(values)).all():
+        raise InputError(f"{name} is {shown}; expected whole numbers.")

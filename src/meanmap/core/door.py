@@ -1,0 +1,70 @@
+"""The door: what comes in goes out.
+
+NumPy arrays, lists, pandas, polars and SciPy sparse matrices are computed in float64 and come back as NumPy. As soon as
+one JAX array (or tracer) is among the inputs, its dtype is followed and JAX arrays come back, so that the same function
+can be jitted, mapped and differentiated inside somebody's own program.
+"""
+
+from contextlib import ExitStack
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["Door", "is_concrete"]
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether `value` holds numbers that can be looked at now (not a tracer inside `jit`, `vmap` or `grad`)."""
+    return not isinstance(value, jax.core.Tracer)
+
+
+class Door:
+    """A scope in which the inputs of one public call become arrays and its results leave as they came.
+
+    With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit) and
+    [`leave`][] hands back NumPy. Otherwise nothing is switched and results stay JAX arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanmap.core import Door
+    >>> with Door([1.0, 2.0]) as door:
+    ...     door.follows, door.dtype.name
+    (False, 'float64')
+    """
+
+    def __init__(self, *inputs: Any):
+        leaves = [leaf for leaf in jax.tree.leaves(inputs) if isinstance(leaf, jax.Array)]
+        self.follows = bool(leaves)
+        floats = [leaf.dtype for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+        if not self.follows:
+            self.dtype = np.dtype(np.float64)
+        else:
+            self.dtype = np.dtype(jnp.result_type(*floats)) if floats else np.dtype(jnp.result_type(float))
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Door":
+        if not self.follows:
+            self._stack.enter_context(jax.enable_x64(True))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._stack.close()
+
+    def cast(self, tree: Any) -> Any:
+        """`tree` with its floating NumPy leaves (hyperparameters, say) in the scope's dtype."""
+
+        def convert(leaf):
+            if isinstance(leaf, np.ndarray) and np.issubdtype(leaf.dtype, np.floating):
+                return leaf.astype(self.dtype, copy=False)
+            return leaf
+
+        return jax.tree.map(convert, tree)
+
+    def leave(self, value: Any) -> Any:
+        """`value` as it goes out: unchanged when following JAX inputs, otherwise with NumPy leaves that can be written to."""
+        if self.follows:
+            return value
+        return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)

@@ -1,0 +1,44 @@
+"""Named errors. Each message says what came, what was expected and what to type instead."""
+
+__all__ = [
+    "ColumnError",
+    "EmptyError",
+    "InputError",
+    "KindError",
+    "NonFiniteError",
+    "ParameterError",
+    "PrecisionError",
+    "ShapeError",
+]
+
+
+class InputError(ValueError):
+    """What was passed cannot be used; the base of every value error raised at the door."""
+
+
+class ShapeError(InputError):
+    """An array has the wrong number of axes, rows or columns."""
+
+
+class EmptyError(InputError):
+    """A sample holds no points, or fewer than the method needs."""
+
+
+class NonFiniteError(InputError):
+    """Data hold NaN, infinity or missing values."""
+
+
+class ColumnError(InputError):
+    """A column of a table is missing, duplicated, constant or of a kind that the method cannot use."""
+
+
+class ParameterError(InputError):
+    """A setting is outside its range, such as a negative lengthscale."""
+
+
+class PrecisionError(InputError):
+    """The floating-point type is too short for the requested solve."""
+
+
+class KindError(TypeError):
+    """Data or a setting is of a type that cannot be read, such as complex numbers or a file name."""

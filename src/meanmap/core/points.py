@@ -1,0 +1,62 @@
+"""Points as arrays: a pytree whose leaves share their leading axis, or a SciPy sparse matrix of rows."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["bucket", "count", "is_sparse", "pad", "rows"]
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether `value` is a SciPy sparse matrix or array (told without importing SciPy)."""
+    return hasattr(value, "tocsr") and hasattr(value, "nnz")
+
+
+def _leaves(points: Any) -> list:
+    return jax.tree.leaves(points, is_leaf=is_sparse)
+
+
+def count(points: Any) -> int:
+    """How many points there are."""
+    return _leaves(points)[0].shape[0]
+
+
+def rows(points: Any, index: Any) -> Any:
+    """The points at `index` (a slice or an integer array)."""
+    return jax.tree.map(lambda leaf: leaf[index], points, is_leaf=is_sparse)
+
+
+def any_sparse(points: Any) -> bool:
+    """Whether any part of `points` is sparse, so that it must stay on the host."""
+    return any(is_sparse(leaf) for leaf in _leaves(points))
+
+
+def pad(points: Any, size: int) -> Any:
+    """`points` lengthened to `size` rows by repeating the first one, so that padding is always a valid point."""
+
+    def lengthen(leaf):
+        missing = size - leaf.shape[0]
+        if missing == 0:
+            return leaf
+        library = jnp if isinstance(leaf, jax.Array) else np
+        return library.concatenate([leaf, library.broadcast_to(leaf[:1], (missing, *leaf.shape[1:]))])
+
+    return jax.tree.map(lengthen, points)
+
+
+def bucket(n: int) -> int:
+    """The next size of a short list, so that a new number of points seldom means a new compilation.
+
+    Sizes are 16, 32, 64, ..., 256, and from there four to an octave: 320, 384, 448, 512, 640, ...
+
+    Examples
+    --------
+    >>> [bucket(n) for n in (1, 17, 257, 1000)]
+    [16, 32, 320, 1024]
+    """
+    if n <= 256:
+        return max(16, 1 << (n - 1).bit_length())
+    step = 1 << ((n - 1).bit_length() - 3)
+    return -(-n // step) * step

@@ -1,0 +1,65 @@
+"""What a long loop says about itself."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a loop ended, for a person to read and a program to check.
+
+    Attributes
+    ----------
+    status : str
+        How it ended, in words.
+    converged : bool
+        Whether it ended for the reason it was meant to.
+    steps : int
+        Steps taken.
+    residuals : numpy.ndarray
+        What was watched, one number per step.
+    counts : dict
+        How many things were floored, skipped, forced, ...
+    notes : tuple of str
+        What a careful reader should know.
+
+    Examples
+    --------
+    >>> print(Report("converged", True, 3, residuals=[1.0, 0.1, 0.001], counts={"floored": 2}))
+    converged after 3 steps, last residual 0.001
+      floored: 2
+    """
+
+    status: str
+    converged: bool
+    steps: int
+    residuals: Any = field(default_factory=lambda: np.empty(0))
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "residuals", np.asarray(self.residuals, dtype=float))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain Python values, ready for JSON."""
+        return {
+            "status": self.status,
+            "converged": bool(self.converged),
+            "steps": int(self.steps),
+            "residuals": self.residuals.tolist(),
+            "counts": {name: int(count) for name, count in self.counts.items()},
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        first = f"{self.status} after {self.steps} step{'s' if self.steps != 1 else ''}"
+        if len(self.residuals):
+            first += f", last residual {self.residuals[-1]:.3g}"
+        lines = [first]
+        lines += [f"  {name}: {count}" for name, count in self.counts.items()]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)

@@ -1,0 +1,85 @@
+"""Randomness by SPEC 7: `rng=None | int | numpy.random.Generator | JAX key`, and always a seed to repeat the run."""
+
+import secrets
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.errors import KindError, ParameterError
+
+__all__ = ["Rng"]
+
+
+@dataclass(frozen=True)
+class Rng:
+    """One source of randomness seen from both sides: a NumPy generator and a JAX key, from one 64-bit seed.
+
+    `seed` is what repeats the run: `rng=result.seed` draws the same numbers again, whatever was passed the first time.
+    It is `None` only for a traced JAX key, whose value cannot be known inside `jit`.
+    """
+
+    seed: int | None
+    traced_key: Any = None
+
+    @classmethod
+    def of(cls, rng: Any = None) -> "Rng":
+        """Read the public `rng` argument.
+
+        `None` draws fresh entropy. An integer is used as it is. A generator is asked for one integer (so it advances,
+        and two calls with it differ). A JAX key is used as it is; it is the key of the integer made of its two words.
+
+        Examples
+        --------
+        >>> Rng.of(7).generator.integers(100) == Rng.of(7).generator.integers(100)
+        np.True_
+        """
+        if rng is None:
+            return cls(secrets.randbits(53))
+        if isinstance(rng, Rng):
+            return rng
+        if isinstance(rng, bool):
+            raise KindError(f"rng is {rng!r}; expected None, an integer, a numpy Generator or a JAX key: type rng=0.")
+        if isinstance(rng, int | np.integer):
+            if not 0 <= rng < 2**64:
+                raise ParameterError(f"rng is {rng}; an integer seed must be between 0 and 2**64 - 1.")
+            return cls(int(rng))
+        if isinstance(rng, np.random.Generator):
+            return cls(int(rng.integers(2**53)))
+        if isinstance(rng, jax.Array):
+            return cls._of_key(rng)
+        raise KindError(
+            f"rng is a {type(rng).__name__}; expected None, an integer, a numpy Generator or a JAX key: "
+            "type rng=0, rng=numpy.random.default_rng(0) or rng=jax.random.key(0)."
+        )
+
+    @classmethod
+    def _of_key(cls, key: jax.Array) -> "Rng":
+        typed = jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+        words = jax.random.key_data(key) if typed else key
+        if words.shape != (2,):
+            raise KindError(f"rng is a JAX array of shape {key.shape}; expected one key, as jax.random.key(0) makes.")
+        if isinstance(words, jax.core.Tracer):
+            return cls(None, jax.random.wrap_key_data(words, impl="threefry2x32"))
+        high, low = (int(word) for word in np.asarray(words))
+        return cls(high << 32 | low)
+
+    @cached_property
+    def key(self) -> jax.Array:
+        """The JAX key of this seed."""
+        if self.seed is None:
+            return self.traced_key
+        words = np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=np.uint32)
+        return jax.random.wrap_key_data(words, impl="threefry2x32")
+
+    @cached_property
+    def generator(self) -> np.random.Generator:
+        """The NumPy generator of this seed."""
+        if self.seed is None:
+            raise KindError(
+                "this function draws on the host and cannot run under jit with a traced JAX key: "
+                "call it outside jit, or pass an integer seed."
+            )
+        return np.random.default_rng(self.seed)

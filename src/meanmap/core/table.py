@@ -1,0 +1,174 @@
+"""Tables: named columns from pandas, polars, dictionaries, structured or plain arrays."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
+from meanmap.core.points import is_sparse
+
+__all__ = ["Table"]
+
+
+class Table(eqx.Module):
+    """Named columns of equal length, each numeric (`(n,)` or a block `(n, d)`) or of labels (`(n,)`).
+
+    Read from anything that looks like a table with [`Table.of`][]; it is what structure learning and graphical models
+    take, and what kernels on mixed columns read.
+
+    Examples
+    --------
+    >>> table = Table.of({"height": [1.6, 1.8], "colour": ["red", "blue"]})
+    >>> table
+    Table(2 rows: height, colour [labels])
+    >>> table.matrix(["height"]).tolist()
+    [[1.6], [1.8]]
+    """
+
+    columns: dict[str, Any]
+
+    @classmethod
+    def of(cls, data: Any, argument: str = "table") -> "Table":
+        """Read `data`: a DataFrame (pandas or polars), a mapping of columns, a structured array, or an (n, d) array,
+        whose columns are then called x0, x1, ...
+        """
+        if isinstance(data, Table):
+            return data
+        names, columns = _split(data, argument)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
+        if not names:
+            raise ColumnError(f"{argument} has no columns.")
+        read = {name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)}
+        lengths = {name: len(column) for name, column in read.items()}
+        if len(set(lengths.values())) > 1:
+            raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
+        check_rows(next(iter(lengths.values())), argument)
+        return cls(read)
+
+    @staticmethod
+    def looks_like_one(data: Any) -> bool:
+        """Whether `data` has named columns."""
+        structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+        return isinstance(data, Table | Mapping) or structured or _is_frame(data)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(self.columns)
+
+    def is_real(self, name: str) -> bool:
+        """Whether a column holds numbers (otherwise labels)."""
+        return self.columns[name].dtype.kind in "fiub" or jnp.issubdtype(self.columns[name].dtype, jnp.floating)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.select([name]).columns[name]
+
+    def select(self, names: Sequence[str], argument: str = "table") -> "Table":
+        """The table with only these columns, in this order."""
+        for name in names:
+            if name not in self.columns:
+                raise ColumnError(f"{argument} has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
+        return Table({name: self.columns[name] for name in names})
+
+    def matrix(self, names: Sequence[str] | None = None, argument: str = "table") -> Any:
+        """The numeric columns side by side, (n, d); a column of labels is an error that names it."""
+        chosen = self if names is None else self.select(names, argument)
+        labels = [name for name in chosen.names if not chosen.is_real(name)]
+        if labels:
+            raise ColumnError(
+                f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. "
+                "Leave them out, or use mm.default_kernel(table), which handles mixed columns."
+            )
+        blocks = [column[:, None] if column.ndim == 1 else column for column in chosen.columns.values()]
+        followed = any(isinstance(block, jax.Array) for block in blocks)
+        return (jnp if followed else np).concatenate(blocks, axis=1)
+
+    def __repr__(self) -> str:
+        def show(name):
+            column = self.columns[name]
+            kind = "" if self.is_real(name) else " [labels]"
+            return name + kind + (f" [{column.shape[1]} wide]" if column.ndim > 1 else "")
+
+        return f"Table({len(self)} rows: {', '.join(show(name) for name in self.names)})"
+
+
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
+
+
+def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
+    """Column names and raw columns of anything that looks like a table."""
+    if isinstance(data, Mapping):
+        return [str(name) for name in data], list(data.values())
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return list(data.dtype.names), [data[name] for name in data.dtype.names]
+    if _is_frame(data):
+        names = list(data.columns)
+        columns = [data.iloc[:, i] for i in range(len(names))] if hasattr(data, "iloc") else [data[n] for n in names]
+        return [str(name) for name in names], columns
+    if is_sparse(data):
+        raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
+    array = data if isinstance(data, jax.Array) else as_array(data, argument)
+    if array.ndim != 2:
+        raise ShapeError(f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns.")
+    return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
+
+
+def _read_column(column: Any, argument: str) -> Any:
+    """One column as numbers (float64, or a JAX array as it is) or as labels (text, or object for mixed labels)."""
+    if isinstance(column, jax.Array):
+        check_numeric(column, argument)
+        check_finite(column, argument)
+        return column
+    missing = _missing(column)
+    if missing:
+        raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
+    categorical = "categor" in str(getattr(column, "dtype", "")).lower() or "enum" in str(getattr(column, "dtype", "")).lower()
+    array = np.asarray(column)
+    kind = array.dtype.kind
+    if kind in "mM":
+        raise KindError(f"{argument} holds dates or times; expected numbers or labels. Convert it to a number, such as days since a start.")
+    if kind in "fiub" and not categorical:
+        check_finite(array, argument)
+        if array.ndim > 2:
+            raise ShapeError(f"{argument} has shape {array.shape}; expected (n,) or a block (n, d).")
+        return array.astype(np.float64)
+    if kind in "SUOT" or categorical:
+        if array.ndim != 1:
+            raise ShapeError(f"{argument} has shape {array.shape}; expected one label per row.")
+        strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
+        if strange is not None:
+            raise KindError(
+                f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); expected numbers or labels."
+            )
+        if kind == "O" and not categorical and not any(isinstance(v, str | bytes) for v in array):
+            raise KindError(
+                f"{argument} holds numbers as Python objects (dtype object). Convert it first, for example with .astype(float)."
+            )
+        return array
+    return as_array(column, argument)
+
+
+def _missing(column: Any) -> int:
+    """How many entries are missing: null, None or NaN."""
+    if hasattr(column, "isna"):
+        return int(column.isna().sum())
+    if hasattr(column, "is_null"):
+        return int(column.is_null().sum())
+    array = np.asarray(column)
+    if array.dtype.kind == "O":
+        return sum(value is None or value != value for value in array.flat)
+    return 0
