@@ -1,3 +1,33 @@
-"""meanmap: a probability distribution is an element of a Hilbert space."""
+"""meanmap: a probability distribution is an element of a Hilbert space.
+
+Importing this package is cheap: JAX and everything built on it load when a name is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from meanmap import core, families, features, kernels, linalg
+    from meanmap.core import Report, Table
 
 __version__ = "0.1.0"
+
+_FOLDERS = ("core", "families", "features", "kernels", "linalg")
+_NAMES = {
+    "Report": "meanmap.core",
+    "Table": "meanmap.core",
+}
+
+__all__ = ["Report", "Table", "core", "families", "features", "kernels", "linalg"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FOLDERS:
+        return import_module(f"meanmap.{name}")
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'meanmap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -25,7 +25,9 @@ def as_array(data: Any, argument: str) -> np.ndarray:
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise ShapeError(f"{argument} is ragged: its rows differ in length. Give every point the same columns.") from error
+        raise ShapeError(
+            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
+        ) from error
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
     if array.dtype == object:
@@ -43,7 +45,9 @@ def check_numeric(array: Any, argument: str) -> None:
     """Refuse complex numbers, text, dates: anything that is not real, integer or boolean."""
     kind = np.dtype(array.dtype).kind
     if kind == "c":
-        raise KindError(f"{argument} holds complex numbers; expected real ones. Pass real and imaginary parts as columns.")
+        raise KindError(
+            f"{argument} holds complex numbers; expected real ones. Pass real and imaginary parts as columns."
+        )
     if kind not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
         raise KindError(
             f"{argument} holds {array.dtype} values; expected numbers. "

@@ -79,7 +79,9 @@ def _codes(labels: np.ndarray, argument: str) -> np.ndarray:
     if labels.dtype.kind in "iub":
         return np.ascontiguousarray(labels.astype(np.int64)).view(np.int32).reshape(-1, 2)
     if labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
-        raise InputError(f"{argument} has missing labels. Drop those rows, or give missing values a label of their own.")
+        raise InputError(
+            f"{argument} has missing labels. Drop those rows, or give missing values a label of their own."
+        )
     distinct, inverse = np.unique(labels.astype(str), return_inverse=True)
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in distinct)
     return np.frombuffer(digests, dtype="<i4").reshape(-1, 2)[inverse].astype(np.int32)
@@ -131,7 +133,9 @@ class Indices:
         if is_concrete(index):
             values = np.asarray(index)
             if not (values == np.round(values)).all() or values.min() < 0 or values.max() >= self.size:
-                raise InputError(f"{argument} must hold row numbers from 0 to {self.size - 1} of the precomputed matrix.")
+                raise InputError(
+                    f"{argument} must hold row numbers from 0 to {self.size - 1} of the precomputed matrix."
+                )
         return (jnp if door.follows else np).asarray(index, dtype=np.int32)
 
 
@@ -158,8 +162,8 @@ class Strings:
         short = next((text for text in texts if len(text) < self.length), None)
         if short is not None:
             raise InputError(
-                f"{argument} holds {short!r}, shorter than the substrings of {self.length} characters that are compared. "
-                "Use a shorter length."
+                f"{argument} holds {short!r}, shorter than the substrings of {self.length} characters that are "
+                "compared. Use a shorter length."
             )
         pieces = [[text[i : i + self.length] for i in range(len(text) - self.length + 1)] for text in texts]
         starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])])

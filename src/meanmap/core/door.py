@@ -11,13 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 __all__ = ["Door", "is_concrete"]
 
 
 def is_concrete(value: Any) -> bool:
     """Whether `value` holds numbers that can be looked at now (not a tracer inside `jit`, `vmap` or `grad`)."""
-    return not isinstance(value, jax.core.Tracer)
+    return not isinstance(value, Tracer)
 
 
 class Door:
@@ -64,7 +65,7 @@ class Door:
         return jax.tree.map(convert, tree)
 
     def leave(self, value: Any) -> Any:
-        """`value` as it goes out: unchanged when following JAX inputs, otherwise with NumPy leaves that can be written to."""
+        """`value` as it goes out: as it is when following JAX inputs, otherwise with NumPy leaves that can be written to."""
         if self.follows:
             return value
         return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)

@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 
 __all__ = ["Rng"]
@@ -57,11 +59,11 @@ class Rng:
 
     @classmethod
     def _of_key(cls, key: jax.Array) -> "Rng":
-        typed = jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+        typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
         words = jax.random.key_data(key) if typed else key
         if words.shape != (2,):
             raise KindError(f"rng is a JAX array of shape {key.shape}; expected one key, as jax.random.key(0) makes.")
-        if isinstance(words, jax.core.Tracer):
+        if not is_concrete(words):
             return cls(None, jax.random.wrap_key_data(words, impl="threefry2x32"))
         high, low = (int(word) for word in np.asarray(words))
         return cls(high << 32 | low)
@@ -72,7 +74,7 @@ class Rng:
         if self.seed is None:
             return self.traced_key
         words = np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=np.uint32)
-        return jax.random.wrap_key_data(words, impl="threefry2x32")
+        return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
     @cached_property
     def generator(self) -> np.random.Generator:

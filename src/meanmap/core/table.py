@@ -45,7 +45,9 @@ class Table(eqx.Module):
             raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
         if not names:
             raise ColumnError(f"{argument} has no columns.")
-        read = {name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)}
+        read = {
+            name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)
+        }
         lengths = {name: len(column) for name, column in read.items()}
         if len(set(lengths.values())) > 1:
             raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
@@ -106,6 +108,7 @@ class Table(eqx.Module):
 
 
 def _is_frame(data: Any) -> bool:
+    """Whether `data` looks like a pandas or polars DataFrame (told without importing either)."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
@@ -116,14 +119,17 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return list(data.dtype.names), [data[name] for name in data.dtype.names]
     if _is_frame(data):
-        names = list(data.columns)
-        columns = [data.iloc[:, i] for i in range(len(names))] if hasattr(data, "iloc") else [data[n] for n in names]
+        frame: Any = data
+        names = list(frame.columns)
+        columns = [frame.iloc[:, i] for i in range(len(names))] if hasattr(frame, "iloc") else [frame[n] for n in names]
         return [str(name) for name in names], columns
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
     array = data if isinstance(data, jax.Array) else as_array(data, argument)
     if array.ndim != 2:
-        raise ShapeError(f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns.")
+        raise ShapeError(
+            f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns."
+        )
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
 
 
@@ -136,30 +142,38 @@ def _read_column(column: Any, argument: str) -> Any:
     missing = _missing(column)
     if missing:
         raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
-    categorical = "categor" in str(getattr(column, "dtype", "")).lower() or "enum" in str(getattr(column, "dtype", "")).lower()
+    declared = str(getattr(column, "dtype", "")).lower()
     array = np.asarray(column)
-    kind = array.dtype.kind
-    if kind in "mM":
-        raise KindError(f"{argument} holds dates or times; expected numbers or labels. Convert it to a number, such as days since a start.")
-    if kind in "fiub" and not categorical:
-        check_finite(array, argument)
-        if array.ndim > 2:
-            raise ShapeError(f"{argument} has shape {array.shape}; expected (n,) or a block (n, d).")
-        return array.astype(np.float64)
-    if kind in "SUOT" or categorical:
-        if array.ndim != 1:
-            raise ShapeError(f"{argument} has shape {array.shape}; expected one label per row.")
-        strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
-        if strange is not None:
-            raise KindError(
-                f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); expected numbers or labels."
-            )
-        if kind == "O" and not categorical and not any(isinstance(v, str | bytes) for v in array):
-            raise KindError(
-                f"{argument} holds numbers as Python objects (dtype object). Convert it first, for example with .astype(float)."
-            )
-        return array
-    return as_array(column, argument)
+    if array.dtype.kind == "O" and getattr(getattr(column, "dtype", None), "kind", "O") in "fiub":
+        array = np.asarray(column, dtype=np.float64)  # pandas' nullable numbers, none of them missing
+    if array.dtype.kind in "mM":
+        raise KindError(
+            f"{argument} holds dates or times; expected numbers or labels. "
+            "Convert it to a number, such as days since a start."
+        )
+    if array.dtype.kind in "SUOT" or "categor" in declared or "enum" in declared:
+        return _read_labels(array, argument, declared)
+    array = as_array(array, argument)
+    check_finite(array, argument)
+    if array.ndim not in (1, 2):
+        raise ShapeError(f"{argument} has shape {array.shape}; expected (n,) or a block (n, d).")
+    return array.astype(np.float64)
+
+
+def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
+    if array.ndim != 1:
+        raise ShapeError(f"{argument} has shape {array.shape}; expected one label per row.")
+    strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
+    if strange is not None:
+        raise KindError(
+            f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); expected numbers or labels."
+        )
+    if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
+        raise KindError(
+            f"{argument} holds numbers as Python objects (dtype object). "
+            "Convert it first, for example with .astype(float)."
+        )
+    return array.astype(str)
 
 
 def _missing(column: Any) -> int:

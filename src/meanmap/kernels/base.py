@@ -1,0 +1,408 @@
+"""What a kernel is, and the algebra of kernels: sums, products, scalings, powers, kernels on some columns."""
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.domains import Columns, Domain, Each, Real, column_names
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.points import count, is_sparse, rows
+from meanmap.kernels.gram import gram_matrix, product, streamed_product
+
+__all__ = ["Kernel", "OnColumns", "Power", "Product", "Scaled", "Sum", "read_pair"]
+
+
+class Kernel(eqx.Module):
+    """A positive-definite function of two points, k(x, y) = ⟨φ(x), φ(y)⟩.
+
+    To write one, give `evaluate` (two points to a number, in `jax.numpy`); Gram matrices, diagonals, streamed sums and
+    the algebra come free. `gram` may be given too where a matrix product is faster.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """How users' data are read into points."""
+        return Real()
+
+    @abstractmethod
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The (n, m) Gram matrix of points already read: pure, traceable, everything at once."""
+        return jax.vmap(lambda p: jax.vmap(lambda q: self.evaluate(p, q))(y))(x)
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """k(x, x) for each of n points already read."""
+        return jax.vmap(lambda p: self.evaluate(p, p))(x)
+
+    def check(self, points: Any, argument: str) -> None:
+        """Raise if points that were read do not fit the hyperparameters."""
+
+    def coordinates(self, x: Any) -> Any:
+        """Points as (n, D) Euclidean coordinates in which the kernel is shift-invariant, if it has any."""
+        raise KindError(
+            f"{type(self).__name__} has no spectral density, so no random Fourier features: "
+            "use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
+        )
+
+    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+        """n draws, (n, D), from the normalised spectral density over `coordinates(like)`."""
+        return self.coordinates(like)
+
+    @property
+    def is_radial(self) -> bool:
+        """Whether the spectral density depends on the length of the frequency only."""
+        return False
+
+    def __call__(self, x: Any, y: Any = None) -> Any:
+        """The Gram matrix: entry (i, j) is k(xᵢ, yⱼ); `k(x)` is `k(x, x)`.
+
+        Parameters
+        ----------
+        x, y : array_like, DataFrame, sparse matrix, ... as the kernel's domain reads
+            n and m points, one per row; one axis means points in one dimension.
+
+        Returns
+        -------
+        array of shape (n, m)
+            NumPy float64, or a JAX array in the inputs' dtype if any of them is one.
+        """
+        with Door(self, x, y) as door:
+            kernel, x, y = read_pair(self, x, y, door)
+            if door.follows:
+                return kernel.gram(x, x if y is None else y)
+            return gram_matrix(kernel, x, y)
+
+    def diag(self, x: Any) -> Any:
+        """k(xᵢ, xᵢ) for each point, without the Gram matrix."""
+        with Door(self, x) as door:
+            kernel, x, _ = read_pair(self, x, None, door)
+            return door.leave(kernel.diagonal(x))
+
+    def matvec(self, x: Any, y: Any, v: Any) -> Any:
+        """The product K(x, y) v, streamed by tiles: the Gram matrix is never held.
+
+        Parameters
+        ----------
+        x, y : points
+            n and m points; `y=None` means `y = x`.
+        v : array_like, shape (m,) or (m, q)
+            One weight per point of y, or q columns of them.
+
+        Returns
+        -------
+        array of shape (n,) or (n, q)
+            Cost O(n m (d + q)) time and O(n + m) memory.
+        """
+        with Door(self, x, y, v) as door:
+            kernel, x, y = read_pair(self, x, y, door)
+            y = x if y is None else y
+            v = v if isinstance(v, jax.Array) else as_array(v, "v")
+            if v.ndim not in (1, 2) or v.shape[0] != count(y):
+                raise ShapeError(
+                    f"v has shape {v.shape}; expected ({count(y)},) or ({count(y)}, q): one row per point of y."
+                )
+            check_finite(v, "v")
+            columns = (v[:, None] if v.ndim == 1 else v).astype(door.dtype)
+            if door.follows:
+                result = product(kernel, x, y, jnp.asarray(columns))
+            else:
+                result = streamed_product(kernel, x, y, columns)
+            return result[:, 0] if v.ndim == 1 else result
+
+    def mean(self, x: Any, y: Any = None) -> Any:
+        """Row means of the Gram matrix, (1/m) Σⱼ k(xᵢ, yⱼ), streamed: the empirical mean embedding of y at x."""
+        with Door(self, x, y) as door:
+            kernel, x, y = read_pair(self, x, y, door)
+            y = x if y is None else y
+            weights = np.full((count(y), 1), 1 / count(y), door.dtype)
+            if door.follows:
+                return product(kernel, x, y, jnp.asarray(weights))[:, 0]
+            return streamed_product(kernel, x, y, weights)[:, 0]
+
+    def __add__(self, other: Any) -> "Kernel":
+        return Sum((*_members(Sum, self), *_members(Sum, other))) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        if isinstance(other, Kernel):
+            return Product((*_members(Product, self), *_members(Product, other)))
+        if isinstance(other, int | float | np.number | np.ndarray | jax.Array):
+            return Scaled(self, other)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __pow__(self, power: Any) -> "Kernel":
+        return Power(self, power)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={_show(getattr(self, name))}" for name in self.__dataclass_fields__)
+        return f"{type(self).__name__}({fields})"
+
+
+def read_pair(kernel: Kernel, x: Any, y: Any, door: Door) -> tuple[Kernel, Any, Any]:
+    """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
+    points = []
+    for data, argument in ((x, "x"), (y, "y")):
+        if data is None and argument == "y":
+            points.append(None)
+            continue
+        read = kernel.domain.read(data, argument, door)
+        kernel.check(read, argument)
+        points.append(read)
+    if points[1] is not None:
+        for a, b in zip(*(jax.tree.leaves(p, is_leaf=is_sparse) for p in points), strict=True):
+            if a.shape[1:] != b.shape[1:]:
+                raise ShapeError(
+                    f"x and y differ in their columns: shapes {tuple(a.shape)} and {tuple(b.shape)}. "
+                    "Both need the same number of columns, one row per point."
+                )
+    return door.cast(kernel), points[0], points[1]
+
+
+def _members(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:
+    """The members of a sum or product, so that a + b + c is one sum of three."""
+    return kernel.members if isinstance(kernel, kind) else (kernel,)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_show, value)) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, np.ndarray) or (isinstance(value, jax.Array) and is_concrete(value)):
+        if value.size > 8:
+            return f"array of shape {value.shape}"
+        return repr(np.round(np.asarray(value, dtype=float), 6).tolist())
+    return repr(value)
+
+
+class _Composite(Kernel):
+    """Several kernels on the same data. Points are read once where the members read alike, else once for each."""
+
+    members: eqx.AbstractVar[tuple[Kernel, ...]]
+
+    @property
+    def domain(self) -> Domain:
+        domains = [member.domain for member in self.members]
+        if all(isinstance(domain, Real) for domain in domains):
+            return Real(sparse=all(domain == Real(sparse=True) for domain in domains))
+        return domains[0] if all(domain == domains[0] for domain in domains) else Each(tuple(domains))
+
+    def _parts(self, x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(self.domain, Each) else (x,) * len(self.members)
+
+    def check(self, points: Any, argument: str) -> None:
+        for member, part in zip(self.members, self._parts(points), strict=True):
+            member.check(part, argument)
+
+    def _each(self, method: str, *points: Any) -> list[jax.Array]:
+        parts = zip(*(self._parts(x) for x in points), strict=True)
+        return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
+
+
+class Sum(_Composite):
+    """k(x, y) = Σ kᵢ(x, y), made by `k1 + k2`: features side by side.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF, Linear
+    >>> (RBF(1.0) + Linear())([[0.0], [1.0]]).round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 2.0]]
+    """
+
+    members: tuple[Kernel, ...]
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return sum(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType]
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """Sum of the members' Gram matrices."""
+        return sum(self._each("gram", x, y))  # pyright: ignore[reportReturnType]
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """Sum of the members' diagonals."""
+        return sum(self._each("diagonal", x))  # pyright: ignore[reportReturnType]
+
+
+class Product(_Composite):
+    """k(x, y) = Π kᵢ(x, y), made by `k1 * k2`: tensor product of features.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF, Delta, OnColumns
+    >>> k = OnColumns(RBF(1.0), "height") * OnColumns(Delta(), "colour")
+    >>> k({"height": [1.0, 1.0, 2.0], "colour": ["red", "blue", "red"]}).round(4).tolist()
+    [[1.0, 0.0, 0.6065], [0.0, 1.0, 0.0], [0.6065, 0.0, 1.0]]
+    """
+
+    members: tuple[Kernel, ...]
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return math.prod(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """Entrywise product of the members' Gram matrices."""
+        return math.prod(self._each("gram", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """Product of the members' diagonals."""
+        return math.prod(self._each("diagonal", x))  # pyright: ignore[reportReturnType, reportArgumentType]
+
+    def coordinates(self, x: Any) -> Any:
+        """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
+        return jnp.concatenate(self._each("coordinates", x), axis=-1)
+
+    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+        """Independent draws for each member, side by side."""
+        keys = jax.random.split(key, len(self.members))
+        draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self._parts(like), strict=True)]
+        return jnp.concatenate(draws, axis=-1)
+
+
+class _Wrapper(Kernel):
+    """One kernel seen through another definition; its points are read as the inner kernel reads them."""
+
+    kernel: eqx.AbstractVar[Kernel]
+
+    @property
+    def domain(self) -> Domain:
+        return self.kernel.domain
+
+    def check(self, points: Any, argument: str) -> None:
+        self.kernel.check(points, argument)
+
+    def coordinates(self, x: Any) -> Any:
+        return self.kernel.coordinates(x)
+
+    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+        return self.kernel.frequencies(key, n, like)
+
+    @property
+    def is_radial(self) -> bool:
+        return self.kernel.is_radial
+
+
+class Scaled(_Wrapper):
+    """k(x, y) = c k₀(x, y) for c > 0, made by `c * k`.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF
+    >>> (2.0 * RBF(1.0))([0.0, 1.0]).round(4).tolist()
+    [[2.0, 1.2131], [1.2131, 2.0]]
+    """
+
+    kernel: Kernel
+    scale: Any
+
+    def __init__(self, kernel: Kernel, scale: Any):
+        self.kernel = kernel
+        self.scale = parameter(scale, "scale", axes=0)
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return self.scale * self.kernel.evaluate(x, y)
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The scaled Gram matrix."""
+        return self.scale * self.kernel.gram(x, y)
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """The scaled diagonal."""
+        return self.scale * self.kernel.diagonal(x)
+
+
+class Power(_Wrapper):
+    """k(x, y) = k₀(x, y)^q for a whole number q, made by `k ** q`: the kernel of q-fold tensor features.
+
+    Kernel belief propagation multiplies q incoming messages at a node, and the product of q elements of the RKHS of k
+    is an element of the RKHS of k^q (Song et al. 2011, section 4). For the RBF kernel it is an RBF kernel of
+    lengthscale ℓ/√q.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF
+    >>> (RBF(1.0) ** 4)([0.0, 1.0]).round(6).tolist() == RBF(0.5)([0.0, 1.0]).round(6).tolist()
+    True
+    """
+
+    kernel: Kernel
+    power: int = eqx.field(static=True)
+
+    def __init__(self, kernel: Kernel, power: int):
+        if isinstance(power, bool) or not isinstance(power, int | np.integer) or power < 1:
+            raise ParameterError(f"power is {power!r}; a power of a kernel must be a whole number of at least 1.")
+        self.kernel = kernel
+        self.power = int(power)
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return self.kernel.evaluate(x, y) ** self.power
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The entrywise power of the Gram matrix."""
+        return self.kernel.gram(x, y) ** self.power
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """The power of the diagonal."""
+        return self.kernel.diagonal(x) ** self.power
+
+    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+        """Sums of q independent frequencies: the spectral density of a power is a convolution."""
+        return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]
+
+
+class OnColumns(_Wrapper):
+    """A kernel on some columns of a table: `OnColumns(RBF(1.0), ["age", "height"])`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel of those columns.
+    names : name, number or a sequence of them
+        Column names of a table, or column numbers of a plain array.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF
+    >>> OnColumns(RBF(1.0), [0])([[0.0, 7.0], [0.0, -7.0]]).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+    kernel: Kernel
+    names: tuple[str | int, ...] = eqx.field(static=True)
+
+    def __init__(self, kernel: Kernel, names: Any):
+        self.kernel = kernel
+        self.names = column_names(names)
+
+    @property
+    def domain(self) -> Domain:
+        """The inner domain, read from these columns."""
+        return Columns(self.names, self.kernel.domain)
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return self.kernel.evaluate(x, y)
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The inner Gram matrix."""
+        return self.kernel.gram(x, y)
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """The inner diagonal."""
+        return self.kernel.diagonal(x)
+
+
+def one_row(points: Any) -> Any:
+    """The first point, still with its leading axis: enough to know shapes."""
+    return rows(points, slice(0, 1))

@@ -1,0 +1,166 @@
+"""Kernels on things that are equal or not, on texts, and kernels known only as a matrix."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.door import is_concrete
+from meanmap.core.domains import Domain, Indices, Labels, Strings
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.kernels.algebraic import Cosine, Linear
+from meanmap.kernels.base import Kernel
+
+__all__ = ["Delta", "Hamming", "Precomputed", "Spectrum"]
+
+
+class Delta(Kernel):
+    """k(x, y) = 1 if x = y else 0, for categories; with several columns, all must agree.
+
+    The mean embedding of a categorical variable is its probability table, and BP on it is discrete BP.
+
+    Examples
+    --------
+    >>> Delta()(["red", "blue", "red"]).tolist()
+    [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """Labels."""
+        return Labels()
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        return jnp.all(x == y).astype(jnp.result_type(float))
+
+
+class Hamming(Kernel):
+    """k(x, y) = exp(−(share of columns in which x and y differ) / ℓ), for rows of categories.
+
+    Parameters
+    ----------
+    lengthscale : float
+        ℓ; as it falls to 0 the kernel tends to `Delta`.
+
+    Notes
+    -----
+    A product over columns of 1 where equal and ρ = exp(−1/(ℓ d)) < 1 where not, hence positive definite and
+    characteristic on finite sets.
+
+    Examples
+    --------
+    >>> Hamming(1.0)([["a", "x"], ["a", "y"]]).round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
+
+    lengthscale: Any
+
+    def __init__(self, lengthscale: Any = 1.0):
+        self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
+
+    @property
+    def domain(self) -> Domain:
+        """Labels."""
+        return Labels()
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two points."""
+        differ = jnp.any(x != y, axis=-1)
+        return jnp.exp(-jnp.mean(differ, dtype=jnp.result_type(self.lengthscale, float)) / self.lengthscale)
+
+
+class Spectrum(Kernel):
+    """The spectrum kernel on texts: the inner product of the counts of all substrings of `length` characters.
+
+    Parameters
+    ----------
+    length : int
+        Substring length.
+    normalise : bool
+        Divide by the lengths of the count vectors (the default), so that k(x, x) = 1 and long texts do not dominate.
+
+    Notes
+    -----
+    Leslie, Eskin & Noble (2002). Counts are sparse; a Gram matrix costs time in proportion to shared substrings. It
+    runs on the host, not under `jit`.
+
+    Examples
+    --------
+    >>> Spectrum(length=2)(["abab", "baba", "cccc"]).round(4).tolist()
+    [[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    length: int = eqx.field(static=True)
+    normalise: bool = eqx.field(static=True)
+
+    def __init__(self, length: int = 3, normalise: bool = True):
+        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+            raise ParameterError(f"length is {length!r}; expected a whole number of at least 1.")
+        self.length = int(length)
+        self.normalise = bool(normalise)
+
+    @property
+    def domain(self) -> Domain:
+        """Texts, read as sparse counts."""
+        return Strings(self.length)
+
+    def _on_counts(self) -> Kernel:
+        return Cosine() if self.normalise else Linear()
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two rows of counts, each (1, columns)."""
+        return self._on_counts().gram(x, y)[0, 0]
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The Gram matrix of two sets of counts."""
+        return self._on_counts().gram(x, y)
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """Ones, or the squared lengths of the counts."""
+        return self._on_counts().diagonal(x)
+
+
+class Precomputed(Kernel):
+    """A kernel known only through its Gram matrix on a fixed set; points are row numbers.
+
+    Parameters
+    ----------
+    matrix : array of shape (N, N)
+        The Gram matrix: symmetric.
+
+    Examples
+    --------
+    >>> k = Precomputed([[1.0, 0.5], [0.5, 1.0]])
+    >>> k([0, 1, 1]).tolist()
+    [[1.0, 0.5, 0.5], [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]]
+    """
+
+    matrix: Any
+
+    def __init__(self, matrix: Any):
+        array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise ShapeError(f"matrix has shape {array.shape}; expected a square Gram matrix.")
+        check_finite(array, "matrix")
+        if is_concrete(array):
+            values = np.asarray(array)
+            if not np.allclose(values, values.T, rtol=1e-6, atol=1e-6 * float(np.abs(values).max())):
+                raise KindError("matrix is not symmetric; expected a Gram matrix, k(i, j) = k(j, i).")
+        self.matrix = array
+
+    @property
+    def domain(self) -> Domain:
+        """Row numbers."""
+        return Indices(self.matrix.shape[0])
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k(x, y) for two row numbers."""
+        return jnp.asarray(self.matrix)[x, y]
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """The rows and columns asked for."""
+        return jnp.asarray(self.matrix)[x[:, None], y[None, :]]

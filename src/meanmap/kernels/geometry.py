@@ -1,0 +1,70 @@
+"""Inner products and squared distances between rows, dense or sparse."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.points import is_sparse
+
+__all__ = ["inner_products", "scale_columns", "squared_distances", "squared_norms"]
+
+# Up to this many columns, summing squared differences costs no more than a matrix product (both are hidden behind the
+# exponential) and has no cancellation.
+FEW_COLUMNS = 3
+# Sparse matrices wider than this are re-indexed by the columns that occur before they are multiplied.
+WIDE = 1 << 24
+
+
+def inner_products(x: Any, y: Any) -> jax.Array:
+    """⟨xᵢ, yⱼ⟩ for all rows, (n, m). Sparse rows are multiplied as sparse matrices on the host."""
+    if is_sparse(x) or is_sparse(y):
+        return jnp.asarray(_sparse_products(x, y))
+    return jnp.matmul(x, y.T, precision="highest")
+
+
+def _sparse_products(x: Any, y: Any) -> np.ndarray:
+    if is_sparse(x) and is_sparse(y) and x.shape[1] > WIDE:
+        x, y = _by_columns_that_occur(x, y)
+    result = x @ y.T
+    return result.toarray() if is_sparse(result) else np.asarray(result)
+
+
+def _by_columns_that_occur(x: Any, y: Any) -> tuple[Any, Any]:
+    occurring = np.unique(np.concatenate([x.indices, y.indices]))
+
+    def relabel(m):
+        columns = np.searchsorted(occurring, m.indices)
+        return type(m)((m.data, columns, m.indptr), shape=(m.shape[0], len(occurring)))
+
+    return relabel(x), relabel(y)
+
+
+def squared_norms(x: Any) -> jax.Array:
+    """|xᵢ|² for each row."""
+    if is_sparse(x):
+        return jnp.asarray(np.asarray(x.multiply(x).sum(axis=1)).ravel())
+    return jnp.sum(x * x, axis=-1)
+
+
+def squared_distances(x: Any, y: Any) -> jax.Array:
+    """|xᵢ − yⱼ|² for all rows, (n, m).
+
+    With few columns by differences; otherwise by |x|² + |y|² − 2⟨x, y⟩ about the mean of y, which keeps the
+    cancellation small for data far from the origin.
+    """
+    if is_sparse(x) or is_sparse(y):
+        return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
+    if x.shape[1] <= FEW_COLUMNS:
+        return sum((x[:, d, None] - y[None, :, d]) ** 2 for d in range(x.shape[1]))  # pyright: ignore[reportReturnType]
+    centre = jax.lax.stop_gradient(jnp.mean(y, axis=0))
+    x, y = x - centre, y - centre
+    return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
+
+
+def scale_columns(x: Any, lengthscale: Any) -> Any:
+    """x / ℓ, ℓ one number or one per column."""
+    if is_sparse(x):
+        return x.multiply(1 / np.asarray(lengthscale)).tocsr()
+    return x / lengthscale

@@ -1,0 +1,147 @@
+"""Gram matrices by tiles: full ones, and products with big ones that are never held.
+
+A tile is one compiled call on a fixed shape, so a new number of points does not compile anything new once it exceeds a
+tile, and a 512 × 512 tile of doubles (2 MiB) stays in a core's cache between the distance and the exponential.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.points import any_sparse, bucket, count, pad, rows
+from meanmap.core.progress import track
+
+__all__ = ["gram_matrix", "product", "streamed_product"]
+
+TILE = 512
+# Two tiles in work while two are copied out keep both the cores and the copying busy.
+IN_FLIGHT = 4
+# Rows of a sparse Gram block are chosen so that a block holds about this many numbers (64 MiB).
+SPARSE_BLOCK = 1 << 23
+
+
+@jax.jit
+def _tile(kernel: Any, x: Any, y: Any) -> jax.Array:
+    return kernel.gram(x, y)
+
+
+@jax.jit
+def _row_of_tiles(kernel: Any, x: Any, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
+    """K(x, y) v for one tile of x, y running over tiles; only one tile of K exists at a time."""
+
+    def step(total, tile):
+        y, v = tile
+        return total + jnp.matmul(kernel.gram(x, y), v, precision="highest"), None
+
+    start = jnp.zeros((count(x), v_tiles.shape[-1]), v_tiles.dtype)
+    return jax.lax.scan(step, start, (y_tiles, v_tiles))[0]
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _on_device(tree: Any) -> Any:
+    return jax.tree.map(jnp.asarray, tree)
+
+
+def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
+    """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
+    n = count(points)
+    size = min(TILE, bucket(n))
+    ranges = _slices(n, size)
+    return ranges, [_on_device(pad(rows(points, part), size)) for part in ranges]
+
+
+def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
+    """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
+
+    Cost O(n m d) time; memory is that of the result and a few tiles.
+    """
+    symmetric = y is None
+    y = x if symmetric else y
+    if any_sparse((x, y)):
+        block = max(1, SPARSE_BLOCK // count(y))
+        parts = [np.asarray(kernel.gram(rows(x, part), y)) for part in _slices(count(x), block)]
+        return np.concatenate(parts)
+    out = np.empty((count(x), count(y)))
+    kernel = _on_device(kernel)
+    row_ranges, row_tiles = _tiles(x)
+    column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
+    waiting: deque = deque()
+
+    def write(i: slice, j: slice, tile: jax.Array) -> None:
+        block = np.asarray(tile)[: i.stop - i.start, : j.stop - j.start]
+        out[i, j] = block
+        if symmetric and i != j:
+            out[j, i] = block.T
+
+    for a, i in enumerate(row_ranges):
+        for b, j in enumerate(column_ranges):
+            if symmetric and b > a:
+                break
+            waiting.append((i, j, _tile(kernel, row_tiles[a], column_tiles[b])))
+            if len(waiting) > IN_FLIGHT:
+                write(*waiting.popleft())
+    while waiting:
+        write(*waiting.popleft())
+    if symmetric:
+        # Distances by expansion leave 1e-16 on the diagonal, of which a square root makes 1e-8.
+        np.fill_diagonal(out, np.asarray(kernel.diagonal(_on_device(x))))
+    return out
+
+
+def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
+    """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
+    if any_sparse((x, y)):
+        block = max(1, SPARSE_BLOCK // count(y))
+        return np.concatenate([np.asarray(kernel.gram(rows(x, p), y)) @ v for p in _slices(count(x), block)])
+    kernel = _on_device(kernel)
+    y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
+    ranges, x_tiles = _tiles(x)
+    out = np.empty((count(x), v.shape[1]))
+    waiting: deque = deque()
+
+    def write(part: slice, result: jax.Array) -> None:
+        out[part] = np.asarray(result)[: part.stop - part.start]
+
+    for part, tile in zip(ranges, _quietly(x_tiles, count(x) * count(y)), strict=True):
+        waiting.append((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)))
+        if len(waiting) > IN_FLIGHT:
+            write(*waiting.popleft())
+    while waiting:
+        write(*waiting.popleft())
+    return out
+
+
+def _quietly(tiles: list[Any], entries: int) -> Iterator[Any]:
+    """A progress bar only where there is enough to do for one to be seen."""
+    return track(tiles, "kernel sums") if entries > 1e8 else iter(tiles)
+
+
+def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, jax.Array]:
+    """y and v cut into tiles along a new leading axis; padding points get weight zero."""
+    m = count(y)
+    size = min(TILE, bucket(m)) if bucket_tiles else min(TILE, m)
+    number = -(-m // size)
+    if bucket_tiles and number > 16:
+        number = bucket(number)
+    total = number * size
+    y = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf), (number, size, *leaf.shape[1:])), pad(y, total))
+    v = jnp.concatenate([jnp.asarray(v), jnp.zeros((total - m, v.shape[1]), v.dtype)])
+    return y, v.reshape(number, size, -1)
+
+
+def product(kernel: Any, x: Any, y: Any, v: jax.Array) -> jax.Array:
+    """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
+    n = count(x)
+    y_tiles, v_tiles = _stack(y, v, bucket_tiles=False)
+    size = min(TILE, n)
+    number = -(-n // size)
+    x_tiles = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(x, number * size))
+    result = jax.lax.map(lambda tile: _row_of_tiles(kernel, tile, y_tiles, v_tiles), x_tiles)
+    return result.reshape(number * size, -1)[:n]
