@@ -1,0 +1,10 @@
+"""Matrices only, no kernels: low-rank factors, ridge solves and their choice, online regression."""
+
+from meanmap.linalg.pivoted import PivotedCholesky, pivoted_cholesky
+from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
+
+__all__ = [
+    "PivotedCholesky",
+    "pivoted_cholesky",
+    "pivoted_cholesky_fixed",
+]
