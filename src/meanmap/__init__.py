@@ -7,18 +7,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import core, families, features, kernels, linalg
+    from meanmap import core, families, features, kernels, learning, linalg
     from meanmap.core import Report, Table
+    from meanmap.learning import default_kernel, median_heuristic
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("core", "families", "features", "kernels", "linalg")
+_FOLDERS = ("core", "families", "features", "kernels", "learning", "linalg")
 _NAMES = {
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "default_kernel": "meanmap.learning",
+    "median_heuristic": "meanmap.learning",
 }
 
-__all__ = ["Report", "Table", "core", "families", "features", "kernels", "linalg"]
+__all__ = [
+    "Report",
+    "Table",
+    "core",
+    "default_kernel",
+    "families",
+    "features",
+    "kernels",
+    "learning",
+    "linalg",
+    "median_heuristic",
+]
 
 
 def __getattr__(name: str) -> Any:

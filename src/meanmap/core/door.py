@@ -65,7 +65,7 @@ class Door:
         return jax.tree.map(convert, tree)
 
     def leave(self, value: Any) -> Any:
-        """`value` as it goes out: as it is when following JAX inputs, otherwise with NumPy leaves that can be written to."""
+        """`value` as it goes out: as it is when following JAX inputs, else with NumPy leaves that can be written to."""
         if self.follows:
             return value
         return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)

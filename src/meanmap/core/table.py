@@ -166,7 +166,8 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
     if strange is not None:
         raise KindError(
-            f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); expected numbers or labels."
+            f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); "
+            "expected numbers or labels."
         )
     if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
         raise KindError(

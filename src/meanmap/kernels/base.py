@@ -183,7 +183,7 @@ def _show(value: Any) -> str:
     return repr(value)
 
 
-class _Composite(Kernel):
+class Composite(Kernel):
     """Several kernels on the same data. Points are read once where the members read alike, else once for each."""
 
     members: eqx.AbstractVar[tuple[Kernel, ...]]
@@ -195,19 +195,24 @@ class _Composite(Kernel):
             return Real(sparse=all(domain == Real(sparse=True) for domain in domains))
         return domains[0] if all(domain == domains[0] for domain in domains) else Each(tuple(domains))
 
-    def _parts(self, x: Any) -> tuple[Any, ...]:
+    def with_members(self, members: tuple[Kernel, ...]) -> Kernel:
+        """The same composition of other kernels."""
+        return eqx.tree_at(lambda k: k.members, self, members)
+
+    def parts(self, x: Any) -> tuple[Any, ...]:
+        """The points of each member."""
         return tuple(x) if isinstance(self.domain, Each) else (x,) * len(self.members)
 
     def check(self, points: Any, argument: str) -> None:
-        for member, part in zip(self.members, self._parts(points), strict=True):
+        for member, part in zip(self.members, self.parts(points), strict=True):
             member.check(part, argument)
 
     def _each(self, method: str, *points: Any) -> list[jax.Array]:
-        parts = zip(*(self._parts(x) for x in points), strict=True)
+        parts = zip(*(self.parts(x) for x in points), strict=True)
         return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
 
 
-class Sum(_Composite):
+class Sum(Composite):
     """k(x, y) = Σ kᵢ(x, y), made by `k1 + k2`: features side by side.
 
     Examples
@@ -232,7 +237,7 @@ class Sum(_Composite):
         return sum(self._each("diagonal", x))  # pyright: ignore[reportReturnType]
 
 
-class Product(_Composite):
+class Product(Composite):
     """k(x, y) = Π kᵢ(x, y), made by `k1 * k2`: tensor product of features.
 
     Examples
@@ -264,11 +269,11 @@ class Product(_Composite):
     def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
-        draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self._parts(like), strict=True)]
+        draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self.parts(like), strict=True)]
         return jnp.concatenate(draws, axis=-1)
 
 
-class _Wrapper(Kernel):
+class Wrapper(Kernel):
     """One kernel seen through another definition; its points are read as the inner kernel reads them."""
 
     kernel: eqx.AbstractVar[Kernel]
@@ -291,7 +296,7 @@ class _Wrapper(Kernel):
         return self.kernel.is_radial
 
 
-class Scaled(_Wrapper):
+class Scaled(Wrapper):
     """k(x, y) = c k₀(x, y) for c > 0, made by `c * k`.
 
     Examples
@@ -321,7 +326,7 @@ class Scaled(_Wrapper):
         return self.scale * self.kernel.diagonal(x)
 
 
-class Power(_Wrapper):
+class Power(Wrapper):
     """k(x, y) = k₀(x, y)^q for a whole number q, made by `k ** q`: the kernel of q-fold tensor features.
 
     Kernel belief propagation multiplies q incoming messages at a node, and the product of q elements of the RKHS of k
@@ -361,7 +366,7 @@ class Power(_Wrapper):
         return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]
 
 
-class OnColumns(_Wrapper):
+class OnColumns(Wrapper):
     """A kernel on some columns of a table: `OnColumns(RBF(1.0), ["age", "height"])`.
 
     Parameters

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite, parameter
-from meanmap.core.door import is_concrete
 from meanmap.core.domains import Domain, Indices, Labels, Strings
+from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel

@@ -1,0 +1,193 @@
+"""What features are: finite coordinates φ of a kernel, so that ⟨φ(x), φ(y)⟩ is k(x, y), exactly or nearly."""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.domains import Domain
+from meanmap.core.door import Door
+from meanmap.core.points import any_sparse, bucket, count, pad, rows
+from meanmap.kernels.base import Kernel, one_row, read_pair
+
+__all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]
+
+# Rows that are mapped in one compiled call: enough to fill the cores, few enough to stay in cache.
+CHUNK = 4096
+
+
+class Features(eqx.Module):
+    """A map φ from points to R^r with ⟨φ(x), φ(y)⟩ ≈ k(x, y) for the kernel `kernel`."""
+
+    kernel: eqx.AbstractVar[Kernel]
+
+    @abstractmethod
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, r), of points already read: pure and traceable."""
+
+    @property
+    def domain(self) -> Domain:
+        """How users' data are read: as the kernel reads them."""
+        return self.kernel.domain
+
+    def __call__(self, x: Any) -> Any:
+        """φ(x) for each point, (n, r).
+
+        NumPy in, NumPy float64 out, computed in chunks of rows; JAX in, JAX out. Cost O(n r d), memory that of the
+        result.
+        """
+        with Door(self, x) as door:
+            _, points, _ = read_pair(self.kernel, x, None, door)
+            features = door.cast(self)
+            if door.follows:
+                return features.transform(points)
+            return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, points)])
+
+    def mean(self, x: Any) -> Any:
+        """The mean of φ over a sample, (r,): the empirical mean embedding in these coordinates, streamed."""
+        with Door(self, x) as door:
+            _, points, _ = read_pair(self.kernel, x, None, door)
+            features = door.cast(self)
+            if door.follows:
+                return jnp.mean(features.transform(points), axis=0)
+            total = sum(np.asarray(part).sum(axis=0) for part in transform_in_chunks(features, points))
+            return total / count(points)
+
+    @property
+    def size(self) -> int:
+        """r, the number of features."""
+        raise AttributeError(f"{type(self).__name__} has no stated size")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} features of {self.kernel!r})"
+
+
+@jax.jit
+def _transform(features: Features, x: Any) -> jax.Array:
+    return features.transform(x)
+
+
+def transform_in_chunks(features: Features, points: Any, chunk: int = CHUNK) -> Any:
+    """φ of successive chunks of points (already read), each (rows, r), as JAX arrays."""
+    n = count(points)
+    if any_sparse(points):
+        for start in range(0, n, chunk):
+            yield features.transform(rows(points, slice(start, start + chunk)))
+        return
+    features = jax.tree.map(jnp.asarray, features)
+    size = min(chunk, bucket(n))
+    for start in range(0, n, size):
+        part = rows(points, slice(start, min(start + size, n)))
+        yield _transform(features, pad(part, size))[: count(part)]
+
+
+class FeatureKernel(Kernel):
+    """The kernel that features define exactly, k̂(x, y) = ⟨φ(x), φ(y)⟩, wherever a kernel is asked for.
+
+    Examples
+    --------
+    >>> from meanmap import features, kernels
+    >>> phi = features.Fourier.draw(kernels.RBF(1.0), like=1, n_features=2000, rng=0)
+    >>> round(float(FeatureKernel(phi)([0.0], [1.0])[0, 0]), 1)
+    0.6
+    """
+
+    features: Features
+
+    @property
+    def domain(self) -> Domain:
+        """As the features read."""
+        return self.features.domain
+
+    def check(self, points: Any, argument: str) -> None:
+        """As the approximated kernel checks."""
+        self.features.kernel.check(points, argument)
+
+    def evaluate(self, x: Any, y: Any) -> jax.Array:
+        """k̂(x, y) for two points."""
+        first = jax.tree.map(lambda leaf: leaf[None], x)
+        second = jax.tree.map(lambda leaf: leaf[None], y)
+        return jnp.vdot(self.features.transform(first), self.features.transform(second))
+
+    def gram(self, x: Any, y: Any) -> jax.Array:
+        """Φ(x) Φ(y)ᵀ."""
+        return jnp.matmul(self.features.transform(x), self.features.transform(y).T, precision="highest")
+
+    def diagonal(self, x: Any) -> jax.Array:
+        """|φ(x)|²."""
+        return jnp.sum(self.features.transform(x) ** 2, axis=1)
+
+
+class Concatenated(Features):
+    """Features side by side, (φ₁, φ₂, ...): the features of a sum of kernels.
+
+    Examples
+    --------
+    >>> from meanmap import features, kernels
+    >>> k = kernels.RBF(1.0) + kernels.Matern(1.0)
+    >>> features.Fourier.draw(k, like=2, n_features=100, rng=0).size
+    200
+    """
+
+    kernel: Kernel
+    members: tuple[Features, ...]
+
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, Σ rᵢ)."""
+        parts = zip(self.members, self.kernel.parts(x), strict=True)  # pyright: ignore[reportAttributeAccessIssue]
+        return jnp.concatenate([member.transform(part) for member, part in parts], axis=1)
+
+    @property
+    def size(self) -> int:
+        """Σ rᵢ."""
+        return sum(member.size for member in self.members)
+
+
+class TensorProduct(Features):
+    """φ(x) = φ₁(x) ⊗ ... ⊗ φ_q(x), all products of one feature of each: the features of a product of kernels.
+
+    `TensorProduct.power(features, q)` gives the q-fold tensor power, whose kernel is k^q: the space in which kernel
+    belief propagation multiplies q incoming messages (Song et al. 2011, section 4). There are Π rᵢ features, so this is
+    for small r and q; for larger ones compress the same kernel with `PivotedCholesky.fit(kernel ** q, x)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanmap import features, kernels
+    >>> x = np.linspace(-1, 1, 30)
+    >>> phi = features.PivotedCholesky.fit(kernels.RBF(1.0), x, tolerance=1e-12)
+    >>> psi = features.TensorProduct.power(phi, 2)
+    >>> bool(np.allclose(psi(x) @ psi(x).T, kernels.RBF(1.0)(x) ** 2, atol=1e-9))
+    True
+    """
+
+    kernel: Kernel
+    members: tuple[Features, ...]
+
+    @classmethod
+    def power(cls, features: Features, q: int) -> "TensorProduct":
+        """The q-fold tensor power of one set of features."""
+        return cls(features.kernel**q, (features,) * q)
+
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, Π rᵢ)."""
+        result = self.members[0].transform(x)
+        for member in self.members[1:]:
+            result = (result[:, :, None] * member.transform(x)[:, None, :]).reshape(result.shape[0], -1)
+        return result
+
+    @property
+    def size(self) -> int:
+        """Π rᵢ."""
+        return int(np.prod([member.size for member in self.members]))
+
+
+def sample_row(kernel: Kernel, like: Any, door: Door) -> Any:
+    """One point to take shapes from: the first of `like`, or zeros if `like` is a number of columns."""
+    if isinstance(like, int | np.integer) and not isinstance(like, bool):
+        like = np.zeros((1, int(like)), door.dtype)
+    _, points, _ = read_pair(kernel, like, None, door)
+    return one_row(points)

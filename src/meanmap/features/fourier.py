@@ -1,0 +1,140 @@
+"""Random Fourier features of shift-invariant kernels."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.rng import Rng
+from meanmap.features.base import Concatenated, Features, sample_row
+from meanmap.kernels.base import Kernel, Sum
+
+__all__ = ["Fourier"]
+
+
+class Fourier(Features):
+    """Random Fourier features: k(x, y) = E_ω cos ω·(x − y), the mean taken over draws from the spectral density.
+
+    `kind="cos-sin"` gives √(2/D) (cos ω·x, sin ω·x) for D/2 frequencies, `kind="cos-phase"` gives
+    √(2/D) cos(ω·x + b) for D frequencies and phases b uniform on [0, 2π). Both are unbiased for every pair of points
+    with an error of order D^(−1/2); the first has the smaller variance for the RBF kernel and |φ(x)|² exactly k(x, x).
+
+    Made by [`Fourier.draw`][]. `frequencies` is (D or D/2, coordinates of the kernel).
+
+    References
+    ----------
+    Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015) for the comparison of the two kinds; Yu et al.
+    (2016) for orthogonal frequencies.
+    """
+
+    kernel: Kernel
+    frequencies: Any
+    phases: Any
+    scale: Any
+    kind: Literal["cos-sin", "cos-phase"] = eqx.field(static=True)
+
+    @classmethod
+    def draw(
+        cls,
+        kernel: Kernel,
+        like: Any,
+        n_features: int = 500,
+        kind: Literal["cos-sin", "cos-phase"] = "cos-sin",
+        orthogonal: bool = False,
+        rng: Any = None,
+    ) -> Features:
+        """Draw features of `kernel`.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            A shift-invariant kernel: RBF, Matérn, Laplace, rational quadratic, on angles or rotations, and scaled
+            ones, products, powers and kernels on columns of these. Each member of a sum gets `n_features` of its own.
+        like : data or int
+            A sample to take the number of columns from, or that number.
+        n_features : int
+            D; even for `kind="cos-sin"`.
+        kind : {"cos-sin", "cos-phase"}
+            See the class.
+        orthogonal : bool
+            Make frequencies orthogonal in blocks, keeping the law of each: still unbiased, and with less error the more
+            columns there are (Yu et al. 2016). Needs a radial spectral density, which Laplace does not have.
+        rng : None, int, numpy.random.Generator or JAX key
+            Where the draws come from.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from meanmap import kernels
+        >>> x = np.random.default_rng(0).normal(size=(50, 3))
+        >>> phi = Fourier.draw(kernels.RBF(1.0), like=x, n_features=4000, rng=0)
+        >>> bool(np.abs(phi(x) @ phi(x).T - kernels.RBF(1.0)(x)).max() < 0.1)
+        True
+        """
+        if not isinstance(kernel, Kernel):
+            raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
+        if kind not in ("cos-sin", "cos-phase"):
+            raise ParameterError(f"kind is {kind!r}; expected 'cos-sin' or 'cos-phase'.")
+        if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer) or n_features < 1:
+            raise ParameterError(f"n_features is {n_features!r}; expected a whole number of at least 1.")
+        if kind == "cos-sin" and n_features % 2:
+            raise ParameterError(f"n_features is {n_features}; cosines and sines come in pairs: use an even number.")
+        with Door(kernel, like) as door:
+            row = sample_row(kernel, like, door)
+            return door.leave(_draw(door.cast(kernel), row, int(n_features), kind, orthogonal, Rng.of(rng).key))
+
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, D)."""
+        coordinates = self.kernel.coordinates(x)
+        if isinstance(coordinates, jax.Array | np.ndarray):
+            angles = jnp.matmul(coordinates, self.frequencies.T, precision="highest")
+        else:  # sparse rows
+            angles = jnp.asarray(coordinates @ np.asarray(self.frequencies).T)
+        if self.kind == "cos-phase":
+            return self.scale * jnp.cos(angles + self.phases)
+        return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
+
+    @property
+    def size(self) -> int:
+        """D, the number of features."""
+        return self.frequencies.shape[0] * (2 if self.kind == "cos-sin" else 1)
+
+
+def _draw(kernel: Kernel, row: Any, n_features: int, kind: Any, orthogonal: bool, key: jax.Array) -> Features:
+    if isinstance(kernel, Sum):
+        keys = jax.random.split(key, len(kernel.members))
+        parts = zip(kernel.members, kernel.parts(row), keys, strict=True)
+        members = tuple(_draw(member, part, n_features, kind, orthogonal, k) for member, part, k in parts)
+        return Concatenated(kernel, members)
+    key_frequencies, key_directions, key_phases = jax.random.split(key, 3)
+    number = n_features // 2 if kind == "cos-sin" else n_features
+    frequencies = kernel.frequencies(key_frequencies, number, row)
+    if orthogonal:
+        if not kernel.is_radial:
+            raise KindError(
+                f"{type(kernel).__name__} has no radial spectral density, so its frequencies cannot be orthogonal: "
+                "pass orthogonal=False."
+            )
+        frequencies = _orthogonal(frequencies, key_directions)
+    phases = jax.random.uniform(key_phases, (number,), frequencies.dtype, 0, 2 * np.pi) if kind == "cos-phase" else None
+    scale = jnp.sqrt(2 * kernel.diagonal(row)[0] / n_features)
+    return Fourier(kernel, frequencies, phases, scale, kind)
+
+
+def _orthogonal(frequencies: jax.Array, key: jax.Array) -> jax.Array:
+    """Keep the lengths of the frequencies; take their directions from random orthogonal matrices, d at a time.
+
+    Each direction alone is uniform on the sphere, so each frequency keeps its law (Yu et al. 2016, section 3).
+    """
+    number, dim = frequencies.shape
+    blocks = -(-number // dim)
+    gaussians = jax.random.normal(key, (blocks, dim, dim), frequencies.dtype)
+    q, r = jnp.linalg.qr(gaussians)
+    # The signs of R's diagonal make Q uniform over the orthogonal group (Mezzadri 2007).
+    q = q * jnp.sign(jnp.diagonal(r, axis1=1, axis2=2))[:, None, :]
+    directions = jnp.swapaxes(q, 1, 2).reshape(blocks * dim, dim)[:number]
+    return directions * jnp.linalg.norm(frequencies, axis=1, keepdims=True)

@@ -1,0 +1,206 @@
+"""Features from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import ParameterError
+from meanmap.core.points import any_sparse, bucket, count, pad, rows
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.features.base import Features
+from meanmap.kernels.base import Kernel, read_pair
+from meanmap.linalg.pivoted import PivotedCholesky as Factor
+from meanmap.linalg.pivoted import pivoted_cholesky
+from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
+
+__all__ = ["Nystrom", "PivotedCholesky"]
+
+
+class PivotedCholesky(Features):
+    """Coordinates on a few chosen points: φ(x) = L⁻¹ k(pivots, x), with L Lᵀ = k(pivots, pivots).
+
+    On the points it was fitted to, Φ Φᵀ is the incomplete Cholesky factorisation of the Gram matrix, and
+    `relative_error` = trace(K − Φ Φᵀ) / trace(K) is computed, not estimated: K − Φ Φᵀ is positive semidefinite, so the
+    trace bounds every entry and the operator norm.
+
+    Made by [`PivotedCholesky.fit`][]. Attributes: `pivots` (the chosen points), `factor` (L, lower triangular),
+    `relative_error`, `report`.
+
+    References
+    ----------
+    Fine & Scheinberg (2001); Song et al. (2011), section 4.1, for kernel belief propagation.
+    """
+
+    kernel: Kernel
+    pivots: Any
+    factor: Any
+    trace_errors: Any
+    ending: tuple[str, bool, tuple[str, ...]] = eqx.field(static=True)
+
+    @classmethod
+    def fit(
+        cls, kernel: Kernel, x: Any, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
+    ) -> "PivotedCholesky":
+        """Choose pivots among `x` greedily, each the point that is worst represented so far.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Any kernel; `k ** q` gives the compressed q-fold tensor features.
+        x : points
+            n points.
+        tolerance : float
+            Stop when trace(K − Φ Φᵀ) ≤ tolerance · trace(K).
+        max_rank : int, optional
+            Stop at this many features at the latest; `report` then says so.
+        rank : int, optional
+            Exactly this many features instead of a tolerance: the only form that runs under `jit`.
+
+        Notes
+        -----
+        Cost O(n r²) time plus r columns of the Gram matrix, O(n r) memory; K is never formed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from meanmap import kernels
+        >>> x = np.random.default_rng(0).normal(size=(500, 2))
+        >>> phi = PivotedCholesky.fit(kernels.RBF(1.0), x, tolerance=1e-8)
+        >>> bool(np.abs(phi(x) @ phi(x).T - kernels.RBF(1.0)(x)).max() < 1e-5)
+        True
+        """
+        with Door(kernel, x) as door:
+            cast, points, _ = read_pair(kernel, x, None, door)
+            if rank is not None:
+                low = _fixed(cast, points, rank)
+            elif door.follows and not is_concrete(jax.tree.leaves(points)[0]):
+                raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
+            else:
+                low = _by_tolerance(cast, points, tolerance, max_rank, door)
+            chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
+            factor, errors = door.leave((low.pivot_factor, low.trace_errors))
+            if rank is None:
+                ending = (low.report.status, low.report.converged, low.report.notes)
+            else:
+                ending = ("took the number of features asked for", True, ())
+            return cls(kernel, door.leave(chosen), factor, errors, ending)
+
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, r)."""
+        cross = self.kernel.gram(self.pivots, x)
+        return jax.scipy.linalg.solve_triangular(jnp.asarray(self.factor), cross, lower=True).T
+
+    @property
+    def relative_error(self) -> Any:
+        """trace(K − Φ Φᵀ) / trace(K) on the points of the fit."""
+        return self.trace_errors[-1] / self.trace_errors[0]
+
+    @property
+    def report(self) -> Report:
+        """How the choice of pivots ended, with the relative trace error after each."""
+        status, converged, notes = self.ending
+        errors = np.asarray(self.trace_errors)
+        return Report(status, converged, self.size, errors / errors[0], notes=notes)
+
+    @property
+    def size(self) -> int:
+        """r, the number of features."""
+        return self.factor.shape[0]
+
+
+@jax.jit
+def _column(kernel: Kernel, x: Any, point: Any) -> jax.Array:
+    return kernel.gram(point, x)[0]
+
+
+@jax.jit
+def _diagonal(kernel: Kernel, x: Any) -> jax.Array:
+    return kernel.diagonal(x)
+
+
+def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int | None, door: Door) -> Factor:
+    n = count(points)
+    if any_sparse(points):
+        columns = lambda i: np.asarray(kernel.gram(rows(points, slice(i, i + 1)), points))[0]  # noqa: E731
+        return pivoted_cholesky(np.asarray(kernel.diagonal(points)), columns, tolerance=tolerance, max_rank=max_rank)
+    on_device = jax.tree.map(jnp.asarray, kernel)
+    padded = jax.tree.map(jnp.asarray, pad(points, bucket(n)))
+
+    def column(i: int) -> np.ndarray:
+        return np.asarray(_column(on_device, padded, rows(points, slice(i, i + 1))))[:n]
+
+    diagonal = np.asarray(_diagonal(on_device, padded))[:n]
+    low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
+    return jax.tree.map(jnp.asarray, low) if door.follows else low
+
+
+def _fixed(kernel: Kernel, points: Any, rank: int) -> Factor:
+    points = jax.tree.map(jnp.asarray, points)
+
+    def column(i):
+        return kernel.gram(jax.tree.map(lambda leaf: leaf[i][None], points), points)[0]
+
+    return pivoted_cholesky_fixed(kernel.diagonal(points), column, rank)
+
+
+class Nystrom(Features):
+    """Coordinates on randomly chosen landmarks: φ(x) = W k(landmarks, x) with W Wᵀ the inverse of their Gram matrix.
+
+    The best approximation of the kernel in the span of the landmarks, exact on them. Directions in which the landmarks'
+    Gram matrix is numerically singular are left out.
+
+    Made by [`Nystrom.fit`][]. `PivotedCholesky` chooses its points one after another by need and certifies its error;
+    this one costs a single factorisation.
+
+    References
+    ----------
+    Williams & Seeger (2001).
+    """
+
+    kernel: Kernel
+    landmarks: Any
+    whitening: Any
+
+    @classmethod
+    def fit(cls, kernel: Kernel, x: Any, n_landmarks: int = 100, rng: Any = None) -> "Nystrom":
+        """Take `n_landmarks` of the points at random.
+
+        Cost O(m³) for m landmarks, and O(m d + m²) a point to map.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from meanmap import kernels
+        >>> x = np.random.default_rng(0).normal(size=(500, 2))
+        >>> phi = Nystrom.fit(kernels.RBF(1.0), x, n_landmarks=100, rng=0)
+        >>> bool(np.abs(phi(x) @ phi(x).T - kernels.RBF(1.0)(x)).mean() < 1e-3)
+        True
+        """
+        with Door(kernel, x) as door:
+            cast, points, _ = read_pair(kernel, x, None, door)
+            n = count(points)
+            if isinstance(n_landmarks, bool) or not isinstance(n_landmarks, int | np.integer):
+                raise ParameterError(f"n_landmarks is {n_landmarks!r}; expected a whole number.")
+            if not 1 <= n_landmarks <= n:
+                raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
+            chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
+            landmarks = rows(points, chosen)
+            values, vectors = np.linalg.eigh(np.asarray(cast.gram(landmarks, landmarks), dtype=np.float64))
+            # Below this, eigenvalues are rounding errors, whose inverses would be noise.
+            kept = values > values.max() * len(values) * np.finfo(door.dtype).eps
+            whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(door.dtype)
+            return cls(kernel, door.leave(landmarks), jnp.asarray(whitening) if door.follows else whitening)
+
+    def transform(self, x: Any) -> jax.Array:
+        """φ(x), (n, r)."""
+        return jnp.matmul(self.kernel.gram(x, self.landmarks), self.whitening, precision="highest")
+
+    @property
+    def size(self) -> int:
+        """r, at most the number of landmarks."""
+        return self.whitening.shape[1]

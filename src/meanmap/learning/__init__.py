@@ -1,0 +1,6 @@
+"""From data to a kernel."""
+
+from meanmap.learning.default import default_kernel
+from meanmap.learning.median import at_median, median_heuristic
+
+__all__ = ["at_median", "default_kernel", "median_heuristic"]
