@@ -2,9 +2,11 @@
 
 from meanmap.linalg.pivoted import PivotedCholesky, pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
+from meanmap.linalg.ridge import Ridge
 
 __all__ = [
     "PivotedCholesky",
+    "Ridge",
     "pivoted_cholesky",
     "pivoted_cholesky_fixed",
 ]
