@@ -101,7 +101,8 @@ def _at_median(kernel: Kernel, points: Any) -> Kernel:
         return kernel.with_members(tuple(_at_median(member, part) for member, part in parts))
     if isinstance(kernel, Wrapper):
         return eqx.tree_at(lambda k: k.kernel, kernel, _at_median(kernel.kernel, points))
-    if not hasattr(kernel, "lengthscale") or type(kernel).coordinates is Kernel.coordinates:
+    lengthscale = getattr(kernel, "lengthscale", None)
+    if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
         return kernel
     coordinates = kernel.coordinates(points)
     if isinstance(kernel, Laplace):
@@ -111,11 +112,8 @@ def _at_median(kernel: Kernel, points: Any) -> Kernel:
     else:
         distances = _distances(coordinates)
     median = _nonzero_median(distances, "all points of x are equal")
-    return eqx.tree_at(
-        lambda k: k.lengthscale,
-        kernel,
-        (jnp if isinstance(median, jax.Array) else np).asarray(kernel.lengthscale * median),
-    )
+    library = jnp if isinstance(median, jax.Array) else np
+    return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _subsample(points: Any, most: int, rng: Any) -> Any:
