@@ -1,0 +1,51 @@
+"""The command line, `meanmap`. Anything heavy is imported inside the command that needs it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meanmap import __version__
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="A probability distribution is an element of a Hilbert space.", no_args_is_help=True, add_completion=False
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"meanmap {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("meanmap-demo.html"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the data that are made.")] = 0,
+) -> None:
+    """Run each part of the library on small data and leave one HTML page with pictures and numbers."""
+    if not output.parent.is_dir():
+        typer.echo(f"meanmap: the folder {output.parent} does not exist; make it first.", err=True)
+        raise typer.Exit(2)
+    from meanmap.experiments.demo import run
+
+    path, sections, seconds = run(output, seed)
+    for section in sections:
+        typer.echo(f"{section.title}: {section.answer}")
+    typer.echo(f"\n{path} ({seconds:.0f} s): open it in a browser.")
+
+
+def main() -> None:
+    """Entry point of the `meanmap` command."""
+    app()

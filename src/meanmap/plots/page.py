@@ -1,0 +1,130 @@
+"""One self-contained HTML page from titled sections of text, numbers and figures."""
+
+import base64
+import html
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Section", "render", "write_page"]
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --line: #d5dce4; --soft: #f3f6f9; --link: #0b5394; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6ebf0; --paper: #12181f; --line: #33404d; --soft: #1b242d; --link: #8ec1f5; }
+  figure img { background: #ffffff; }
+}
+body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.55 system-ui, sans-serif; }
+main { max-width: 54rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; } h2 { margin-top: 2.8rem; font-size: 1.35rem; }
+a { color: var(--link); }
+.answer { font-weight: 600; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto; }
+figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
+figcaption { font-size: .92rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
+td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
+footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .92rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One titled part of a page.
+
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    answer : str
+        What came out, in a sentence.
+    text : str
+        A paragraph of explanation.
+    code : str
+        What to type to get it.
+    figures : tuple of (matplotlib Figure, str)
+        Pictures, each with a caption that also serves those who cannot see it.
+    table : tuple of tuples
+        Rows of a table, the first being its header.
+    """
+
+    title: str
+    answer: str
+    text: str = ""
+    code: str = ""
+    figures: tuple[tuple[Any, str], ...] = ()
+    table: tuple[tuple[str, ...], ...] = field(default=())
+
+
+def render(title: str, lead: str, sections: list[Section], footer: str = "") -> str:
+    """The page as one HTML document with its pictures inside.
+
+    Examples
+    --------
+    >>> page = render("A page", "What it is about.", [Section("First", "It is 1 < 2.")])
+    >>> "It is 1 &lt; 2." in page
+    True
+    """
+    body = "\n".join(_section(section) for section in sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+<h1>{html.escape(title)}</h1>
+<p>{html.escape(lead)}</p>
+{body}
+<footer>{html.escape(footer)}</footer>
+</main>
+</body>
+</html>
+"""
+
+
+def write_page(path: str | Path, page: str) -> Path:
+    """Write a page so that no half-written file is ever seen: to a neighbour first, then into place."""
+    path = Path(path)
+    neighbour = path.with_name(f".{path.name}.part")
+    neighbour.write_text(page, encoding="utf-8")
+    neighbour.replace(path)
+    return path
+
+
+def _section(section: Section) -> str:
+    parts = [
+        f"<section>\n<h2>{html.escape(section.title)}</h2>",
+        f'<p class="answer">{html.escape(section.answer)}</p>',
+    ]
+    if section.text:
+        parts.append(f"<p>{html.escape(section.text)}</p>")
+    if section.code:
+        parts.append(f'<pre tabindex="0"><code>{html.escape(section.code)}</code></pre>')
+    if section.table:
+        parts.append(_table(section.table))
+    parts += [_figure(figure, caption) for figure, caption in section.figures]
+    return "\n".join([*parts, "</section>"])
+
+
+def _table(rows: tuple[tuple[str, ...], ...]) -> str:
+    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in rows[0])
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows[1:])
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+    )
+
+
+def _figure(figure: Any, caption: str) -> str:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=144, bbox_inches="tight")
+    data = base64.b64encode(picture.getvalue()).decode()
+    text = html.escape(caption)
+    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
