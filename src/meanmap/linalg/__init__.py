@@ -3,10 +3,14 @@
 from meanmap.linalg.pivoted import PivotedCholesky, pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 from meanmap.linalg.ridge import Ridge
+from meanmap.linalg.ridge_path import RidgePath, choose_ridge, choose_ridge_features
 
 __all__ = [
     "PivotedCholesky",
     "Ridge",
+    "RidgePath",
+    "choose_ridge",
+    "choose_ridge_features",
     "pivoted_cholesky",
     "pivoted_cholesky_fixed",
 ]
