@@ -22,7 +22,7 @@ define setup
 	@echo "Setting up $(1) with the $(3) versions (once; a minute or two)"
 	@$(PYTHON) -m venv $(1)
 	@PIP_CONSTRAINT=constraints/$(3).txt PIP_BUILD_CONSTRAINT=constraints/$(3).txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	  $(1)/bin/python -m pip install -q -e ".[$(2)]"
+	  $(1)/bin/python -m pip install -qq -e ".[$(2)]"
 	@touch $@
 endef
 
