@@ -1,0 +1,84 @@
+"""What importing costs and leaves behind, each seen from a fresh process."""
+
+import json
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.oldest
+
+TOUCH_ALL = "import meanmap; touched = [getattr(meanmap, name) for name in meanmap.__all__]"
+
+# What others change on import is theirs: an old SciPy adds a warning filter, so it goes first.
+OTHERS = "import jax, equinox, scipy.linalg, scipy.sparse, scipy.special, scipy.stats"
+
+
+def run(code, *options):
+    done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def seconds(statement):
+    code = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
+    return float(run(code).stdout)
+
+
+def test_import_costs_little_next_to_jax():
+    ours, theirs = [], []
+    for _ in range(3):
+        ours.append(seconds("import meanmap"))
+        theirs.append(seconds("import jax"))
+    assert statistics.median(ours) <= 1.3 * statistics.median(theirs)
+
+
+def test_first_use_of_every_name_loads_nothing_meant_for_pictures_or_tables():
+    heavy = ["IPython", "matplotlib.pyplot", "pandas", "polars", "sklearn"]
+    code = f"import sys; {TOUCH_ALL}; print([name for name in {heavy} if name in sys.modules])"
+    assert run(code).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("statement", ["import meanmap", TOUCH_ALL], ids=["import", "every name"])
+def test_nothing_is_printed_or_warned(statement):
+    done = run(statement, "-W", "error")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_settings_of_others_stay_as_they_were():
+    code = f"""
+import json, warnings
+{OTHERS}
+settings, filters = dict(jax.config.values), list(warnings.filters)
+{TOUCH_ALL}
+after = dict(jax.config.values)
+print(json.dumps([[key for key in after if key not in settings or after[key] != settings[key]],
+                  len(warnings.filters) - len(filters), warnings.filters == filters]))
+"""
+    assert json.loads(run(code).stdout) == [[], 0, True]
+
+
+def test_no_backend_is_started():
+    """JAX lets its number of CPU devices be chosen only while no backend is running."""
+    code = f"""
+{TOUCH_ALL}
+import jax
+jax.config.update("jax_num_cpu_devices", 3)
+print(len(jax.devices("cpu")))
+try:
+    jax.config.update("jax_num_cpu_devices", 2)
+except RuntimeError:
+    print("too late once it runs")
+"""
+    assert run(code).stdout.split("\n")[:2] == ["3", "too late once it runs"]
+
+
+def test_computing_leaves_the_precision_of_others_alone():
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+import meanmap
+inside = meanmap.kernels.RBF(1.0)(np.array([0.0, 1.0]))
+print(inside.dtype, jnp.ones(2).dtype, jax.config.jax_enable_x64)
+"""
+    assert run(code).stdout.split() == ["float64", "float32", "False"]
