@@ -1,11 +1,13 @@
 """Matrices only, no kernels: low-rank factors, ridge solves and their choice, online regression."""
 
+from meanmap.linalg.online import OnlineRegression
 from meanmap.linalg.pivoted import PivotedCholesky, pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import RidgePath, choose_ridge, choose_ridge_features
 
 __all__ = [
+    "OnlineRegression",
     "PivotedCholesky",
     "Ridge",
     "RidgePath",
