@@ -36,7 +36,8 @@ class OnlineRegression(eqx.Module):
     noise, prior_variance : number
         s² and s₀.
     refit_every : int or None
-        After how many rows mean and covariance are computed afresh from the statistics; None: never.
+        After how many rows mean and covariance are computed afresh from the statistics; None: only by batches of at
+        least D rows, for which it is the cheaper way.
 
     Notes
     -----
@@ -95,7 +96,8 @@ class OnlineRegression(eqx.Module):
     def update(self, phi: Any, y: Any) -> "OnlineRegression":
         """The posterior after more rows: `phi` (k, D) or (D,), `y` (k, q), or (q,) for one row.
 
-        A Kalman step; or, once `refit_every` rows have come since the last, a refit from the statistics.
+        A Kalman step; or a refit from the statistics, for a batch of at least D rows and once `refit_every` rows have
+        come since the last.
         """
         with _door(self, phi, y) as door:
             phi = _read(phi, "phi", self.mean.shape[0], door)
@@ -194,7 +196,7 @@ def _update_host(one: OnlineRegression, phi: np.ndarray, y: np.ndarray) -> Onlin
     changes: dict[str, Any] = {"count": one.count + rows, "_waiting": (*one._waiting, (phi, y))}
     if rows >= SMALL_BLOCK or len(one._waiting) + 1 >= WAITING_BLOCKS:
         changes |= _settled(_with(one, **changes))
-    if one.refit_every is not None and one._since + rows >= one.refit_every:
+    if rows >= phi.shape[1] or (one.refit_every is not None and one._since + rows >= one.refit_every):
         return _with(one, **changes).refit()
     mean, covariance = online_steps.kalman(one.mean, one.covariance, phi, y, float(one.noise))
     return _with(one, mean=mean, covariance=covariance, _since=one._since + rows, **changes)
@@ -215,10 +217,10 @@ def _update_xla(one: OnlineRegression, phi: jax.Array, y: jax.Array) -> OnlineRe
     def step():
         return online_steps.kalman(mean, covariance, phi, y, one.noise)
 
-    if one.refit_every is None:
-        mean, covariance = step()
-    elif rows >= one.refit_every:
+    if rows >= min(phi.shape[1], one.refit_every or phi.shape[1]):
         (mean, covariance), since = afresh(), jnp.zeros_like(since)
+    elif one.refit_every is None:
+        mean, covariance = step()
     else:
         due = since >= one.refit_every
         mean, covariance = jax.lax.cond(due, afresh, step)

@@ -18,7 +18,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.report import Report
 
-__all__ = ["PivotedCholesky", "pivoted_cholesky", "positive_integer", "read_diagonal"]
+__all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
 # Rows the host factor starts with; storage doubles from here, so the start only saves a few copies.
 FIRST_CAPACITY = 32
