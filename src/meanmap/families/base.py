@@ -1,0 +1,326 @@
+"""What a distribution is here: an immutable batch of laws, read by name, indexed by plate."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.rng import Rng
+from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
+
+__all__ = ["Distribution", "build", "require_proper"]
+
+
+def build(kind: type, **leaves: Any) -> Any:
+    """An instance with these stored fields, past the constructor, as a pytree is rebuilt."""
+    made = object.__new__(kind)
+    for name, value in leaves.items():
+        value = value if isinstance(value, jax.Array | Distribution | int) else np.asarray(value)
+        object.__setattr__(made, name, value)
+    return made
+
+
+class Distribution(eqx.Module):
+    """A batch of probability laws with one array leaf per parameter; leading axes of the leaves are plates.
+
+    A member is read through `mean`, `variance`, `log_density`, `characteristic_function`, `sample`. Methods whose name
+    begins with an underscore are the pure formulas on JAX arrays that a new law has to give.
+    """
+
+    coordinates: ClassVar[tuple[str, ...]] = ("x",)
+    _shown: ClassVar[dict[str, str]] = {"mean": "mean", "sd": "sd"}
+
+    @property
+    @abstractmethod
+    def _own_axes(self) -> tuple[int, ...]:
+        """How many trailing axes of each leaf belong to one member."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The batch axes; `()` for one law."""
+        first, own = jax.tree.leaves(self)[0], self._own_axes[0]
+        return tuple(first.shape[: first.ndim - own])
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """The axes of one draw; `()` for a number."""
+        return ()
+
+    def _proper(self) -> Any:
+        return np.ones(self.shape, bool)
+
+    def is_proper(self) -> Any:
+        """For each member, whether it is a probability law (messages may fail to be)."""
+        return self._proper()
+
+    # Moments
+
+    @property
+    def mean(self) -> Any:
+        """E[x], shape `shape + event_shape`."""
+        require_proper(self, "mean")
+        return run(type(self)._mean, self)
+
+    @property
+    def variance(self) -> Any:
+        """Var[x] entry by entry, shape `shape + event_shape`."""
+        require_proper(self, "variance")
+        return run(type(self)._variance, self)
+
+    @property
+    def sd(self) -> Any:
+        """Standard deviation, entry by entry."""
+        require_proper(self, "standard deviation")
+        return run(_root_variance, self)
+
+    @abstractmethod
+    def _mean(self) -> jax.Array: ...
+
+    @abstractmethod
+    def _variance(self) -> jax.Array: ...
+
+    def mean_in(self, coordinate: str | None = None) -> Any:
+        """The mean in one of `coordinates`, such as E[log x] of a Gamma."""
+        require_proper(self, "mean")
+        return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[0]
+
+    def variance_in(self, coordinate: str | None = None) -> Any:
+        """The variance in one of `coordinates`, such as Var[logit x] of a Beta."""
+        require_proper(self, "variance")
+        return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[1]
+
+    def _moments_in(self, coordinate: str) -> tuple[jax.Array, jax.Array]:
+        del coordinate
+        return self._mean(), self._variance()
+
+    # Functions of a point or a frequency
+
+    def log_density(self, x: Any) -> Any:
+        """log p(x), normalised; −∞ outside the support.
+
+        Parameters
+        ----------
+        x : array_like
+            Points that broadcast against `shape + event_shape`: one per member, or add an axis for a grid.
+        """
+        require_proper(self, "density")
+        return run(type(self)._log_density, self, self._read_points(x))
+
+    @abstractmethod
+    def _log_density(self, x: jax.Array) -> jax.Array: ...
+
+    def characteristic_function(self, w: Any, coordinate: str | None = None) -> Any:
+        """E[exp(i w·c(x))] for every member and every frequency, c the coordinate: the mean embedding in Fourier form.
+
+        Parameters
+        ----------
+        w : array_like, shape `frequencies` or, for vectors, `frequencies + (d,)`
+            Frequencies.
+        coordinate : str, optional
+            One of `coordinates`; the first of them by default.
+
+        Returns
+        -------
+        complex array of shape `shape + frequencies`
+        """
+        require_proper(self, "characteristic function")
+        coordinate = self._coordinate(coordinate)
+        with Door(self, w) as door:
+            w = read_numbers(w, "w", door)
+        vector = self._frequency_axes(w)
+        settings = self._frequency_settings(w, coordinate)
+        return run(type(self)._characteristic_function, self, vector, coordinate=coordinate, **settings)
+
+    @abstractmethod
+    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array: ...
+
+    def _frequency_axes(self, w: Any) -> Any:
+        event = self.event_shape
+        if event and (w.ndim == 0 or w.shape[-1] != event[-1]):
+            raise ShapeError(f"w has shape {w.shape}; expected (..., {event[-1]}): one frequency per entry of x.")
+        return w
+
+    def _frequency_settings(self, w: Any, coordinate: str) -> dict[str, Any]:
+        """Static settings of the characteristic function that depend on the size of concrete frequencies."""
+        del w, coordinate
+        return {}
+
+    def cdf(self, x: Any) -> Any:
+        """P(X ≤ x), where the law has a cheap one."""
+        require_proper(self, "distribution function")
+        return run(type(self)._cdf, self, self._read_points(x))
+
+    def _cdf(self, x: jax.Array) -> jax.Array:
+        raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
+
+    def quantile(self, p: Any) -> Any:
+        """The point below which a fraction p of the mass lies, where the law has a cheap one."""
+        require_proper(self, "quantiles")
+        with Door(self, p) as door:
+            p = read_numbers(p, "p", door)
+        if is_concrete(p) and not ((np.asarray(p) >= 0) & (np.asarray(p) <= 1)).all():
+            raise ParameterError("p holds values outside [0, 1]; expected probabilities.")
+        return self._quantile_of(p)
+
+    def _quantile_of(self, p: Any) -> Any:
+        return run(type(self)._quantile, self, p)
+
+    def _quantile(self, p: jax.Array) -> jax.Array:
+        raise KindError(f"{type(self).__name__} has no quantiles here; draw with .sample(n, rng) instead.")
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        """n independent draws of every member, shape `(n,) + shape + event_shape`.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : None, int, numpy Generator or JAX key
+            Randomness; an integer repeats the draws.
+        """
+        require_proper(self, "samples")
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
+            raise ParameterError(f"n is {n!r}; expected a whole number of draws, 0 or more.")
+        key = Rng.of(rng).key
+        with Door(self, () if is_concrete(key) else key) as door:
+            draws = _draw(to_jax(self, door.dtype), key, int(n))
+            return door.leave(draws)
+
+    @abstractmethod
+    def _sample(self, n: int, key: jax.Array) -> jax.Array: ...
+
+    def entropy(self) -> Any:
+        """−E[log p(x)] in nats, where it is known."""
+        require_proper(self, "entropy")
+        return run(type(self)._entropy, self)
+
+    def _entropy(self) -> jax.Array:
+        raise KindError(f"{type(self).__name__} has no closed-form entropy.")
+
+    # Batches
+
+    def __getitem__(self, index: Any) -> Any:
+        """The members at `index`, which counts batch axes only."""
+        index = index if isinstance(index, tuple) else (index,)
+        used = sum(
+            getattr(i, "ndim", 0) if getattr(i, "dtype", None) == np.dtype(bool) else 1 for i in index if _consumes(i)
+        )
+        if used > len(self.shape):
+            raise IndexError(f"{type(self).__name__} has batch shape {self.shape}; the index uses {used} axes.")
+        if len(index) == 1 and isinstance(index[0], int | np.integer):
+            size = self.shape[0]
+            if not -size <= index[0] < size:
+                raise IndexError(f"index {index[0]} is out of range for a batch of {size}.")
+        has_ellipsis = any(i is Ellipsis for i in index)
+        return self._map_batch(lambda leaf, own: leaf[index + (slice(None),) * own if has_ellipsis else index])
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"this {type(self).__name__} is one law, not a batch: it has no length.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def broadcast_to(self, shape: int | tuple[int, ...]) -> Any:
+        """The same laws repeated to a larger batch shape."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        try:
+            np.broadcast_to(np.empty(self.shape), shape)
+        except ValueError as error:
+            raise ShapeError(f"batch shape {self.shape} cannot be broadcast to {shape}.") from error
+        return self._map_batch(
+            lambda leaf, own: _library(leaf).broadcast_to(leaf, shape + leaf.shape[leaf.ndim - own :])
+        )
+
+    def reshape(self, *shape: int) -> Any:
+        """The same laws in another batch shape."""
+        return self._map_batch(lambda leaf, own: leaf.reshape(*shape, *leaf.shape[leaf.ndim - own :]))
+
+    def _map_batch(self, function: Callable[[Any, int], Any]) -> Any:
+        leaves, structure = jax.tree.flatten(self)
+        changed = [function(leaf, own) for leaf, own in zip(leaves, self._own_axes, strict=True)]
+        as_arrays = [leaf if isinstance(leaf, jax.Array) else np.asarray(leaf) for leaf in changed]
+        return jax.tree.unflatten(structure, as_arrays)
+
+    # Reading
+
+    def _coordinate(self, name: str | None) -> str:
+        if name is None:
+            return self.coordinates[0]
+        if name not in self.coordinates:
+            known = ", ".join(map(repr, self.coordinates))
+            raise ParameterError(f"coordinate is {name!r}; {type(self).__name__} has {known}.")
+        return name
+
+    def _read_points(self, x: Any) -> Any:
+        with Door(self, x) as door:
+            x = read_numbers(x, "x", door)
+        event = self.event_shape
+        if event and x.shape[-len(event) :] != event:
+            raise ShapeError(f"x has shape {x.shape}; expected (..., {', '.join(map(str, event))}).")
+        batch = x.shape[: x.ndim - len(event)]
+        try:
+            np.broadcast_shapes(batch, self.shape)
+        except ValueError as error:
+            raise ShapeError(
+                f"x has shape {x.shape} and the batch {self.shape}; expected shapes that broadcast. "
+                "For a grid of points at every member, give x one more leading axis: x[:, None]."
+            ) from error
+        return x
+
+    def __repr__(self) -> str:
+        name, leaves = type(self).__name__, jax.tree.leaves(self)
+        if not all(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
+            return f"{name}(...)"
+        if not all_concrete(leaves):
+            return f"{name}(shape={self.shape}, traced)"
+        improper = ~np.asarray(self.is_proper())
+        if self.shape:
+            return f"{name}(shape={self.shape}" + (f", improper{members(improper)})" if improper.any() else ")")
+        if improper.any():
+            return f"{name}(improper, natural={', '.join(_short(leaf) for leaf in leaves)})"
+        return f"{name}({', '.join(f'{label}={_short(getattr(self, at))}' for label, at in self._shown.items())})"
+
+
+def require_proper(distribution: Distribution, action: str) -> None:
+    """Raise, naming the batch indices, if a member known now is not a probability law."""
+    if not all_concrete(distribution):
+        return
+    kind = type(distribution)  # methods are called through the class: equinox wraps those of an instance, slowly
+    proper = np.asarray(kind._proper(distribution))
+    if not proper.all():
+        raise ParameterError(
+            f"this {kind.__name__} is improper{members(~proper)}, so it has no {action}: "
+            "its natural parameters do not define a density of mass one. Look at .natural and .is_proper()."
+        )
+
+
+def _root_variance(distribution: Distribution) -> jax.Array:
+    return jnp.sqrt(distribution._variance())
+
+
+@eqx.filter_jit
+def _draw(distribution: Distribution, key: jax.Array, n: int) -> jax.Array:
+    return distribution._sample(n, key)
+
+
+def _library(leaf: Any) -> Any:
+    return jnp if isinstance(leaf, jax.Array) else np
+
+
+def _consumes(index: Any) -> bool:
+    return index is not None and index is not Ellipsis
+
+
+def _short(value: Any) -> str:
+    value = np.asarray(value, dtype=float)
+    if value.size > 6:
+        return f"array of shape {value.shape}"
+    return np.array2string(value, formatter={"float_kind": lambda number: f"{number:.4g}"}, separator=", ")

@@ -1,0 +1,86 @@
+"""From expected log statistics back to parameters: maximum likelihood of Gamma, Beta and Dirichlet distributions.
+
+Both solves are Newton's method in the logarithm of the parameters, with a fixed number of steps, so that they batch and
+compile; derivatives come from the implicit function theorem and do not pass through the steps.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.families.real_gamma import digamma_minus_log, trigamma
+from meanmap.families.simplex import expected_logs
+
+__all__ = ["parameters_from_expected_logs", "shape_from_log_gap"]
+
+# From the starts below, every case of shapes from 1e-6 to 1e12 and of Dirichlet parameters from 1e-2 to 2e6 (ratios up
+# to 2e8) reaches rounding within 4 and 9 steps; the rest is reserve.
+_SHAPE_STEPS = 6
+_DIRICHLET_STEPS = 14
+_LARGEST_STEP = 2.0  # of a logarithm: no parameter moves by more than a factor e² at once
+
+
+@jax.custom_jvp
+def shape_from_log_gap(gap: jax.Array) -> jax.Array:
+    """The shape a of a Gamma distribution with log E[x] − E[log x] = `gap` > 0, that is log a − ψ(a) = gap.
+
+    Newton on log(log a − ψ(a)) as a function of log a, which is nearly a line of slope −1 at both ends, from the start
+    of Minka (2002), "Estimating a Gamma distribution", which is right to 1.5%.
+    """
+    log_gap = jnp.log(gap)
+    log_shape = jnp.log((3 - gap + jnp.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap))
+    for _ in range(_SHAPE_STEPS):
+        shape = jnp.exp(log_shape)
+        value, slope = _with_slope(shape)
+        step = (jnp.log(-value) - log_gap) * value / (slope * shape)
+        log_shape = log_shape - jnp.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+    return jnp.exp(log_shape)
+
+
+@shape_from_log_gap.defjvp
+def _shape_derivative(primals, tangents):
+    shape = shape_from_log_gap(*primals)
+    _, slope = _with_slope(shape)
+    return shape, -tangents[0] / slope
+
+
+def _with_slope(shape):
+    """ψ(a) − log a and its derivative."""
+    return jax.jvp(digamma_minus_log, (shape,), (jnp.ones_like(shape),))
+
+
+@jax.custom_jvp
+def parameters_from_expected_logs(logs: jax.Array) -> jax.Array:
+    """The parameters α > 0 of the Dirichlet distribution with E[log xᵢ] = `logs`, over the last axis.
+
+    Newton's method of Minka (2000), "Estimating a Dirichlet distribution", in log α: the Jacobian is diagonal
+    plus rank one, so a step costs O(k). Rounding of `logs` by ε moves α by about 2 ε Σα relative to itself: that
+    is the problem's own condition, not the method's.
+    """
+
+    def improve(_, log_parameters):
+        parameters = jnp.exp(log_parameters)
+        step = _solve_jacobian(parameters, logs - expected_logs(parameters)) / parameters
+        # Upward, α (1 + step) is what the tangent asks for; downward, its logarithm might not exist.
+        step = jnp.where(step > 0, jnp.log1p(jnp.maximum(step, 0)), step)
+        longest = jnp.maximum(jnp.abs(step).max(-1, keepdims=True), _LARGEST_STEP)
+        return log_parameters + step * (_LARGEST_STEP / longest)
+
+    # Where all α are large, Σ exp(logs) = 1 − (k − 1)/(2 Σα) and αᵢ = ½ + Σα exp(logsᵢ) to first order.
+    shares = jnp.exp(logs)
+    rest = jnp.maximum(1 - shares.sum(-1, keepdims=True), jnp.finfo(logs.dtype).eps)
+    start = jnp.log(0.5 + shares * (logs.shape[-1] - 1) / (2 * rest))
+    return jnp.exp(jax.lax.fori_loop(0, _DIRICHLET_STEPS, improve, start))
+
+
+@parameters_from_expected_logs.defjvp
+def _parameters_derivative(primals, tangents):
+    parameters = parameters_from_expected_logs(*primals)
+    return parameters, _solve_jacobian(parameters, tangents[0])
+
+
+def _solve_jacobian(parameters, value):
+    """(diag ψ′(α) − ψ′(Σα) 1 1ᵀ)⁻¹ value, by Sherman and Morrison."""
+    weight = 1 / trigamma(parameters)
+    joint = trigamma(parameters.sum(-1, keepdims=True))
+    share = joint * (weight * value).sum(-1, keepdims=True) / (1 - joint * weight.sum(-1, keepdims=True))
+    return weight * (value + share)

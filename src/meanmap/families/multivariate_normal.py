@@ -1,0 +1,244 @@
+"""The normal distribution of vectors."""
+
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.families.base import require_proper
+from meanmap.families.family import Family
+from meanmap.families.reading import as_fields, check_members, members, read_parameters, run
+from meanmap.families.real_gamma import HALF_LOG_TWO_PI
+from meanmap.families.weights import normalised_weights
+
+__all__ = ["MultivariateNormal"]
+
+
+class MultivariateNormal(Family):
+    """N(m, V) on vectors of length d, with natural parameters (V⁻¹m, V⁻¹) to the statistics (x, −xxᵀ/2).
+
+    Parameters
+    ----------
+    mean : array_like, shape (..., d)
+    covariance : array_like, shape (..., d, d)
+        Symmetric positive definite; leading axes are the batch. Cost O(d³) a member.
+
+    Notes
+    -----
+    A precision that is not positive definite is an improper message.
+
+    Examples
+    --------
+    >>> belief = MultivariateNormal.standard(2) * MultivariateNormal([2.0, 0.0], [[1.0, 0.0], [0.0, 1.0]])
+    >>> belief.mean.round(12).tolist(), belief.covariance.round(12).tolist()
+    ([1.0, 0.0], [[0.5, 0.0], [0.0, 0.5]])
+    """
+
+    precision_mean: Any
+    precision: Any
+    _fields_axes: ClassVar[dict[str, int]] = {"precision_mean": 1, "precision": 2}
+    _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_outer")
+
+    def __init__(self, mean: Any, covariance: Any):
+        with Door(mean, covariance) as door:
+            mean, covariance = read_parameters(door, (1, 2), mean=mean, covariance=covariance)
+            self._check_own_axes([mean, covariance])
+            check_symmetric(covariance, "covariance")
+            precision_mean, precision = run(_natural, mean, covariance)
+            _check_definite(precision, covariance)
+            self.precision_mean, self.precision = as_fields(precision_mean, precision)
+
+    @classmethod
+    def _check_own_axes(cls, natural: list[Any]) -> None:
+        vector, matrix = natural
+        if matrix.shape[-1] != matrix.shape[-2] or vector.shape[-1] != matrix.shape[-1] or not vector.shape[-1]:
+            raise ShapeError(
+                f"a vector of length {vector.shape[-1]} came with a matrix of shape {matrix.shape[-2:]}; "
+                "expected (..., d) and (..., d, d)."
+            )
+
+    @classmethod
+    def from_natural(cls, *natural: Any) -> Self:
+        """The member with precision-mean and precision, proper or not; the precision must be symmetric."""
+        family = super().from_natural(*natural)
+        check_symmetric(family.precision, "precision")
+        return family
+
+    @classmethod
+    def standard(cls, d: int, shape: int | tuple[int, ...] = ()) -> Self:
+        """N(0, I) in d dimensions, repeated to a batch shape."""
+        return cls._scaled_identity(d, shape, 1.0)
+
+    @classmethod
+    def flat(cls, d: int, shape: int | tuple[int, ...] = ()) -> Self:
+        """No information: both natural parameters zero, the identity of the product; improper."""
+        return cls._scaled_identity(d, shape, 0.0)
+
+    @classmethod
+    def _scaled_identity(cls, d: int, shape: int | tuple[int, ...], scale: float) -> Self:
+        batch = np.empty(shape).shape
+        return cls.from_natural(np.zeros((*batch, d)), np.broadcast_to(scale * np.eye(d), (*batch, d, d)))
+
+    @classmethod
+    def _event_axes(cls) -> int:
+        return 1
+
+    @classmethod
+    def _check_moments(cls, *moments: Any) -> None:
+        check_symmetric(moments[1], "E[-xxᵀ/2]")
+        if is_concrete(moments[0]) and is_concrete(moments[1]):
+            mean, matrix = (np.asarray(moment, dtype=float) for moment in moments)
+            lowest = np.linalg.eigvalsh(-2 * matrix - mean[..., :, None] * mean[..., None, :])[..., 0]
+            check_members(lowest, lowest > 0, "the least eigenvalue of the covariance", "values above 0")
+
+    @classmethod
+    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+        mean, matrix = moments
+        return _natural(mean, -2 * matrix - mean[..., :, None] * mean[..., None, :])
+
+    @classmethod
+    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+        weights = normalised_weights(log_weights)[..., None]
+        mean = (weights * x).sum(0)
+        centred = x - mean
+        return _natural(mean, jnp.einsum("n...i,n...j->...ij", weights * centred, centred, precision="highest"))
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """`(d,)`."""
+        return (self.precision_mean.shape[-1],)
+
+    @property
+    def covariance(self) -> Any:
+        """V, shape `shape + (d, d)`; `cov` for short."""
+        require_proper(self, "covariance")
+        return run(type(self)._covariance, self)
+
+    @property
+    def cov(self) -> Any:
+        """The covariance."""
+        return self.covariance
+
+    def _proper(self) -> Any:
+        if isinstance(self.precision, jax.Array):
+            return jnp.isfinite(jnp.linalg.cholesky(self.precision)).all((-2, -1))
+        return np.linalg.eigvalsh(self.precision)[..., 0] > 0
+
+    def _factor(self) -> jax.Array:
+        return jnp.linalg.cholesky(self.precision)
+
+    @classmethod
+    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+        return x, -x[..., :, None] * x[..., None, :] / 2
+
+    def _log_unnormalised(self, x: jax.Array) -> jax.Array:
+        return ((self.precision_mean - _times(self.precision, x) / 2) * x).sum(-1)
+
+    def _mean(self) -> jax.Array:
+        factor = self._factor()
+        return _solve(factor, _solve(factor, self.precision_mean), transpose=True)
+
+    def _covariance(self) -> jax.Array:
+        d = self.precision.shape[-1]
+        identity = jnp.broadcast_to(jnp.eye(d, dtype=self.precision.dtype), self.precision.shape)
+        root = solve_triangular(self._factor(), identity, lower=True)
+        return jnp.matmul(jnp.swapaxes(root, -1, -2), root, precision="highest")
+
+    def _variance(self) -> jax.Array:
+        return jnp.diagonal(self._covariance(), axis1=-2, axis2=-1)
+
+    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+        mean = self._mean()
+        return mean, -(self._covariance() + mean[..., :, None] * mean[..., None, :]) / 2
+
+    def _log_normaliser(self) -> jax.Array:
+        factor, d = self._factor(), self.precision.shape[-1]
+        return (_solve(factor, self.precision_mean) ** 2).sum(-1) / 2 - _log_root(factor) + d * HALF_LOG_TWO_PI
+
+    def _log_density(self, x: jax.Array) -> jax.Array:
+        centred = x - self._mean()
+        square = (_times(self.precision, centred) * centred).sum(-1)
+        return _log_root(self._factor()) - square / 2 - self.precision.shape[-1] * HALF_LOG_TWO_PI
+
+    def _entropy(self) -> jax.Array:
+        return self.precision.shape[-1] * (0.5 + HALF_LOG_TWO_PI) - _log_root(self._factor())
+
+    def _kl(self, other: Any) -> jax.Array:
+        shift = self._mean() - other._mean()
+        own, others = self._factor(), other._factor()
+        whitened = solve_triangular(
+            own, jnp.broadcast_to(others, jnp.broadcast_shapes(own.shape, others.shape)), lower=True
+        )
+        trace = (whitened**2).sum((-2, -1)) - self.precision.shape[-1]
+        square = (_times(other.precision, shift) * shift).sum(-1)
+        return jnp.maximum(trace / 2 + square / 2 + _log_root(own) - _log_root(others), 0)
+
+    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+        del coordinate
+        rows = w.reshape(-1, w.shape[-1]).T
+        factor = self._factor()
+        whitened = solve_triangular(factor, jnp.broadcast_to(rows, (*self.shape, *rows.shape)), lower=True)
+        phase = jnp.matmul(self._mean()[..., None, :], rows, precision="highest")[..., 0, :]
+        values = jnp.exp(jax.lax.complex(-(whitened**2).sum(-2) / 2, phase))
+        return values.reshape(*self.shape, *w.shape[:-1])
+
+    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+        noise = jax.random.normal(key, (n, *self.precision_mean.shape), self.precision.dtype)
+        return self._mean() + _solve(self._factor(), noise, transpose=True)
+
+
+def check_symmetric(matrix: Any, name: str) -> None:
+    """Refuse concrete matrices that differ from their transpose by more than rounding."""
+    if not is_concrete(matrix):
+        return
+    gap = np.abs(np.asarray(matrix) - np.swapaxes(np.asarray(matrix), -1, -2)).max((-2, -1))
+    scale = np.abs(np.asarray(matrix)).max((-2, -1))
+    # Products of d-dimensional matrices in the array's own precision are symmetric to about d roundings.
+    bad = gap > 1e3 * np.finfo(matrix.dtype).eps * scale
+    if bad.any():
+        raise ParameterError(
+            f"{name} is not symmetric{members(bad)}: entries differ from the transpose by {gap.max():.3g}. "
+            f"Pass ({name} + {name}.T) / 2 if that is rounding."
+        )
+
+
+def _check_definite(precision: Any, covariance: Any) -> None:
+    if not is_concrete(precision):
+        return
+    bad = ~np.isfinite(np.asarray(precision)).all((-2, -1))
+    if bad.any():
+        lowest = np.linalg.eigvalsh(np.asarray(covariance, dtype=float))[..., 0].min()
+        raise ParameterError(
+            f"covariance is not positive definite{members(bad)}: its least eigenvalue is {lowest:.3g}. "
+            "Pass independent coordinates, or use PointMass for a direction without spread."
+        )
+
+
+def _natural(mean: jax.Array, covariance: jax.Array) -> tuple[jax.Array, jax.Array]:
+    factor = jnp.linalg.cholesky(covariance)
+    identity = jnp.broadcast_to(jnp.eye(mean.shape[-1], dtype=mean.dtype), covariance.shape)
+    root = solve_triangular(factor, identity, lower=True)
+    return _solve(factor, _solve(factor, mean), transpose=True), jnp.matmul(
+        jnp.swapaxes(root, -1, -2), root, precision="highest"
+    )
+
+
+def _solve(factor: jax.Array, vector: jax.Array, transpose: bool = False) -> jax.Array:
+    """L⁻¹v or L⁻ᵀv, over leading axes."""
+    batch = jnp.broadcast_shapes(factor.shape[:-2], vector.shape[:-1])
+    factor = jnp.broadcast_to(factor, batch + factor.shape[-2:])
+    vector = jnp.broadcast_to(vector, batch + vector.shape[-1:])
+    return solve_triangular(factor, vector[..., None], lower=True, trans=1 if transpose else 0)[..., 0]
+
+
+def _times(matrix: jax.Array, vector: jax.Array) -> jax.Array:
+    return jnp.matmul(matrix, vector[..., None], precision="highest")[..., 0]
+
+
+def _log_root(factor: jax.Array) -> jax.Array:
+    """Half the log determinant."""
+    return jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)

@@ -1,0 +1,135 @@
+"""The normal distribution on the line."""
+
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.families.family import Family
+from meanmap.families.reading import as_fields, check_members, read_parameters
+from meanmap.families.real_gamma import HALF_LOG_TWO_PI
+from meanmap.families.weights import normalised_weights
+
+__all__ = ["Normal"]
+
+
+class Normal(Family):
+    """N(m, v) on the line, with natural parameters (m/v, 1/v) to the statistics (x, −x²/2).
+
+    Parameters
+    ----------
+    mean, variance : array_like
+        m and v > 0, broadcast together; their axes are the batch.
+
+    Notes
+    -----
+    A precision of zero or below is an improper message. The route natural ↔ (mean, variance) is exact to rounding;
+    `from_moments` takes raw moments, which lose digits of the variance where it is small beside the squared mean.
+
+    Examples
+    --------
+    >>> Normal(1.0, 4.0) * Normal(3.0, 4.0)
+    Normal(mean=2, sd=1.414)
+    >>> Normal(0.0, 4.0) / Normal(0.0, [1.0, 8.0])
+    Normal(shape=(2,), improper at [0])
+    """
+
+    precision_mean: Any
+    precision: Any
+    _fields_axes: ClassVar[dict[str, int]] = {"precision_mean": 0, "precision": 0}
+    _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_square")
+
+    def __init__(self, mean: Any = 0.0, variance: Any = 1.0):
+        with Door(mean, variance) as door:
+            mean, variance = read_parameters(door, mean=mean, variance=variance)
+            check_members(variance, variance > 0, "variance", "values above 0")
+            precision = 1 / variance
+            self.precision, self.precision_mean = as_fields(precision, mean * precision)
+
+    @classmethod
+    def standard(cls, shape: int | tuple[int, ...] = ()) -> Self:
+        """N(0, 1), repeated to a batch shape."""
+        return cls(np.zeros(shape), np.ones(shape))
+
+    @classmethod
+    def flat(cls, shape: int | tuple[int, ...] = ()) -> Self:
+        """No information: both natural parameters zero, the identity of the product; improper."""
+        return cls.from_natural(np.zeros(shape), np.zeros(shape))
+
+    @classmethod
+    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+        """The same as `Normal(mean, variance)`; Beta and Gamma have this name too."""
+        return cls(mean, variance)
+
+    @classmethod
+    def _check_moments(cls, *moments: Any) -> None:
+        mean, minus_half_square = moments
+        variance = -2 * minus_half_square - mean * mean
+        check_members(variance, variance > 0, "the variance -2 E[-x²/2] - E[x]²", "values above 0")
+
+    @classmethod
+    def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:
+        mean, minus_half_square = moments
+        return _natural(mean, -2 * minus_half_square - mean * mean)
+
+    @classmethod
+    def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
+        # Centred second moments: the raw ones lose the variance of a narrow law far from zero.
+        weights = normalised_weights(log_weights)
+        mean = (weights * x).sum(0)
+        return _natural(mean, (weights * (x - mean) ** 2).sum(0))
+
+    def _proper(self) -> Any:
+        return self.precision > 0
+
+    @classmethod
+    def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:
+        return x, -x * x / 2
+
+    def _mean(self) -> jax.Array:
+        return self.precision_mean / self.precision
+
+    def _variance(self) -> jax.Array:
+        return 1 / self.precision
+
+    def _expected_statistics(self) -> tuple[jax.Array, ...]:
+        mean = self._mean()
+        return mean, -(mean * mean + self._variance()) / 2
+
+    def _log_normaliser(self) -> jax.Array:
+        return self.precision_mean * self._mean() / 2 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
+
+    def _log_density(self, x: jax.Array) -> jax.Array:
+        centred = x - self._mean()
+        return (jnp.log(self.precision) - centred * centred * self.precision) / 2 - HALF_LOG_TWO_PI
+
+    def _entropy(self) -> jax.Array:
+        return 0.5 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
+
+    def _kl(self, other: Any) -> jax.Array:
+        widening = (other.precision - self.precision) / self.precision
+        shift = self._mean() - other._mean()
+        return jnp.maximum(widening - jnp.log1p(widening) + shift * shift * other.precision, 0) / 2
+
+    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+        del coordinate
+        batch = (..., *(None,) * w.ndim)
+        mean, variance = self._mean()[batch], self._variance()[batch]
+        return jnp.exp(jax.lax.complex(*jnp.broadcast_arrays(-w * w * variance / 2, w * mean)))
+
+    def _cdf(self, x: jax.Array) -> jax.Array:
+        return jax.scipy.special.ndtr((x - self._mean()) * jnp.sqrt(self.precision))
+
+    def _quantile(self, p: jax.Array) -> jax.Array:
+        return self._mean() + jax.scipy.special.ndtri(p) / jnp.sqrt(self.precision)
+
+    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+        noise = jax.random.normal(key, (n, *self.shape), self.precision.dtype)
+        return self._mean() + noise / jnp.sqrt(self.precision)
+
+
+def _natural(mean: jax.Array, variance: jax.Array) -> tuple[jax.Array, jax.Array]:
+    precision = 1 / variance
+    return mean * precision, precision

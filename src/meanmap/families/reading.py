@@ -1,0 +1,112 @@
+"""Reading parameters and values, and running formulas on them: through the door, compiled once per class and shape."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_numeric
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
+
+__all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
+
+
+def all_concrete(tree: Any) -> bool:
+    """Whether every leaf can be looked at now."""
+    return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
+
+
+def as_fields(*values: Any) -> list[Any]:
+    """`values` as arrays to store: NumPy's arithmetic on single numbers gives scalars, and fields stay arrays."""
+    return [value if isinstance(value, jax.Array) else np.asarray(value) for value in values]
+
+
+def members(mask: Any) -> str:
+    """The batch indices at which `mask` holds, in words: ' at [3], [5]', or nothing where there is no batch."""
+    mask = np.asarray(mask)
+    if mask.ndim == 0:
+        return ""
+    found = [str(index.tolist()) for index in np.argwhere(mask)]
+    return " at " + ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+
+
+def check_members(values: Any, valid: Any, name: str, expected: str) -> None:
+    """Refuse concrete `values` where `valid` does not hold, naming the batch indices."""
+    if not is_concrete(values) or not is_concrete(valid):
+        return
+    bad = ~np.asarray(valid)
+    if bad.any():
+        values = np.asarray(values)
+        first = values[tuple(np.argwhere(bad)[0])] if values.ndim >= bad.ndim and bad.ndim else values
+        shown = np.array2string(np.asarray(first, dtype=float), precision=6, threshold=20)
+        raise ParameterError(f"{name} is {shown}{members(bad)}; expected {expected}.")
+
+
+def read_numbers(data: Any, name: str, door: Door) -> Any:
+    """`data` as an array of the door's dtype, of any shape: NumPy, or JAX where the door follows it. NaN is refused."""
+    array = data if isinstance(data, jax.Array) else as_array(data, name)
+    check_numeric(array, name)
+    if is_concrete(array):
+        missing = np.isnan(np.asarray(array, dtype=float))
+        if missing.any():
+            raise NonFiniteError(f"{name} holds NaN{members(missing)}; expected numbers.")
+    array = array.astype(door.dtype)
+    return jnp.asarray(array) if door.follows else array
+
+
+def read_parameters(door: Door, axes: tuple[int, ...] | None = None, **values: Any) -> list[Any]:
+    """Finite parameters by name, their batch axes broadcast together; `axes` counts each one's own trailing axes."""
+    axes = (0,) * len(values) if axes is None else axes
+    arrays = [read_numbers(value, name, door) for name, value in values.items()]
+    batches = []
+    for array, name, own in zip(arrays, values, axes, strict=True):
+        if array.ndim < own:
+            raise ShapeError(f"{name} has shape {array.shape}; expected at least {own} axes, the batch axes first.")
+        if is_concrete(array) and not np.isfinite(np.asarray(array, dtype=float)).all():
+            raise NonFiniteError(f"{name} holds infinity; expected finite numbers.")
+        batches.append(array.shape[: array.ndim - own])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError as error:
+        listed = ", ".join(f"{name} {shape}" for name, shape in zip(values, batches, strict=True))
+        raise ShapeError(
+            f"the batch axes do not fit together: {listed}. Give equal shapes, or single values."
+        ) from error
+    library = jnp if door.follows else np
+    return [
+        library.broadcast_to(array, (*batch, *array.shape[array.ndim - own :]))
+        for array, own in zip(arrays, axes, strict=True)
+    ]
+
+
+def to_jax(tree: Any, dtype: np.dtype) -> Any:
+    """`tree` with JAX leaves; NumPy floats get the scope's dtype, so that nothing widens what it meets."""
+
+    def convert(leaf):
+        if isinstance(leaf, jax.Array):
+            return leaf
+        leaf = np.asarray(leaf)
+        return jnp.asarray(leaf, dtype) if np.issubdtype(leaf.dtype, np.floating) else jnp.asarray(leaf)
+
+    return jax.tree.map(convert, tree)
+
+
+def run(function: Any, *arguments: Any, **settings: Any) -> Any:
+    """Call a pure function of distributions and arrays inside their door, compiled; numbers leave as NumPy scalars.
+
+    `function` and `settings` are part of the compiled program, so they must be hashable and come from a short list.
+    """
+    with Door(arguments) as door:
+        arguments = to_jax(arguments, door.dtype) if door.follows else arguments
+        result = door.leave(_compiled(arguments, function, tuple(sorted(settings.items()))))
+    if door.follows:
+        return result
+    return jax.tree.map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and leaf.ndim == 0 else leaf, result)
+
+
+@partial(jax.jit, static_argnames=("function", "settings"))
+def _compiled(arguments: tuple, function: Any, settings: tuple) -> Any:
+    return function(*arguments, **dict(settings))
