@@ -208,9 +208,7 @@ class Distribution(eqx.Module):
     def __getitem__(self, index: Any) -> Any:
         """The members at `index`, which counts batch axes only."""
         index = index if isinstance(index, tuple) else (index,)
-        used = sum(
-            getattr(i, "ndim", 0) if getattr(i, "dtype", None) == np.dtype(bool) else 1 for i in index if _consumes(i)
-        )
+        used = sum(map(_axes_used, index))
         if used > len(self.shape):
             raise IndexError(f"{type(self).__name__} has batch shape {self.shape}; the index uses {used} axes.")
         if len(index) == 1 and isinstance(index[0], int | np.integer):
@@ -315,8 +313,11 @@ def _library(leaf: Any) -> Any:
     return jnp if isinstance(leaf, jax.Array) else np
 
 
-def _consumes(index: Any) -> bool:
-    return index is not None and index is not Ellipsis
+def _axes_used(index: Any) -> int:
+    """How many axes one entry of an index takes up: a mask takes as many as it has."""
+    if index is None or index is Ellipsis:
+        return 0
+    return index.ndim if getattr(index, "dtype", None) == np.dtype(bool) else 1
 
 
 def _short(value: Any) -> str:

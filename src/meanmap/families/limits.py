@@ -172,7 +172,7 @@ def _joint_shape(first: Distribution, second: Distribution) -> tuple[int, ...]:
 class Flat(Limit):
     """No information: the constant message, identity of the product, improper whatever the family.
 
-    It has no parameters and fits any batch. `Normal.flat(shape)` and the like are the same message as a batch of a family.
+    It has no parameters and fits any batch. `Normal.flat(shape)` and the like say the same within one family.
 
     Examples
     --------
@@ -228,10 +228,24 @@ class Flat(Limit):
         """Zero everywhere."""
         return x * 0.0 if isinstance(x, jax.Array) else np.zeros_like(self._read_points(x))
 
-    def _mean(self, *_: Any) -> jax.Array:
-        raise KindError("Flat is not a probability law: it has no moments, no density and no characteristic function.")
+    def _mean(self) -> jax.Array:
+        raise _no_law()
 
-    _variance = _log_density = _characteristic_function = _sample = _mean
+    def _variance(self) -> jax.Array:
+        raise _no_law()
+
+    def _log_density(self, x: jax.Array) -> jax.Array:
+        raise _no_law()
+
+    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
+        raise _no_law()
+
+    def _sample(self, n: int, key: jax.Array) -> jax.Array:
+        raise _no_law()
 
     def __repr__(self) -> str:
         return "Flat()"
+
+
+def _no_law() -> KindError:
+    return KindError("Flat is not a probability law: it has no moments, no density and no characteristic function.")
