@@ -7,25 +7,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import core, families, features, kernels, learning, linalg
+    from meanmap import core, embeddings, families, features, kernels, learning, linalg
     from meanmap.core import Report, Table
+    from meanmap.embeddings import condition, embed
     from meanmap.learning import default_kernel, median_heuristic
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("core", "families", "features", "kernels", "learning", "linalg")
+_FOLDERS = ("core", "embeddings", "families", "features", "kernels", "learning", "linalg")
 _NAMES = {
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "condition": "meanmap.embeddings",
     "default_kernel": "meanmap.learning",
+    "embed": "meanmap.embeddings",
     "median_heuristic": "meanmap.learning",
 }
 
 __all__ = [
     "Report",
     "Table",
+    "condition",
     "core",
     "default_kernel",
+    "embed",
+    "embeddings",
     "families",
     "features",
     "kernels",

@@ -10,8 +10,10 @@ import numpy as np
 
 from meanmap.core.domains import Domain
 from meanmap.core.door import Door
+from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
-from meanmap.kernels.base import Kernel, one_row, read_pair
+from meanmap.kernels.base import Composite, Kernel, one_row
+from meanmap.kernels.reading import read_points
 
 __all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]
 
@@ -28,6 +30,16 @@ class Features(eqx.Module):
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, r), of points already read: pure and traceable."""
 
+    @abstractmethod
+    def check(self, points: Any, argument: str) -> None:
+        """Raise if points that were read are not of the kind these features were made for."""
+
+    def read(self, data: Any, argument: str, door: Door) -> Any:
+        """Points as the kernel reads them, checked to fit it and these features."""
+        points = read_points(self.kernel, data, argument, door)
+        self.check(points, argument)
+        return points
+
     @property
     def domain(self) -> Domain:
         """How users' data are read: as the kernel reads them."""
@@ -40,16 +52,20 @@ class Features(eqx.Module):
         result.
         """
         with Door(self, x) as door:
-            _, points, _ = read_pair(self.kernel, x, None, door)
+            points = self.read(x, "x", door)
             features = door.cast(self)
             if door.follows:
                 return features.transform(points)
-            return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, points)])
+            out, start = np.empty((count(points), self.size)), 0
+            for part in transform_in_chunks(features, points):
+                out[start : start + len(part)] = part
+                start += len(part)
+            return out
 
     def mean(self, x: Any) -> Any:
         """The mean of φ over a sample, (r,): the empirical mean embedding in these coordinates, streamed."""
         with Door(self, x) as door:
-            _, points, _ = read_pair(self.kernel, x, None, door)
+            points = self.read(x, "x", door)
             features = door.cast(self)
             if door.follows:
                 return jnp.mean(features.transform(points), axis=0)
@@ -73,7 +89,7 @@ def _transform(features: Features, x: Any) -> jax.Array:
 def transform_in_chunks(features: Features, points: Any, chunk: int = CHUNK) -> Any:
     """φ of successive chunks of points (already read), each (rows, r), as JAX arrays."""
     n = count(points)
-    if any_sparse(points):
+    if any_sparse((features, points)):
         for start in range(0, n, chunk):
             yield features.transform(rows(points, slice(start, start + chunk)))
         return
@@ -103,8 +119,9 @@ class FeatureKernel(Kernel):
         return self.features.domain
 
     def check(self, points: Any, argument: str) -> None:
-        """As the approximated kernel checks."""
+        """As the approximated kernel and the features check."""
         self.features.kernel.check(points, argument)
+        self.features.check(points, argument)
 
     def evaluate(self, x: Any, y: Any) -> jax.Array:
         """k̂(x, y) for two points."""
@@ -137,8 +154,13 @@ class Concatenated(Features):
 
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, Σ rᵢ)."""
-        parts = zip(self.members, self.kernel.parts(x), strict=True)  # pyright: ignore[reportAttributeAccessIssue]
+        parts = zip(self.members, _parts(self, x), strict=True)
         return jnp.concatenate([member.transform(part) for member, part in parts], axis=1)
+
+    def check(self, points: Any, argument: str) -> None:
+        """As every member checks."""
+        for member, part in zip(self.members, _parts(self, points), strict=True):
+            member.check(part, argument)
 
     @property
     def size(self) -> int:
@@ -174,10 +196,15 @@ class TensorProduct(Features):
 
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
-        result = self.members[0].transform(x)
-        for member in self.members[1:]:
-            result = (result[:, :, None] * member.transform(x)[:, None, :]).reshape(result.shape[0], -1)
-        return result
+        first, *others = (member.transform(part) for member, part in zip(self.members, _parts(self, x), strict=True))
+        for other in others:
+            first = (first[:, :, None] * other[:, None, :]).reshape(first.shape[0], -1)
+        return first
+
+    def check(self, points: Any, argument: str) -> None:
+        """As each of the members checks."""
+        for member, part in zip(self.members, _parts(self, points), strict=True):
+            member.check(part, argument)
 
     @property
     def size(self) -> int:
@@ -185,9 +212,18 @@ class TensorProduct(Features):
         return int(np.prod([member.size for member in self.members]))
 
 
+def _parts(features: Any, x: Any) -> tuple[Any, ...]:
+    """The points of each member: a sum or product of kernels may read each its own columns, a power may not."""
+    if isinstance(features.kernel, Composite):
+        return features.kernel.parts(x)
+    return (x,) * len(features.members)
+
+
 def sample_row(kernel: Kernel, like: Any, door: Door) -> Any:
     """One point to take shapes from: the first of `like`, or zeros if `like` is a number of columns."""
     if isinstance(like, int | np.integer) and not isinstance(like, bool):
+        if like < 1:
+            raise ParameterError(f"like is {like}; expected a number of columns of at least 1, or a sample.")
         like = np.zeros((1, int(like)), door.dtype)
-    _, points, _ = read_pair(kernel, like, None, door)
+    points = read_points(kernel, like, "like", door)
     return one_row(points)

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.features.base import Concatenated, Features, sample_row
-from meanmap.kernels.base import Kernel, Sum
+from meanmap.kernels.base import Kernel, Sum, one_row
 
 __all__ = ["Fourier"]
 
@@ -97,6 +97,15 @@ class Fourier(Features):
         if self.kind == "cos-phase":
             return self.scale * jnp.cos(angles + self.phases)
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
+
+    def check(self, points: Any, argument: str) -> None:
+        """As many coordinates as the frequencies have."""
+        width = self.kernel.coordinates(one_row(points)).shape[1]
+        if width != self.frequencies.shape[1]:
+            raise ShapeError(
+                f"{argument} has other columns than the sample that the features were drawn for: "
+                f"{width} coordinates where {self.frequencies.shape[1]} were expected."
+            )
 
     @property
     def size(self) -> int:

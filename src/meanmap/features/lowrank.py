@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.features.base import Features
-from meanmap.kernels.base import Kernel, read_pair
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import point_values
+from meanmap.kernels.reading import check_alike, read_points
 from meanmap.linalg.pivoted import PivotedCholesky as Factor
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
@@ -29,7 +31,7 @@ class PivotedCholesky(Features):
     trace bounds every entry and the operator norm.
 
     Made by [`PivotedCholesky.fit`][]. Attributes: `pivots` (the chosen points), `factor` (L, lower triangular),
-    `relative_error`, `report`.
+    `relative_error`, `rank` (the features in use; those beyond the numerical rank of the points are zero), `report`.
 
     References
     ----------
@@ -40,6 +42,7 @@ class PivotedCholesky(Features):
     pivots: Any
     factor: Any
     trace_errors: Any
+    rank: Any
     ending: tuple[str, bool, tuple[str, ...]] = eqx.field(static=True)
 
     @classmethod
@@ -75,25 +78,33 @@ class PivotedCholesky(Features):
         True
         """
         with Door(kernel, x) as door:
-            cast, points, _ = read_pair(kernel, x, None, door)
+            points = read_points(kernel, x, "x", door)
+            cast = door.cast(kernel)
             if rank is not None:
                 low = _fixed(cast, points, rank)
             elif door.follows and not is_concrete(jax.tree.leaves(points)[0]):
                 raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
             else:
                 low = _by_tolerance(cast, points, tolerance, max_rank, door)
+            if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
+                raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
             chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
-            factor, errors = door.leave((low.pivot_factor, low.trace_errors))
+            factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, low.rank))
             if rank is None:
                 ending = (low.report.status, low.report.converged, low.report.notes)
             else:
                 ending = ("took the number of features asked for", True, ())
-            return cls(kernel, door.leave(chosen), factor, errors, ending)
+            return cls(kernel, door.leave(chosen), factor, errors, in_use, ending)
 
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, r)."""
-        cross = self.kernel.gram(self.pivots, x)
+        in_use = jnp.arange(self.size) < self.rank
+        cross = jnp.where(in_use[:, None], self.kernel.gram(self.pivots, x), 0)
         return jax.scipy.linalg.solve_triangular(jnp.asarray(self.factor), cross, lower=True).T
+
+    def check(self, points: Any, argument: str) -> None:
+        """The columns of the pivots."""
+        check_alike(points, self.pivots, argument, "the points of the fit")
 
     @property
     def relative_error(self) -> Any:
@@ -103,9 +114,13 @@ class PivotedCholesky(Features):
     @property
     def report(self) -> Report:
         """How the choice of pivots ended, with the relative trace error after each."""
+        if not is_concrete(self.rank):
+            raise KindError("a report needs known numbers: read it outside jit, vmap and grad.")
         status, converged, notes = self.ending
-        errors = np.asarray(self.trace_errors)
-        return Report(status, converged, self.size, errors / errors[0], notes=notes)
+        rank, errors = int(self.rank), np.asarray(self.trace_errors)
+        if rank < self.size:
+            notes = (*notes, f"the points have numerical rank {rank}: the other features are zero.")
+        return Report(status, converged, rank, errors / errors[0], notes=notes)
 
     @property
     def size(self) -> int:
@@ -116,11 +131,6 @@ class PivotedCholesky(Features):
 @jax.jit
 def _column(kernel: Kernel, x: Any, point: Any) -> jax.Array:
     return kernel.gram(point, x)[0]
-
-
-@jax.jit
-def _diagonal(kernel: Kernel, x: Any) -> jax.Array:
-    return kernel.diagonal(x)
 
 
 def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int | None, door: Door) -> Factor:
@@ -134,12 +144,14 @@ def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int |
     def column(i: int) -> np.ndarray:
         return np.asarray(_column(on_device, padded, rows(points, slice(i, i + 1))))[:n]
 
-    diagonal = np.asarray(_diagonal(on_device, padded))[:n]
+    diagonal = np.asarray(point_values(on_device, padded))[:n]
     low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
     return jax.tree.map(jnp.asarray, low) if door.follows else low
 
 
 def _fixed(kernel: Kernel, points: Any, rank: int) -> Factor:
+    if any_sparse(points):
+        raise KindError("x is sparse, and rank= works on dense points: pass max_rank= instead, or x.toarray().")
     points = jax.tree.map(jnp.asarray, points)
 
     def column(i):
@@ -182,7 +194,8 @@ class Nystrom(Features):
         True
         """
         with Door(kernel, x) as door:
-            cast, points, _ = read_pair(kernel, x, None, door)
+            points = read_points(kernel, x, "x", door)
+            cast = door.cast(kernel)
             n = count(points)
             if isinstance(n_landmarks, bool) or not isinstance(n_landmarks, int | np.integer):
                 raise ParameterError(f"n_landmarks is {n_landmarks!r}; expected a whole number.")
@@ -190,6 +203,8 @@ class Nystrom(Features):
                 raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
             chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
             landmarks = rows(points, chosen)
+            if not all(map(is_concrete, jax.tree.leaves((cast, landmarks)))):
+                raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
             values, vectors = np.linalg.eigh(np.asarray(cast.gram(landmarks, landmarks), dtype=np.float64))
             # Below this, eigenvalues are rounding errors, whose inverses would be noise.
             kept = values > values.max() * len(values) * np.finfo(door.dtype).eps
@@ -199,6 +214,10 @@ class Nystrom(Features):
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, r)."""
         return jnp.matmul(self.kernel.gram(x, self.landmarks), self.whitening, precision="highest")
+
+    def check(self, points: Any, argument: str) -> None:
+        """The columns of the landmarks."""
+        check_alike(points, self.landmarks, argument, "the landmarks")
 
     @property
     def size(self) -> int:

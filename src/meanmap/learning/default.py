@@ -5,14 +5,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows
-from meanmap.core.errors import ColumnError
+from meanmap.core.errors import ColumnError, InputError
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel, OnColumns, Product
-from meanmap.kernels.discrete import Hamming
+from meanmap.kernels.discrete import Delta, Hamming
+from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.median import median_heuristic
+from meanmap.learning.median import at_median, median_heuristic
 
-__all__ = ["default_kernel"]
+__all__ = ["default_kernel", "kernel_for"]
 
 
 def default_kernel(table: Any, rng: Any = None) -> Kernel:
@@ -20,7 +21,8 @@ def default_kernel(table: Any, rng: Any = None) -> Kernel:
 
     Numeric columns get one lengthscale each, √d times the median distance in that column, so that rescaling a column
     changes nothing and two typical rows are about one lengthscale apart however many columns there are. A column of
-    labels counts as one mismatch of the Hamming kernel. Constant columns cannot tell rows apart and get lengthscale 1.
+    labels counts as one mismatch of the Hamming kernel. Constant columns cannot tell rows apart and get lengthscale 1;
+    a table where no column varies is refused.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
     check_rows(len(table), "table", least=2)
     real = [name for name in table.names if table.is_real(name)]
     labels = [name for name in table.names if not table.is_real(name)]
+    columns = [table.matrix(real)] if real else []
+    if all((np.asarray(column) == np.asarray(column)[0]).all() for column in [*columns, *(table[n] for n in labels)]):
+        raise ColumnError("every column of the table is constant: there is nothing to compare rows by.")
     members: list[Kernel] = []
     if real:
         members.append(OnColumns(RBF(_lengthscales(table.matrix(real), rng)), real))
@@ -47,11 +52,33 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
     return members[0] if len(members) == 1 else Product(tuple(members))
 
 
+def kernel_for(data: Any, rng: Any = None) -> Kernel:
+    """A kernel for data of any kind: RBF at the median distance, Delta for labels, `default_kernel` for mixed tables.
+
+    Examples
+    --------
+    >>> kernel_for([0.0, 1.0, 3.0]), kernel_for(["red", "blue"])
+    (RBF(lengthscale=2.0), Delta())
+    """
+    if Table.looks_like_one(data):
+        table = Table.of(data)
+        if not all(table.is_real(name) for name in table.names):
+            return default_kernel(table, rng)
+    elif hasattr(data, "as_matrix"):
+        return at_median(Rotation(), data, rng)
+    elif not hasattr(data, "nnz") and np.asarray(data).dtype.kind in "SUOT":
+        return Delta()
+    return at_median(RBF(), data, rng)
+
+
 def _lengthscales(matrix: Any, rng: Any) -> np.ndarray:
     matrix = np.asarray(matrix, dtype=np.float64)
     scales = np.ones(matrix.shape[1])
     varying = np.ptp(matrix, axis=0) > 0
-    if not varying.any():
-        raise ColumnError("every numeric column of the table is constant: there is no scale to compare rows on.")
-    scales[varying] = median_heuristic(matrix[:, varying], per_column=True, rng=rng) * np.sqrt(varying.sum())
+    for d in np.flatnonzero(varying):
+        try:
+            scales[d] = median_heuristic(matrix[:, d], rng=rng)
+        except InputError:  # the few rows that differ were not drawn: distances between the distinct values, then
+            scales[d] = median_heuristic(np.unique(matrix[:, d]), rng=rng)
+    scales[varying] *= np.sqrt(varying.sum())
     return scales

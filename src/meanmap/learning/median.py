@@ -1,6 +1,6 @@
 """The median heuristic: a lengthscale from the distances between the points."""
 
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -9,12 +9,13 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.domains import Real
-from meanmap.core.door import Door
+from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.kernels.base import Composite, Kernel, Wrapper
-from meanmap.kernels.geometry import squared_distances
+from meanmap.kernels.geometry import safe_sqrt, squared_distances
+from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import Laplace
 
 __all__ = ["at_median", "median_heuristic"]
@@ -61,6 +62,8 @@ def median_heuristic(
     """
     if convention not in (1, 2):
         raise ParameterError(f"convention is {convention!r}; expected 2, for exp(-r²/2l²), or 1, for exp(-r²/l²).")
+    if isinstance(most_points, bool) or not isinstance(most_points, int | np.integer) or most_points < 2:
+        raise ParameterError(f"most_points is {most_points!r}; expected a whole number of at least 2.")
     with Door(x) as door:
         points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
         factor = 1.0 if convention == 2 else 0.5**0.5
@@ -90,8 +93,7 @@ def at_median(kernel: Kernel, x: Any, rng: Any = None) -> Kernel:
     RBF(lengthscale=2.0)
     """
     with Door(kernel, x) as door:
-        points = kernel.domain.read(x, "x", door)
-        kernel.check(points, "x")
+        points = read_points(kernel, x, "x", door)
         return door.leave(_at_median(door.cast(kernel), _subsample(points, MOST_POINTS, rng)))
 
 
@@ -105,12 +107,7 @@ def _at_median(kernel: Kernel, points: Any) -> Kernel:
     if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
         return kernel
     coordinates = kernel.coordinates(points)
-    if isinstance(kernel, Laplace):
-        n = count(coordinates)
-        first, second = np.triu_indices(n, 1)
-        distances = jnp.sum(jnp.abs(coordinates[first] - coordinates[second]), axis=1)
-    else:
-        distances = _distances(coordinates)
+    distances = _distances(coordinates, "cityblock" if isinstance(kernel, Laplace) else "euclidean")
     median = _nonzero_median(distances, "all points of x are equal")
     library = jnp if isinstance(median, jax.Array) else np
     return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
@@ -124,28 +121,31 @@ def _subsample(points: Any, most: int, rng: Any) -> Any:
     return rows(points, np.sort(Rng.of(rng).generator.choice(n, most, replace=False)))
 
 
-def _distances(points: Any) -> Any:
+def _distances(points: Any, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
     """Distances of all pairs i < j."""
     n = count(points)
     if isinstance(points, np.ndarray):
         from scipy.spatial.distance import pdist
 
-        return pdist(points)
+        return pdist(points, metric)
     first, second = np.triu_indices(n, 1)
-    return jnp.sqrt(squared_distances(points, points)[first, second])
+    if metric == "cityblock":
+        return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)
+    return safe_sqrt(squared_distances(points, points)[first, second])
 
 
 def _nonzero_median(distances: Any, trouble: str) -> Any:
     """The median, or that of the distances above zero where ties make it zero."""
     if isinstance(distances, jax.Array):
-        positive = distances > 0
         median = jnp.median(distances)
-        return jnp.where(median > 0, median, jnp.nanmedian(jnp.where(positive, distances, jnp.nan)))
-    median = np.median(distances)
-    if median == 0:
+        median = jnp.where(median > 0, median, jnp.nanmedian(jnp.where(distances > 0, distances, jnp.nan)))
+        missing = is_concrete(median) and bool(jnp.isnan(median))
+    else:
         above = distances[distances > 0]
-        if not len(above):
-            error = ColumnError if trouble.startswith("column") else InputError
-            raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
-        median = np.median(above)
+        median = np.median(distances)
+        missing = len(above) == 0
+        median = np.median(above) if median == 0 and not missing else median
+    if missing:
+        error = ColumnError if trouble.startswith("column") else InputError
+        raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
     return median

@@ -1,0 +1,139 @@
+"""Bases: finite families of elements that span the input or the output of an operator."""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError
+from meanmap.core.points import count
+from meanmap.embeddings.coordinates import FeatureEmbedding
+from meanmap.embeddings.element import Embedding, check_same_space
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import gram_matrix
+from meanmap.kernels.reading import check_alike
+
+__all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
+
+
+class Basis(eqx.Module):
+    """Elements b₁, ..., b_p of one RKHS."""
+
+    @property
+    @abstractmethod
+    def space(self) -> Kernel:
+        """The kernel of the RKHS."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """p."""
+
+    @abstractmethod
+    def at(self, x: Any, door: Door) -> Any:
+        """bᵢ(xⱼ) at m points already read, (p, m)."""
+
+    @abstractmethod
+    def measure(self, element: Embedding, door: Door) -> Any:
+        """⟨bᵢ, f⟩, (..., p)."""
+
+    @abstractmethod
+    def build(self, coefficients: Any) -> Any:
+        """Σᵢ cᵢ bᵢ for coefficients (..., p)."""
+
+    @abstractmethod
+    def gram(self, door: Door) -> Any:
+        """⟨bᵢ, bⱼ⟩, (p, p)."""
+
+
+class PointBasis(Basis):
+    """k(x₁, ·), ..., k(x_n, ·)."""
+
+    kernel: Kernel
+    points: Any
+    flat: bool = eqx.field(static=True, default=False)
+
+    @property
+    def space(self) -> Kernel:
+        """The kernel."""
+        return self.kernel
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return count(self.points)
+
+    def at(self, x: Any, door: Door) -> Any:
+        """k(xᵢ, x)."""
+        check_alike(x, self.points, "the new points", "the points of the operator")
+        kernel = door.cast(self.kernel)
+        return kernel.gram(self.points, x) if door.follows else gram_matrix(kernel, self.points, x)
+
+    def measure(self, element: Embedding, door: Door) -> Any:
+        """f(xᵢ)."""
+        return element.evaluate(self.points, door)
+
+    def build(self, coefficients: Any) -> PointEmbedding:
+        """Σᵢ wᵢ k(xᵢ, ·)."""
+        return PointEmbedding(self.kernel, self.points, coefficients, self.flat)
+
+    def gram(self, door: Door) -> Any:
+        """The Gram matrix."""
+        kernel = door.cast(self.kernel)
+        return kernel.gram(self.points, self.points) if door.follows else gram_matrix(kernel, self.points)
+
+
+class FeatureBasis(Basis):
+    """The coordinates of features: an orthonormal basis of the space that they define."""
+
+    features: Features
+
+    @property
+    def space(self) -> Kernel:
+        """The kernel ⟨φ(x), φ(y)⟩."""
+        return FeatureKernel(self.features)
+
+    @property
+    def size(self) -> int:
+        """r."""
+        return self.features.size
+
+    def at(self, x: Any, door: Door) -> Any:
+        """φ(x)ᵀ, (r, m)."""
+        features = door.cast(self.features)
+        if door.follows:
+            return features.transform(x).T
+        return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, x)]).T
+
+    def measure(self, element: Embedding, door: Door) -> Any:
+        """The coefficients of an element in these coordinates."""
+        if isinstance(element, FeatureEmbedding):
+            return element.coefficients
+        if isinstance(element, PointEmbedding):
+            return (jnp if door.follows else np).matmul(element.weights, self.at(element.points, door).T)
+        raise KindError(f"a {type(element).__name__} has no coordinates in features: embed a sample, or in features.")
+
+    def build(self, coefficients: Any) -> FeatureEmbedding:
+        """⟨c, φ(·)⟩."""
+        return FeatureEmbedding(self.features, coefficients)
+
+    def gram(self, door: Door) -> Any:
+        """The identity."""
+        return (jnp if door.follows else np).eye(self.size, dtype=door.dtype)
+
+
+def overlap(first: Basis, second: Basis, door: Door) -> Any:
+    """⟨bᵢ, cⱼ⟩ of two bases of one space, (p, q)."""
+    check_same_space(first.space, second.space, "the composition of two operators")
+    if first is second:
+        return first.gram(door)
+    if isinstance(second, PointBasis):
+        return first.at(second.points, door)
+    if isinstance(first, PointBasis):
+        return second.at(first.points, door).T
+    return first.gram(door)

@@ -1,0 +1,82 @@
+"""Elements in the finite coordinates of features, f(x) = ⟨c, φ(x)⟩."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.embeddings.element import Embedding
+from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
+from meanmap.kernels.base import Kernel
+
+__all__ = ["FeatureEmbedding"]
+
+
+class FeatureEmbedding(Embedding):
+    """f(x) = ⟨c, φ(x)⟩ for features φ: the same algebra at a cost that does not depend on the sample.
+
+    Attributes
+    ----------
+    features : Features
+        φ; the space is that of the kernel ⟨φ(x), φ(y)⟩.
+    coefficients : array (..., r)
+        c; leading axes are a batch of functions.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> phi = mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=1, n_features=400, rng=0)
+    >>> f = mm.embed([0.0, 1.0], phi)
+    >>> f.coefficients.shape
+    (400,)
+    """
+
+    features: Features
+    coefficients: Any
+
+    @property
+    def space(self) -> Kernel:
+        """The kernel that the features define."""
+        return FeatureKernel(self.features)
+
+    def evaluate(self, x: Any, door: Door) -> Any:
+        """Φ(x) c."""
+        if door.follows:
+            return jnp.matmul(self.coefficients, self.features.transform(x).T, precision="highest")
+        parts = [self.coefficients @ np.asarray(part).T for part in transform_in_chunks(self.features, x)]
+        return np.concatenate(parts, axis=-1)
+
+    def pair(self, other: Embedding, door: Door) -> Any:
+        """⟨c, d⟩."""
+        if not isinstance(other, FeatureEmbedding):
+            return NotImplemented
+        return (jnp if door.follows else np).sum(self.coefficients * other.coefficients, axis=-1)
+
+    def times(self, factor: Any) -> "FeatureEmbedding":
+        """The coefficients scaled."""
+        factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
+        return FeatureEmbedding(self.features, self.coefficients * factor)
+
+    def plus(self, other: Embedding) -> Embedding:
+        """Coefficients are added."""
+        if not isinstance(other, FeatureEmbedding):
+            return Embedding.plus(self, other)
+        return FeatureEmbedding(self.features, self.coefficients + other.coefficients)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the coefficients."""
+        return tuple(self.coefficients.shape[:-1])
+
+    def __getitem__(self, index: Any) -> "FeatureEmbedding":
+        """One function, or some, of a batch."""
+        if not self.batch:
+            raise IndexError("this embedding is a single function, not a batch.")
+        index = index if isinstance(index, tuple) else (index,)
+        return FeatureEmbedding(self.features, self.coefficients[(*index, ..., slice(None))])
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"FeatureEmbedding({self.features.size} features{batch}, {self.features.kernel!r})"

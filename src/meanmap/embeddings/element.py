@@ -1,0 +1,183 @@
+"""Elements of an RKHS: functions that are called, compared, added and scaled.
+
+A mean embedding, a witness function, a message and a belief are all of this one kind.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import InputError, KindError
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_points
+
+__all__ = ["Combination", "Embedding", "check_same_space"]
+
+
+class Embedding(eqx.Module):
+    """A function f of an RKHS, possibly a batch of them along leading axes.
+
+    `f(points)` evaluates it, `f.inner(g)` is ⟨f, g⟩, `f.norm()` is √⟨f, f⟩; `f + g`, `f - g` and `2 * f` are elements
+    of the same space.
+    """
+
+    @property
+    @abstractmethod
+    def space(self) -> Kernel:
+        """The kernel of the RKHS."""
+
+    @abstractmethod
+    def evaluate(self, x: Any, door: Door) -> Any:
+        """f at m points already read, (..., m)."""
+
+    @abstractmethod
+    def pair(self, other: "Embedding", door: Door) -> Any:
+        """⟨f, g⟩ for g in the same space, or `NotImplemented` where g has to do it."""
+
+    @abstractmethod
+    def times(self, factor: Any) -> "Embedding":
+        """c f."""
+
+    def plus(self, other: "Embedding") -> "Embedding":
+        """f + g; in general a combination that keeps both."""
+        return Combination((*_members(self), *_members(other)))
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of the batch of functions, () for a single one."""
+        return ()
+
+    def __call__(self, x: Any) -> Any:
+        """f at each point, (m,) or (..., m) for a batch.
+
+        Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out.
+        """
+        with Door(self, x) as door:
+            points = read_points(self.space, x, "x", door)
+            return door.leave(door.cast(self).evaluate(points, door))
+
+    def inner(self, other: "Embedding") -> Any:
+        """⟨f, g⟩ in the RKHS; batches broadcast."""
+        if not isinstance(other, Embedding):
+            raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
+        check_same_space(self.space, other.space, "the inner product")
+        with Door(self, other) as door:
+            first, second = door.cast(self), door.cast(other)
+            value = first.pair(second, door)
+            if value is NotImplemented:
+                value = second.pair(first, door)
+            if value is NotImplemented:
+                raise KindError(f"there is no inner product of a {type(self).__name__} and a {type(other).__name__}.")
+            return _number(door.leave(value))
+
+    def squared_norm(self) -> Any:
+        """⟨f, f⟩, never negative."""
+        value = self.inner(self)
+        return jnp.maximum(value, 0) if isinstance(value, jax.Array) else np.maximum(value, 0.0)
+
+    def norm(self) -> Any:
+        """√⟨f, f⟩."""
+        value = self.squared_norm()
+        return _number((jnp if isinstance(value, jax.Array) else np).sqrt(value))
+
+    def __add__(self, other: Any) -> "Embedding":
+        if not isinstance(other, Embedding):
+            return NotImplemented
+        check_same_space(self.space, other.space, "the sum")
+        return self.plus(other)
+
+    def __sub__(self, other: Any) -> "Embedding":
+        if not isinstance(other, Embedding):
+            return NotImplemented
+        check_same_space(self.space, other.space, "the difference")
+        return self.plus(other.times(-1.0))
+
+    def __mul__(self, factor: Any) -> "Embedding":
+        if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
+            return self.times(factor)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, factor: Any) -> "Embedding":
+        if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
+            return self.times(1.0 / factor)
+        return NotImplemented
+
+    def __neg__(self) -> "Embedding":
+        return self.times(-1.0)
+
+
+class Combination(Embedding):
+    """f₁ + f₂ + ... of elements of the same space that are kept as they are.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> k = mm.kernels.RBF(1.0)
+    >>> sample, normal = mm.embed([0.0, 1.0], k), mm.embed(mm.families.Normal.standard(), k)
+    >>> f = sample - normal
+    >>> bool(abs(f([0.5])[0] - (sample([0.5])[0] - normal([0.5])[0])) < 1e-15)
+    True
+    """
+
+    members: tuple[Embedding, ...]
+
+    @property
+    def space(self) -> Kernel:
+        """The members' space."""
+        return self.members[0].space
+
+    def evaluate(self, x: Any, door: Door) -> Any:
+        """The sum of the members' values."""
+        return sum(member.evaluate(x, door) for member in self.members)
+
+    def pair(self, other: Embedding, door: Door) -> Any:
+        """The sum of the members' inner products."""
+        total = 0.0
+        for member in self.members:
+            value = member.pair(other, door)
+            if value is NotImplemented:
+                value = other.pair(member, door)
+            if value is NotImplemented:
+                return NotImplemented
+            total = total + value
+        return total
+
+    def times(self, factor: Any) -> "Combination":
+        """Each member scaled."""
+        return Combination(tuple(member.times(factor) for member in self.members))
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The members' batches, broadcast."""
+        return np.broadcast_shapes(*(member.batch for member in self.members))
+
+
+def _members(element: Embedding) -> tuple[Embedding, ...]:
+    return element.members if isinstance(element, Combination) else (element,)
+
+
+def _number(value: Any) -> Any:
+    """A NumPy result without axes as a Python float."""
+    return float(value) if isinstance(value, np.ndarray | np.number) and np.ndim(value) == 0 else value
+
+
+def check_same_space(first: Kernel, second: Kernel, what: str) -> None:
+    """Refuse to combine elements of two RKHSs; traced hyperparameters are taken on trust."""
+    if first is second:
+        return
+    same = jax.tree.structure(first) == jax.tree.structure(second)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=False):
+        if same and a is not b and is_concrete(a) and is_concrete(b):
+            same = np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
+    if not same:
+        raise InputError(
+            f"{what} needs two elements of one space, but their kernels are {first!r} and {second!r}: "
+            "embed both with the same kernel."
+        )

@@ -1,0 +1,36 @@
+"""Kernel herding: points whose plain average follows an embedding."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.core.points import count
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import product
+
+__all__ = ["herd"]
+
+
+@partial(jax.jit, static_argnames="n")
+def herd(kernel: Kernel, points: Any, weights: jax.Array, n: int) -> jax.Array:
+    """Row numbers (..., n) of the points chosen one after another to follow Σᵢ wᵢ k(xᵢ, ·); weights sum to one.
+
+    Chen, Welling & Smola (2010), eq. 2, with the points themselves as candidates. One column of the Gram matrix is
+    evaluated per choice: O(points) memory.
+    """
+    points = jax.tree.map(jnp.asarray, points)
+    m = count(points)
+    columns = weights.reshape(-1, m).T
+    target = product(kernel, points, points, columns).T
+
+    def one(values):
+        def choose(taken, t):
+            best = jnp.argmax(values - taken / (t + 1))
+            chosen = jax.tree.map(lambda leaf: leaf[best][None], points)
+            return taken + kernel.gram(chosen, points)[0], best
+
+        return jax.lax.scan(choose, jnp.zeros_like(values), jnp.arange(n))[1]
+
+    return jax.vmap(one)(target).reshape(*weights.shape[:-1], n)

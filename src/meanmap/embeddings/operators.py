@@ -1,0 +1,193 @@
+"""Operators between RKHSs: conditional distributions, likelihoods, covariances and what is made of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError
+from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis, overlap
+from meanmap.embeddings.element import Embedding, check_same_space
+from meanmap.embeddings.reading import read_pairs
+from meanmap.features.base import Features
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_points
+from meanmap.linalg.ridge import Ridge
+
+__all__ = ["Operator", "cross_covariance"]
+
+
+class Operator(eqx.Module):
+    """A finite-rank operator A = Σᵢⱼ Mᵢⱼ bᵢ ⊗ cⱼ from the span of the input basis c to that of the output basis b.
+
+    `op(x)` applies it to k(x, ·), once for each point: for a conditional operator, the belief about y given x.
+    `op.apply(f)` applies it to any element; `op.adjoint()` and `op @ other` are its adjoint and its composition;
+    operators of the same spaces can be added and scaled.
+
+    Attributes
+    ----------
+    output, input : Basis
+        What Mᵢⱼ refers to: points, or feature coordinates.
+    matrix : array (p, q), optional
+        M, unless it is the inverse in `solve`.
+    solve : Ridge, optional
+        M = (K + n λ I)⁻¹ as a factorisation that every right-hand side reuses.
+    chosen : tuple of (str, float)
+        What was chosen from the data: ridges, lengthscales.
+    """
+
+    output: Basis
+    input: Basis
+    matrix: Any = None
+    solve: Ridge | None = None
+    chosen: tuple[tuple[str, float], ...] = eqx.field(default=(), static=True)
+
+    def __check_init__(self):
+        if (self.matrix is None) == (self.solve is None):
+            raise KindError("an operator needs a matrix or a factorisation, and not both.")
+
+    def __call__(self, x: Any) -> Any:
+        """A k(x, ·) for each of m points: a batch of m elements."""
+        with Door(self, x) as door:
+            kernel = _kernel_of(self.input)
+            points = read_points(kernel, x, "x", door)
+            values = self.input.at(points, door)
+            return door.leave(self.output.build(self._times(values, door).T))
+
+    def apply(self, element: Embedding) -> Any:
+        """A f, for an element f of the input space (a batch gives a batch): the kernel sum rule for an embedding f."""
+        if not isinstance(element, Embedding):
+            raise KindError(f"element is a {type(element).__name__}; expected an embedding. For points call op(x).")
+        check_same_space(self.input.space, element.space, "applying an operator")
+        with Door(self, element) as door:
+            values = self.input.measure(door.cast(element), door)
+            flat = values.reshape(-1, values.shape[-1])
+            result = self._times(flat.T, door).T
+            return door.leave(self.output.build(result.reshape(*values.shape[:-1], -1)))
+
+    def expect(self, function: Callable[[Any], Any], x: Any) -> Any:
+        """E[g(Y) | x] at each of m points, (m,) or (m, q), with one solve for g instead of one for each point.
+
+        The same as `op(x).expect(function)` up to the normalisation of weights, at O(n) a point. For an output on
+        points.
+        """
+        if not isinstance(self.output, PointBasis):
+            raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")
+        with Door(self, x) as door:
+            points = read_points(_kernel_of(self.input), x, "x", door)
+            support = self.output.points[:, 0] if self.output.flat else self.output.points
+            library = jnp if door.follows else np
+            values = library.asarray(function(support))
+            columns = values[:, None] if values.ndim == 1 else values
+            dual = self._transposed_times(columns, door)
+            result = library.matmul(self.input.at(points, door).T, dual)
+            return result[:, 0] if values.ndim == 1 else result
+
+    def adjoint(self) -> "Operator":
+        """A*, with ⟨A f, g⟩ = ⟨f, A* g⟩."""
+        matrix = None if self.matrix is None else self.matrix.T
+        return Operator(self.input, self.output, matrix, self.solve)
+
+    def dense(self) -> Any:
+        """M as an array."""
+        if self.matrix is not None:
+            return self.matrix
+        assert self.solve is not None
+        return self.solve.solve((jnp if isinstance(self.solve.triangle, jax.Array) else np).eye(self.input.size))
+
+    def __matmul__(self, other: Any) -> "Operator":
+        """The composition A B: first B, then A."""
+        if not isinstance(other, Operator):
+            return NotImplemented
+        with Door(self, other) as door:
+            between = overlap(self.input, other.output, door)
+            inner = other._transposed_times(between.T, door).T  # G M_B
+            return door.leave(Operator(self.output, other.input, self._times(inner, door)))
+
+    def __add__(self, other: Any) -> "Operator":
+        if not isinstance(other, Operator):
+            return NotImplemented
+        if self.output is not other.output or self.input is not other.input:
+            raise KindError("only operators on the same bases can be added: make both from the same sample.")
+        return Operator(self.output, self.input, self.dense() + other.dense())
+
+    def __mul__(self, factor: Any) -> "Operator":
+        if isinstance(factor, int | float | np.number | jax.Array):
+            return Operator(self.output, self.input, factor * self.dense())
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def norm(self) -> Any:
+        """The Hilbert-Schmidt norm, √tr(A* A)."""
+        with Door(self) as door:
+            library = jnp if door.follows else np
+            right = self._times(self.input.gram(door), door)
+            left = library.matmul(self.output.gram(door), self.dense())
+            value = library.sqrt(library.maximum(library.sum(left * right), 0))
+            return value if door.follows else float(value)
+
+    def _times(self, values: Any, door: Door) -> Any:
+        """M v for v of shape (q, m)."""
+        if self.solve is not None:
+            return self.solve.solve(values)
+        return (jnp if door.follows else np).matmul(self.matrix, values)
+
+    def _transposed_times(self, values: Any, door: Door) -> Any:
+        """Mᵀ v for v of shape (p, m)."""
+        if self.solve is not None:
+            return self.solve.solve(values)
+        return (jnp if door.follows else np).matmul(self.matrix.T, values)
+
+    def __repr__(self) -> str:
+        def show(basis):
+            return f"{basis.size} {'points' if isinstance(basis, PointBasis) else 'features'}"
+
+        settings = "".join(f", {name}={value:.3g}" for name, value in self.chosen)
+        return f"Operator({show(self.input)} -> {show(self.output)}{settings})"
+
+
+def _kernel_of(basis: Basis) -> Kernel:
+    """The kernel whose domain reads a basis's points."""
+    return basis.features.kernel if isinstance(basis, FeatureBasis) else basis.space
+
+
+def cross_covariance(x: Any, y: Any, kernel_x: Any, kernel_y: Any, centred: bool = False) -> Operator:
+    """C_XY = E φ(X) ⊗ ψ(Y), the (cross-)covariance operator from the RKHS of y to that of x: ⟨f, C g⟩ = E f(X) g(Y).
+
+    Parameters
+    ----------
+    x, y : points
+        n pairs; pass the same data and kernel twice for the covariance operator C_XX.
+    kernel_x, kernel_y : Kernel or Features
+        The spaces. With features the operator is an (r, s) matrix, streamed over the data.
+    centred : bool
+        Subtract the product of the means, so that independence makes it zero; its squared norm is then HSIC.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> k = mm.kernels.Linear()
+    >>> x = np.array([0.0, 1.0, 2.0])
+    >>> c = cross_covariance(x, 2 * x, k, k, centred=True)
+    >>> round(c.norm(), 3)                            # the covariance of x and 2 x
+    1.333
+    """
+    with Door(x, y, kernel_x, kernel_y) as door:
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door)
+        n = first.count
+        library = jnp if door.follows else np
+        if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
+            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
+        if isinstance(kernel_x, Features):
+            product, mean_x, mean_y = first.moments_with(second, door)
+            matrix = product / n - (library.outer(mean_x, mean_y) if centred else 0.0)
+        else:
+            matrix = library.eye(n, dtype=door.dtype) / n
+            matrix = matrix - 1 / n**2 if centred else matrix
+        return door.leave(Operator(first.basis, second.basis, matrix))

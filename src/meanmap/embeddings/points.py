@@ -1,0 +1,113 @@
+"""Elements that are weighted sums over points, f = Σᵢ wᵢ k(xᵢ, ·)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.points import any_sparse, count, is_sparse
+from meanmap.embeddings.element import Embedding
+from meanmap.embeddings.readouts import Readouts
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import product, streamed_product
+from meanmap.kernels.reading import check_alike
+
+__all__ = ["PointEmbedding", "weighted_sums"]
+
+
+def weighted_sums(kernel: Kernel, at: Any, points: Any, weights: Any, door: Door) -> Any:
+    """Σᵢ wᵢ k(xᵢ, at) for a batch of weights (..., n): (..., m), streamed."""
+    check_alike(at, points, "the new points", "the points of the embedding")
+    columns = weights.reshape(-1, weights.shape[-1]).T
+    if door.follows:
+        result = product(kernel, at, points, jnp.asarray(columns))
+    else:
+        result = streamed_product(kernel, at, points, np.asarray(columns))
+    return result.T.reshape(*weights.shape[:-1], count(at))
+
+
+class PointEmbedding(Embedding, Readouts):
+    """f = Σᵢ wᵢ k(xᵢ, ·): the embedding of a weighted sample, a belief, a difference of two samples.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        k.
+    points : array (n, ...) or what else the kernel reads
+        x₁, ..., xₙ.
+    weights : array (..., n)
+        One weight per point; leading axes are a batch of functions on the same points. Weights may be negative.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> f = mm.embed([0.0, 1.0, 2.0], mm.kernels.RBF(1.0))
+    >>> f.weights.round(3).tolist(), f([1.0]).round(3).tolist()
+    ([0.333, 0.333, 0.333], [0.738])
+    """
+
+    kernel: Kernel
+    points: Any
+    weights: Any
+    flat: bool = eqx.field(static=True, default=False)
+
+    @property
+    def space(self) -> Kernel:
+        """The kernel."""
+        return self.kernel
+
+    def evaluate(self, x: Any, door: Door) -> Any:
+        """Σᵢ wᵢ k(xᵢ, x)."""
+        return weighted_sums(self.kernel, x, self.points, self.weights, door)
+
+    def pair(self, other: Embedding, door: Door) -> Any:
+        """Σᵢ wᵢ g(xᵢ), by the reproducing property."""
+        values = other.evaluate(self.points, door)
+        library = jnp if door.follows else np
+        return library.sum(self.weights * values, axis=-1)
+
+    def times(self, factor: Any) -> "PointEmbedding":
+        """The weights scaled; an array of factors makes or meets a batch."""
+        factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
+        return PointEmbedding(self.kernel, self.points, self.weights * factor, self.flat)
+
+    def plus(self, other: Embedding) -> Embedding:
+        """Weights are added on shared points, points are joined otherwise."""
+        if not isinstance(other, PointEmbedding):
+            return Embedding.plus(self, other)
+        if self.points is other.points:
+            return PointEmbedding(self.kernel, self.points, self.weights + other.weights, self.flat)
+        shape = np.broadcast_shapes(self.batch, other.batch)
+        library = jnp if isinstance(self.weights, jax.Array) or isinstance(other.weights, jax.Array) else np
+        spread = [library.broadcast_to(f.weights, (*shape, f.weights.shape[-1])) for f in (self, other)]
+        points = jax.tree.map(_join, self.points, other.points, is_leaf=is_sparse)
+        return PointEmbedding(self.kernel, points, library.concatenate(spread, axis=-1), self.flat and other.flat)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the weights."""
+        return tuple(self.weights.shape[:-1])
+
+    def __getitem__(self, index: Any) -> "PointEmbedding":
+        """One function, or some, of a batch."""
+        if not self.batch:
+            raise IndexError("this embedding is a single function, not a batch.")
+        index = index if isinstance(index, tuple) else (index,)
+        return PointEmbedding(self.kernel, self.points, self.weights[(*index, ..., slice(None))], self.flat)
+
+    def __repr__(self) -> str:
+        n = self.weights.shape[-1]
+        batch = f", batch {self.batch}" if self.batch else ""
+        return f"PointEmbedding({n} points{batch}, {self.kernel!r})"
+
+
+def _join(first: Any, second: Any) -> Any:
+    if any_sparse((first, second)):
+        import scipy.sparse
+
+        return scipy.sparse.vstack([first, second]).tocsr()
+    library = jnp if isinstance(first, jax.Array) or isinstance(second, jax.Array) else np
+    return library.concatenate([first, second])

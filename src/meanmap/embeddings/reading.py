@@ -1,0 +1,68 @@
+"""Reading pairs of samples for operators, each on points or in features."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.points import count
+from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
+from meanmap.embeddings.empirical import is_flat
+from meanmap.features.base import Features, transform_in_chunks
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_points
+
+__all__ = ["Side", "read_pairs"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two paired samples, read, with the basis that it spans."""
+
+    basis: Basis
+    points: Any
+    kernel: Any
+
+    @property
+    def count(self) -> int:
+        """n."""
+        return count(self.points)
+
+    def moments_with(self, other: "Side", door: Door) -> tuple[Any, Any, Any]:
+        """Σ φ(xᵢ) ψ(yᵢ)ᵀ and both means, for features on both sides, streamed."""
+        phi, psi = door.cast(self.kernel), door.cast(other.kernel)
+        if door.follows:
+            a, b = phi.transform(self.points), psi.transform(other.points)
+            return jnp.matmul(a.T, b, precision="highest"), a.mean(axis=0), b.mean(axis=0)
+        product: Any = 0.0
+        sums: Any = [0.0, 0.0]
+        pairs = zip(transform_in_chunks(phi, self.points), transform_in_chunks(psi, other.points), strict=True)
+        for first, second in pairs:
+            a, b = np.asarray(first), np.asarray(second)
+            product = product + a.T @ b
+            sums = [sums[0] + a.sum(axis=0), sums[1] + b.sum(axis=0)]
+        return product, sums[0] / self.count, sums[1] / self.count
+
+
+def read_side(data: Any, kernel: Any, argument: str, door: Door) -> Side:
+    """One sample as points and basis."""
+    if isinstance(kernel, Features):
+        points = read_points(kernel.kernel, data, argument, door)
+        return Side(FeatureBasis(kernel), points, kernel)
+    if not isinstance(kernel, Kernel):
+        raise KindError(f"kernel_{argument} is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features.")
+    points = read_points(kernel, data, argument, door)
+    return Side(PointBasis(kernel, points, is_flat(data, kernel)), points, kernel)
+
+
+def read_pairs(x: Any, y: Any, kernel_x: Any, kernel_y: Any, door: Door) -> tuple[Side, Side]:
+    """Two samples of equal length, at least two pairs."""
+    first, second = read_side(x, kernel_x, "x", door), read_side(y, kernel_y, "y", door)
+    if first.count != second.count:
+        raise ShapeError(f"x has {first.count} points and y has {second.count}; expected pairs, one y for each x.")
+    check_rows(first.count, "x", least=2)
+    return first, second

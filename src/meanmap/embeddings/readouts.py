@@ -1,0 +1,288 @@
+"""Read-outs of an element that stands for a distribution: expectations, quantiles, density, mode, samples."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import parameter, read_matrix
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
+from meanmap.core.points import any_sparse, rows
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.embeddings.herding import herd
+from meanmap.embeddings.mode import find_modes
+from meanmap.kernels.base import Kernel
+
+__all__ = ["Readouts"]
+
+
+class Readouts(eqx.Module):
+    """What can be asked of Σᵢ wᵢ k(xᵢ, ·) as the embedding of a distribution, E g ≈ Σᵢ wᵢ g(xᵢ) / Σᵢ wᵢ.
+
+    Weights of conditional embeddings may be negative. Expectations, means and quantiles use them as they are; density
+    and samples, which cannot be negative, use their positive part. `negative_share` says how much is at stake.
+    Each method works on a batch and returns its leading axes first.
+    """
+
+    kernel: eqx.AbstractVar[Kernel]
+    points: eqx.AbstractVar[Any]
+    weights: eqx.AbstractVar[Any]
+    flat: eqx.AbstractVar[bool]
+
+    @property
+    def negative_share(self) -> Any:
+        """Σ|wᵢ⁻| / Σ|wᵢ|: 0 for a plain sample; above a few per cent, distrust the tails."""
+        library = _library(self.weights)
+        return library.sum(library.maximum(-self.weights, 0), -1) / library.sum(library.abs(self.weights), -1)
+
+    @property
+    def effective_size(self) -> Any:
+        """(Σwᵢ)² / Σwᵢ²: the number of equally weighted points with the same spread of weights."""
+        library = _library(self.weights)
+        return library.sum(self.weights, -1) ** 2 / library.sum(self.weights**2, -1)
+
+    @property
+    def report(self) -> Report:
+        """What to know before trusting a read-out."""
+        share, size = np.asarray(self.negative_share), np.asarray(self.effective_size)
+        notes = (
+            f"effective number of points: {np.median(size):.3g}",
+            f"negative share of weights: {np.max(share):.2g}",
+        )
+        return Report("read-outs from weighted points", True, 0, notes=notes)
+
+    def expect(self, function: Callable[[Any], Any]) -> Any:
+        """E g, from g at the points: `function` takes them, as they were given, and returns (n,) or (n, q).
+
+        Returns (...,) or (..., q).
+        """
+        with Door(self.points, self.weights) as door:
+            values = function(self.points[:, 0] if self.flat else self.points)
+            library = jnp if door.follows else np
+            values = library.asarray(values)
+            n = self.weights.shape[-1]
+            if values.ndim not in (1, 2) or values.shape[0] != n:
+                raise ShapeError(
+                    f"function returned shape {values.shape}; expected ({n},) or ({n}, q): one row per point."
+                )
+            return library.matmul(_normalised(self.weights), values)
+
+    def mean(self) -> Any:
+        """E x: (..., d), or (...,) where points were given as plain numbers."""
+        points = _real(self.points)
+        return self.expect(lambda _: points.reshape(points.shape[0], -1)).reshape(
+            *self.weights.shape[:-1], *(() if self.flat else points.shape[1:])
+        )
+
+    def cov(self) -> Any:
+        """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
+        points = _matrix(self.points)
+        library = _library(points, self.weights)
+        weights = _normalised(self.weights)
+        mean = library.matmul(weights, points)
+        second = library.einsum("...n,ni,nj->...ij", weights, points, points)
+        covariance = second - mean[..., :, None] * mean[..., None, :]
+        values, vectors = library.linalg.eigh(covariance)
+        return library.einsum("...ik,...k,...jk->...ij", vectors, library.maximum(values, 0), vectors)
+
+    def var(self) -> Any:
+        """The variance of each column, (..., d) or (...,), floored at 0."""
+        points = _matrix(self.points)
+        library = _library(points, self.weights)
+        weights = _normalised(self.weights)
+        # About the mean of all points, so that data far from zero lose no digits.
+        centred = points - points.mean(axis=0)
+        mean = library.matmul(weights, centred)
+        variance = library.maximum(library.matmul(weights, centred**2) - mean**2, 0)
+        return variance[..., 0] if self.flat else variance
+
+    def std(self) -> Any:
+        """The standard deviation of each column."""
+        variance = self.var()
+        return _library(variance).sqrt(variance)
+
+    def quantile(self, q: Any) -> Any:
+        """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
+
+        The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
+        left and its running minimum from the right does.
+        """
+        levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
+        if is_concrete(levels) and (np.asarray(levels) > 1).any():
+            raise ParameterError(f"q is {np.asarray(levels).tolist()}; expected probabilities from 0 to 1.")
+        points = _matrix(self.points)
+        library = _library(points, self.weights, levels)
+        weights = _normalised(self.weights)
+        columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
+        return columns[0] if self.flat else library.stack(columns, axis=-1)
+
+    def density(self, grid: Any, bandwidth: Any = None) -> Any:
+        """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing of the positive weights.
+
+        Parameters
+        ----------
+        grid : array_like (m,) or (m, d)
+            Where to evaluate.
+        bandwidth : float or (d,), optional
+            Standard deviation of the smoothing. By default Scott's rule, spread × n_eff^(−1/(d + 4)), for each
+            function of the batch.
+        """
+        points = _matrix(self.points)
+        with Door(points, self.weights, grid, bandwidth) as door:
+            at = read_matrix(grid, "grid", door, sparse=False)
+            if at.shape[1] != points.shape[1]:
+                raise ShapeError(f"grid has {at.shape[1]} columns; the points have {points.shape[1]}.")
+            weights = positive_part(self.weights)
+            if bandwidth is None:
+                width = _scott(points, weights)
+            else:
+                width = door.cast(parameter(bandwidth, "bandwidth"))
+            return door.leave(_parzen(at, points, weights, jnp.asarray(width)))
+
+    def mode(self, candidates: Any = None, n_starts: int = 10) -> Any:
+        """Where the embedding is largest: (..., d), (...,) or (..., 3, 3).
+
+        Parameters
+        ----------
+        candidates : points, optional
+            Take the best of these (retrieval) instead of ascending; returns their row numbers, (...,).
+        n_starts : int
+            On R^d, angles and rotations: Newton ascent, on rotations along geodesics, from this many of the points
+            where the embedding is largest.
+        """
+        if candidates is not None:
+            values = self(candidates)  # pyright: ignore[reportCallIssue]
+            return _library(values).argmax(values, axis=-1)
+        with Door(self) as door:
+            modes = find_modes(door.cast(self.kernel), self.points, _normalised(self.weights), n_starts)
+            return door.leave(modes[..., 0] if self.flat else modes)
+
+    def sample(self, n: int, rng: Any = None, bandwidth: Any = None) -> Any:
+        """`n` independent draws from the points by their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
+
+        With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
+        """
+        n = _whole(n, "n")
+        random = Rng.of(rng)
+        with Door(self.points, self.weights, bandwidth) as door:
+            weights = jnp.asarray(positive_part(self.weights))
+            shape = (*self.weights.shape[:-1], n)
+            keys = jax.random.split(random.key)
+            index = jax.random.categorical(keys[0], jnp.log(weights)[..., None, :], shape=shape)
+            if any_sparse(self.points):
+                return rows(self.points, np.asarray(index).ravel())
+            drawn = jax.tree.map(lambda leaf: jnp.asarray(leaf)[index], self.points)
+            if bandwidth is not None:
+                points = _matrix(self.points)
+                width = door.cast(parameter(bandwidth, "bandwidth"))
+                drawn = drawn + width * jax.random.normal(keys[1], drawn.shape, points.dtype)
+            return door.leave(drawn[..., 0] if self.flat else drawn)
+
+    def herd(self, n: int) -> Any:
+        """`n` of the points whose plain average embedding follows this one, chosen greedily: (..., n, d).
+
+        Kernel herding (Chen, Welling & Smola 2010, eq. 2): x_{t+1} = argmax_x f(x) − (1/(t+1)) Σ_s k(x, x_s). The error
+        ‖f − (1/n) Σ k(x_s, ·)‖ falls faster than the n^(−1/2) of independent draws. Cost O(n × points).
+        """
+        n = _whole(n, "n")
+        if any_sparse(self.points):
+            raise KindError("herding needs dense points: embed x.toarray() instead of x.")
+        with Door(self) as door:
+            index = herd(door.cast(self.kernel), self.points, _normalised(self.weights), n)
+            drawn = jax.tree.map(lambda leaf: jnp.asarray(leaf)[index], self.points)
+            return door.leave(drawn[..., 0] if self.flat else drawn)
+
+
+def _library(*arrays: Any) -> Any:
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
+
+
+def _whole(n: Any, name: str) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ParameterError(f"{name} is {n!r}; expected a whole number of at least 1.")
+    return int(n)
+
+
+def _real(points: Any) -> Any:
+    if not isinstance(points, np.ndarray | jax.Array) or not jnp.issubdtype(points.dtype, jnp.floating):
+        raise KindError(
+            "this read-out needs numeric points; for others use expect(function), mode(candidates) or sample."
+        )
+    return points
+
+
+def _matrix(points: Any) -> Any:
+    if _real(points).ndim != 2:
+        raise KindError(f"this read-out needs points in R^d; these have shape {points.shape[1:]} each.")
+    return points
+
+
+def _normalised(weights: Any) -> Any:
+    """Weights that sum to one, refused where they cannot: the difference of two embeddings is no distribution."""
+    library = _library(weights)
+    total = library.sum(weights, axis=-1, keepdims=True)
+    if is_concrete(weights):
+        mass = np.abs(np.asarray(weights)).sum(axis=-1, keepdims=True)
+        if not (np.abs(np.asarray(total)) > 1e-6 * mass).all():
+            raise InputError(
+                "the weights sum to nearly zero, so this element stands for no distribution "
+                "(a difference of two embeddings, for example): evaluate it as a function instead."
+            )
+    return weights / total
+
+
+def positive_part(weights: Any) -> Any:
+    """Non-negative weights that sum to one."""
+    library = _library(weights)
+    kept = library.maximum(_normalised(weights), 0)
+    return kept / library.sum(kept, axis=-1, keepdims=True)
+
+
+def _quantiles(column: Any, weights: Any, levels: Any, library: Any) -> Any:
+    order = library.argsort(column)
+    rising = library.cumsum(weights[..., order], axis=-1)
+    if library is np:
+        upper = np.maximum.accumulate(rising, axis=-1)
+        lower = np.minimum.accumulate(rising[..., ::-1], axis=-1)[..., ::-1]
+    else:
+        upper = jax.lax.cummax(rising, axis=rising.ndim - 1)
+        lower = jax.lax.cummin(rising, axis=rising.ndim - 1, reverse=True)
+    distribution = library.clip((upper + lower) / 2, 0, 1)
+    # The smallest point at which the distribution function reaches the level; the tolerance is its rounding error.
+    reached = distribution[..., None, :] >= levels.reshape(-1)[:, None] * (1 - 1e-12)
+    first = library.where(reached.any(axis=-1), library.argmax(reached, axis=-1), column.shape[0] - 1)
+    result = column[order][first]
+    return result[..., 0] if levels.ndim == 0 else result
+
+
+def _scott(points: Any, weights: Any) -> Any:
+    library = _library(points, weights)
+    mean = library.matmul(weights, points)
+    variance = library.maximum(library.matmul(weights, points**2) - mean**2, 0)
+    size = 1 / library.sum(weights**2, axis=-1, keepdims=True)
+    width = library.sqrt(variance) * size ** (-1 / (points.shape[1] + 4))
+    # A belief on one point has no spread of its own: a small part of that of all points keeps its density finite.
+    return library.maximum(width, 1e-3 * points.std(axis=0) + 1e-12)
+
+
+@jax.jit
+def _parzen(at: jax.Array, points: jax.Array, weights: jax.Array, width: jax.Array) -> jax.Array:
+    """Σᵢ wᵢ N(at; xᵢ, diag width²), in chunks of `at` so that memory stays O(m n) for one chunk only."""
+    d = points.shape[1]
+    flat_weights = weights.reshape(-1, weights.shape[-1])
+    widths = jnp.broadcast_to(width, (*weights.shape[:-1], d)).reshape(-1, d)
+
+    def one(pair):
+        w, h = pair
+
+        def at_point(g):
+            return jnp.dot(w, jnp.exp(-jnp.sum(((g - points) / h) ** 2, axis=-1) / 2))
+
+        return jax.lax.map(at_point, at, batch_size=256) / jnp.prod(h * jnp.sqrt(2 * jnp.pi))
+
+    return jax.lax.map(one, (flat_weights, widths)).reshape(*weights.shape[:-1], at.shape[0])
