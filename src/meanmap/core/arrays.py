@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import EmptyError, InputError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 
-__all__ = ["as_array", "check_finite", "check_rows", "parameter", "read_matrix"]
+__all__ = ["as_array", "check_finite", "check_rows", "count_missing", "parameter", "read_matrix"]
 
 
 def as_array(data: Any, argument: str) -> np.ndarray:
@@ -31,6 +31,9 @@ def as_array(data: Any, argument: str) -> np.ndarray:
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
     if array.dtype == object:
+        missing = count_missing(array)
+        if missing:
+            raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
         raise KindError(
             f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
             f"Convert it first, for example with numpy.asarray({argument}, dtype=float)."
@@ -41,12 +44,34 @@ def as_array(data: Any, argument: str) -> np.ndarray:
     return array
 
 
+def count_missing(data: Any) -> int:
+    """How many entries of a column or array are missing: null, None, NaN or NA, or masked."""
+    if hasattr(data, "isna"):
+        return int(data.isna().sum())
+    if hasattr(data, "is_null"):
+        return int(data.is_null().sum())
+    if isinstance(data, np.ma.MaskedArray):
+        return int(np.ma.count_masked(data))
+    array = np.asarray(data)
+    return sum(map(_is_missing, array.flat)) if array.dtype.kind == "O" else 0
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, float | np.generic) and bool(value != value)
+
+
 def check_numeric(array: Any, argument: str) -> None:
     """Refuse complex numbers, text, dates: anything that is not real, integer or boolean."""
-    kind = np.dtype(array.dtype).kind
+    kind = getattr(array.dtype, "kind", "?")  # a JAX random key has none
     if kind == "c":
         raise KindError(
             f"{argument} holds complex numbers; expected real ones. Pass real and imaginary parts as columns."
+        )
+    if kind in ("m", "M"):
+        raise KindError(
+            f"{argument} holds dates or times; expected numbers. Convert it to a number, such as days since a start."
         )
     if kind not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
         raise KindError(
@@ -59,7 +84,8 @@ def check_finite(values: Any, argument: str) -> None:
     """Refuse NaN and infinity, saying where the first one is."""
     if not is_concrete(values):
         return
-    finite = np.asarray(jnp.isfinite(values)) if isinstance(values, jax.Array) else np.isfinite(values)
+    with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside somebody's `jit` too
+        finite = np.asarray(jnp.isfinite(values)) if isinstance(values, jax.Array) else np.isfinite(values)
     if finite.all():
         return
     first = tuple(int(i) for i in np.argwhere(~finite)[0])
@@ -87,6 +113,8 @@ def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> An
     if is_sparse(data):
         if not sparse:
             raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
+        if len(data.shape) != 2:
+            raise ShapeError(f"{argument} has shape {data.shape}; expected (n, d): one row per point.")
         matrix = data.tocsr()
         check_numeric(matrix, argument)
         matrix = matrix.astype(np.float64)
@@ -128,16 +156,16 @@ def parameter(
     integer : bool
         Whether entries must be whole numbers.
     """
-    if isinstance(value, jax.Array):
-        array = value
-    else:
-        try:
-            array = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            expected = "one number" if axes == 0 else "a number, or one per column"
-            raise KindError(f"{name} is {value!r}; expected {expected}.") from error
+    expected = "one number" if axes == 0 else "one number, or one per column"
+    try:
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+    except ValueError as error:
+        raise ShapeError(f"{name} is {value!r}, a ragged list; expected {expected}.") from error
+    if getattr(array.dtype, "kind", "?") not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
+        raise KindError(f"{name} is {value!r}; expected {expected}.")
+    if not isinstance(array, jax.Array):
+        array = array.astype(np.float64)  # a copy: what the caller does to his array later must not change a kernel
     if array.ndim > axes:
-        expected = "one number" if axes == 0 else "one number or one per column"
         raise ShapeError(f"{name} has shape {array.shape}; expected {expected}.")
     if array.size == 0:
         raise EmptyError(f"{name} is empty; expected at least one number.")
@@ -155,4 +183,4 @@ def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float 
     if at_least is not None and not (values >= at_least).all():
         raise ParameterError(f"{name} is {shown}; expected values of at least {at_least:g}.")
     if integer and not (values == np.round(values)).all():
-        raise InputError(f"{name} is {shown}; expected whole numbers.")
+        raise ParameterError(f"{name} is {shown}; expected whole numbers.")

@@ -1,6 +1,5 @@
 """Domains: how a kernel reads what users pass into arrays. Each is a small hashable value."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,12 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_rows, read_matrix
+from meanmap.core.arrays import as_array, check_finite, check_rows, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
+from meanmap.core.labels import hashes
+from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
 
-__all__ = ["Columns", "Domain", "Each", "Indices", "Labels", "Real", "Rotations", "Strings"]
+__all__ = ["Columns", "Domain", "Each", "Indices", "Real", "Rotations", "Strings"]
 
 
 class Domain(Protocol):
@@ -39,55 +40,6 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Labels:
-    """Categories: text, integers, anything that is equal or not. Read as (n, d, 2) integers, two 32-bit words a label.
-
-    Text is hashed to 64 bits, so that codes need no vocabulary and mean the same in every call; two of a million
-    distinct labels share a code with probability 3e-8.
-    """
-
-    def read(self, data: Any, argument: str, door: Door) -> Any:
-        """Codes of shape (n, d, 2); one axis means n points with one label each."""
-        if isinstance(data, jax.Array):
-            if not jnp.issubdtype(data.dtype, jnp.integer) and data.dtype != bool:
-                raise KindError(f"{argument} is a JAX array of {data.dtype}; expected integer labels.")
-            codes = data[:, None] if data.ndim == 1 else data
-            if codes.ndim != 2:
-                raise ShapeError(f"{argument} has shape {data.shape}; expected (n,) or (n, d) labels.")
-            check_rows(codes.shape[0], argument)
-            low = codes.astype(jnp.int32)
-            return jnp.stack([low, jnp.where(low < 0, -1, 0)], axis=-1)
-        if isinstance(data, str | bytes):
-            raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.")
-        if Table.looks_like_one(data):
-            table = Table.of(data, argument)
-            columns = [table[name] for name in table.names]
-        else:
-            labels = np.asarray(data)
-            if labels.ndim == 0 or labels.ndim > 2:
-                raise ShapeError(f"{argument} has shape {labels.shape}; expected (n,) or (n, d) labels.")
-            columns = [labels] if labels.ndim == 1 else list(labels.T)
-        check_rows(len(columns[0]), argument)
-        codes = np.stack([_codes(np.asarray(column), argument) for column in columns], axis=1)
-        return jnp.asarray(codes) if door.follows else codes
-
-
-def _codes(labels: np.ndarray, argument: str) -> np.ndarray:
-    """64-bit codes of labels as pairs of int32: integers are their own code, anything else is hashed."""
-    if labels.dtype.kind == "f" and (labels == np.round(labels)).all() and (np.abs(labels) < 2**53).all():
-        labels = labels.astype(np.int64)
-    if labels.dtype.kind in "iub":
-        return np.ascontiguousarray(labels.astype(np.int64)).view(np.int32).reshape(-1, 2)
-    if labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
-        raise InputError(
-            f"{argument} has missing labels. Drop those rows, or give missing values a label of their own."
-        )
-    distinct, inverse = np.unique(labels.astype(str), return_inverse=True)
-    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in distinct)
-    return np.frombuffer(digests, dtype="<i4").reshape(-1, 2)[inverse].astype(np.int32)
-
-
-@dataclass(frozen=True)
 class Rotations:
     """Rotation matrices, (n, 3, 3), or a `scipy.spatial.transform.Rotation`."""
 
@@ -101,6 +53,7 @@ class Rotations:
         if matrices.ndim != 3 or matrices.shape[1:] != (3, 3):
             raise ShapeError(f"{argument} has shape {matrices.shape}; expected (n, 3, 3) rotation matrices.")
         check_rows(len(matrices), argument)
+        check_finite(matrices, argument)
         if is_concrete(matrices):
             _check_rotations(np.asarray(matrices, dtype=np.float64), argument, door.dtype)
         return (jnp if door.follows else np).asarray(matrices, dtype=door.dtype)
@@ -125,6 +78,8 @@ class Indices:
     def read(self, data: Any, argument: str, door: Door) -> Any:
         """Integers from 0 to size − 1, shape (n,)."""
         index = data if isinstance(data, jax.Array) else as_array(data, argument)
+        if index.dtype == bool:
+            raise KindError(f"{argument} is a mask; expected row numbers: pass numpy.flatnonzero({argument}).")
         if index.ndim == 2 and index.shape[1] == 1:
             index = index[:, 0]
         if index.ndim != 1:
@@ -154,7 +109,7 @@ class Strings:
 
         if isinstance(data, str | bytes) or not hasattr(data, "__len__"):
             raise KindError(f"{argument} is {data!r}; expected a list of strings.")
-        texts = list(data)
+        texts = list(_one_column(data, argument))
         check_rows(len(texts), argument)
         strange = next((text for text in texts if not isinstance(text, str)), None)
         if strange is not None:
@@ -167,11 +122,20 @@ class Strings:
             )
         pieces = [[text[i : i + self.length] for i in range(len(text) - self.length + 1)] for text in texts]
         starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])])
-        codes = _codes(np.array([p for piece in pieces for p in piece]), argument).view(np.int64).ravel()
+        codes = hashes(np.array([p for piece in pieces for p in piece])).view(np.int64).ravel()
         columns = codes & (2**62 - 1)
         counts = scipy.sparse.csr_array((np.ones(len(columns)), columns, starts), shape=(len(texts), 2**62))
         counts.sum_duplicates()
         return counts
+
+
+def _one_column(data: Any, argument: str) -> Any:
+    """The only column of a table or matrix of texts."""
+    table = Table.looks_like_one(data)
+    width = len(Table.of(data, argument).names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
+    if width != 1:
+        raise ShapeError(f"{argument} has {width} columns; expected one column of texts.")
+    return next(iter(Table.of(data, argument).columns.values())) if table else np.ravel(data)
 
 
 @dataclass(frozen=True)
@@ -184,15 +148,14 @@ class Columns:
     def read(self, data: Any, argument: str, door: Door) -> Any:
         """The points in the chosen columns."""
         where = f"{argument}[{', '.join(map(repr, self.names))}]"
-        if all(isinstance(name, str) for name in self.names):
-            table = Table.of(data, argument).select([str(name) for name in self.names], argument)
-            if isinstance(self.inner, Strings):
-                return self.inner.read(list(table[str(self.names[0])]), where, door)
-            return self.inner.read(table, where, door)
-        array = data if isinstance(data, jax.Array) else np.asarray(data)
-        if array.ndim != 2 or max(int(name) for name in self.names) >= array.shape[1]:
-            raise ColumnError(f"{argument} has shape {array.shape}; expected a matrix with columns {list(self.names)}.")
-        return self.inner.read(array[:, np.array(self.names, dtype=int)], where, door)
+        if Table.looks_like_one(data) or isinstance(self.names[0], str):
+            return self.inner.read(Table.of(data, argument, only=self.names), where, door)
+        matrix = data.tocsr() if is_sparse(data) else data if isinstance(data, jax.Array) else np.asarray(data)
+        if matrix.ndim != 2 or max(int(name) for name in self.names) >= matrix.shape[1]:
+            raise ColumnError(
+                f"{argument} has shape {matrix.shape}; expected a matrix with columns {list(self.names)}."
+            )
+        return self.inner.read(matrix[:, np.array(self.names, dtype=int)], where, door)
 
 
 @dataclass(frozen=True)
@@ -208,9 +171,12 @@ class Each:
 
 def column_names(names: str | int | Sequence[str | int]) -> tuple[str | int, ...]:
     """One name or several, as a tuple, refusing a mixture of names and numbers."""
-    listed = (names,) if isinstance(names, str | int) else tuple(names)
+    one = isinstance(names, str | int | np.integer)
+    listed = tuple(int(n) if isinstance(n, np.integer) else n for n in ((names,) if one else names))
     if not listed:
         raise ColumnError("no columns were named; expected at least one.")
     if not (all(isinstance(n, str) for n in listed) or all(isinstance(n, int) and n >= 0 for n in listed)):
         raise ColumnError(f"columns are {list(listed)}; expected names, or numbers from 0, but not both.")
+    if len(set(listed)) < len(listed):
+        raise ColumnError(f"columns are {list(listed)}; expected each of them once.")
     return listed

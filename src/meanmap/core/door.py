@@ -5,6 +5,7 @@ one JAX array (or tracer) is among the inputs, its dtype is followed and JAX arr
 can be jitted, mapped and differentiated inside somebody's own program.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,8 +25,9 @@ def is_concrete(value: Any) -> bool:
 class Door:
     """A scope in which the inputs of one public call become arrays and its results leave as they came.
 
-    With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit) and
-    [`leave`][] hands back NumPy. Otherwise nothing is switched and results stay JAX arrays.
+    With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit),
+    computes at once even inside somebody's `jit`, and [`leave`][] hands back NumPy. Otherwise nothing is switched and
+    results stay JAX arrays.
 
     Examples
     --------
@@ -37,7 +39,7 @@ class Door:
     """
 
     def __init__(self, *inputs: Any):
-        leaves = [leaf for leaf in jax.tree.leaves(inputs) if isinstance(leaf, jax.Array)]
+        leaves = [leaf for value in inputs for leaf in _jax_arrays(value)]
         self.follows = bool(leaves)
         floats = [leaf.dtype for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
         if not self.follows:
@@ -49,6 +51,8 @@ class Door:
     def __enter__(self) -> "Door":
         if not self.follows:
             self._stack.enter_context(jax.enable_x64(True))
+            # NumPy data are constants of a surrounding `jit`: without this their Gram matrix would become a tracer.
+            self._stack.enter_context(jax.ensure_compile_time_eval())
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -69,3 +73,10 @@ class Door:
         if self.follows:
             return value
         return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)
+
+
+def _jax_arrays(value: Any) -> list[jax.Array]:
+    """The JAX arrays in `value`. Mappings are opened here, because JAX wants their keys to be sortable."""
+    if isinstance(value, Mapping):
+        return [leaf for entry in value.values() for leaf in _jax_arrays(entry)]
+    return [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.Array)]

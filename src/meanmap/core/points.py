@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["bucket", "count", "is_sparse", "pad", "rows"]
+__all__ = ["any_sparse", "bucket", "count", "is_sparse", "one_row", "pad", "rows"]
 
 
 def is_sparse(value: Any) -> bool:
@@ -26,6 +26,11 @@ def count(points: Any) -> int:
 def rows(points: Any, index: Any) -> Any:
     """The points at `index` (a slice or an integer array)."""
     return jax.tree.map(lambda leaf: leaf[index], points, is_leaf=is_sparse)
+
+
+def one_row(points: Any) -> Any:
+    """The first point, still with its leading axis: enough to know shapes."""
+    return rows(points, slice(0, 1))
 
 
 def any_sparse(points: Any) -> bool:

@@ -24,7 +24,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
     >>> sum(track(range(4), "adding"))
     6
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # None: a program without a console
         yield from items
         return
     if total is None:

@@ -61,8 +61,11 @@ class Rng:
     def _of_key(cls, key: jax.Array) -> "Rng":
         typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
         words = jax.random.key_data(key) if typed else key
-        if words.shape != (2,):
-            raise KindError(f"rng is a JAX array of shape {key.shape}; expected one key, as jax.random.key(0) makes.")
+        if words.shape != (2,) or words.dtype != np.uint32:
+            raise KindError(
+                f"rng is a JAX array of {key.dtype} and shape {key.shape}; "
+                "expected one key, as jax.random.key(0) makes."
+            )
         if not is_concrete(words):
             return cls(None, jax.random.wrap_key_data(words, impl="threefry2x32"))
         high, low = (int(word) for word in np.asarray(words))
@@ -74,7 +77,8 @@ class Rng:
         if self.seed is None:
             return self.traced_key
         words = np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=np.uint32)
-        return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+        with jax.ensure_compile_time_eval():  # it is kept, so it must not be a tracer of the `jit` that asks first
+            return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
     @cached_property
     def generator(self) -> np.random.Generator:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows
+from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse
 
@@ -33,18 +33,23 @@ class Table(eqx.Module):
     columns: dict[str, Any]
 
     @classmethod
-    def of(cls, data: Any, argument: str = "table") -> "Table":
+    def of(cls, data: Any, argument: str = "table", only: Sequence[str | int] | None = None) -> "Table":
         """Read `data`: a DataFrame (pandas or polars), a mapping of columns, a structured array, or an (n, d) array,
-        whose columns are then called x0, x1, ...
+        whose columns are then called x0, x1, ...; (n,) is one column.
+
+        With `only`, names or numbers of columns, the others are not even looked at.
         """
         if isinstance(data, Table):
-            return data
+            return data if only is None else data.select(only, argument)
         names, columns = _split(data, argument)
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
         if not names:
             raise ColumnError(f"{argument} has no columns.")
+        if only is not None:
+            chosen = [_position(name, names, argument) for name in only]
+            names, columns = [names[i] for i in chosen], [columns[i] for i in chosen]
         read = {
             name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)
         }
@@ -59,6 +64,11 @@ class Table(eqx.Module):
         """Whether `data` has named columns."""
         structured = isinstance(data, np.ndarray) and data.dtype.names is not None
         return isinstance(data, Table | Mapping) or structured or _is_frame(data)
+
+    @staticmethod
+    def names_in(data: Any, argument: str = "table") -> list[str]:
+        """The names of the columns in `data`, without reading these."""
+        return list(data.names) if isinstance(data, Table) else _split(data, argument)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,12 +88,10 @@ class Table(eqx.Module):
     def __getitem__(self, name: str) -> Any:
         return self.select([name]).columns[name]
 
-    def select(self, names: Sequence[str], argument: str = "table") -> "Table":
-        """The table with only these columns, in this order."""
-        for name in names:
-            if name not in self.columns:
-                raise ColumnError(f"{argument} has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
-        return Table({name: self.columns[name] for name in names})
+    def select(self, names: Sequence[str | int], argument: str = "table") -> "Table":
+        """The table with only these columns, by name or number, in this order."""
+        chosen = [self.names[_position(name, self.names, argument)] for name in names]
+        return Table({name: self.columns[name] for name in chosen})
 
     def matrix(self, names: Sequence[str] | None = None, argument: str = "table") -> Any:
         """The numeric columns side by side, (n, d); a column of labels is an error that names it."""
@@ -107,6 +115,16 @@ class Table(eqx.Module):
         return f"Table({len(self)} rows: {', '.join(show(name) for name in self.names)})"
 
 
+def _position(name: str | int, names: Sequence[str], argument: str) -> int:
+    """Where a column is, by name or by number."""
+    if isinstance(name, str) and name not in names:
+        raise ColumnError(f"{argument} has no column {name!r}; it has {', '.join(map(repr, names))}.")
+    position = names.index(name) if isinstance(name, str) else name
+    if position >= len(names):
+        raise ColumnError(f"{argument} has no column {position}; it has {len(names)}, from 0.")
+    return position
+
+
 def _is_frame(data: Any) -> bool:
     """Whether `data` looks like a pandas or polars DataFrame (told without importing either)."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
@@ -126,6 +144,7 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
     array = data if isinstance(data, jax.Array) else as_array(data, argument)
+    array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2:
         raise ShapeError(
             f"{argument} has shape {array.shape}; expected a table: (n, d), a DataFrame or a dict of columns."
@@ -138,8 +157,9 @@ def _read_column(column: Any, argument: str) -> Any:
     if isinstance(column, jax.Array):
         check_numeric(column, argument)
         check_finite(column, argument)
+        _check_axes(column, argument)
         return column
-    missing = _missing(column)
+    missing = count_missing(column)
     if missing:
         raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
     declared = str(getattr(column, "dtype", "")).lower()
@@ -155,9 +175,13 @@ def _read_column(column: Any, argument: str) -> Any:
         return _read_labels(array, argument, declared)
     array = as_array(array, argument)
     check_finite(array, argument)
+    _check_axes(array, argument)
+    return array.astype(np.float64)
+
+
+def _check_axes(array: Any, argument: str) -> None:
     if array.ndim not in (1, 2):
         raise ShapeError(f"{argument} has shape {array.shape}; expected (n,) or a block (n, d).")
-    return array.astype(np.float64)
 
 
 def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
@@ -175,15 +199,3 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
             "Convert it first, for example with .astype(float)."
         )
     return array.astype(str)
-
-
-def _missing(column: Any) -> int:
-    """How many entries are missing: null, None or NaN."""
-    if hasattr(column, "isna"):
-        return int(column.isna().sum())
-    if hasattr(column, "is_null"):
-        return int(column.is_null().sum())
-    array = np.asarray(column)
-    if array.dtype.kind == "O":
-        return sum(value is None or value != value for value in array.flat)
-    return 0

@@ -11,8 +11,8 @@ import numpy as np
 from meanmap.core.domains import Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import any_sparse, bucket, count, pad, rows
-from meanmap.kernels.base import Composite, Kernel, one_row
+from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
+from meanmap.kernels.base import Composite, Kernel
 from meanmap.kernels.reading import read_points
 
 __all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]

@@ -9,9 +9,10 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.points import one_row
 from meanmap.core.rng import Rng
 from meanmap.features.base import Concatenated, Features, sample_row
-from meanmap.kernels.base import Kernel, Sum, one_row
+from meanmap.kernels.base import Kernel, Sum
 
 __all__ = ["Fourier"]
 

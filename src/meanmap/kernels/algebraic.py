@@ -14,7 +14,7 @@ from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.geometry import inner_products, squared_norms
+from meanmap.kernels.geometry import inner_products, known, safe_sqrt, squared_norms
 
 __all__ = ["Cosine", "Linear", "Polynomial", "RandomProjection"]
 
@@ -100,9 +100,10 @@ class Cosine(_OfInnerProduct):
 
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
         """The inner product over both lengths."""
-        squared = x_norm * y_norm
-        positive = squared > 0
-        return jnp.where(positive, inner / jnp.sqrt(jnp.where(positive, squared, 1)), 0)
+        # One root each: the product of two squared lengths leaves the range of float32 far too soon.
+        length = safe_sqrt(x_norm) * safe_sqrt(y_norm)
+        positive = length > 0
+        return jnp.where(positive, inner / jnp.where(positive, length, 1), 0)
 
 
 class RandomProjection(Kernel):
@@ -139,8 +140,8 @@ class RandomProjection(Kernel):
     def draw(cls, labels: int, dimensions: int = 100, rng: Any = None) -> "RandomProjection":
         """A kernel with a fresh A of shape (dimensions, labels)."""
         for name, size in (("labels", labels), ("dimensions", dimensions)):
-            if size < 1:
-                raise ParameterError(f"{name} is {size}; expected at least 1.")
+            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+                raise ParameterError(f"{name} is {size!r}; expected a whole number of at least 1.")
         return cls(Rng.of(rng).generator.normal(size=(dimensions, labels)) / np.sqrt(dimensions))
 
     @property
@@ -158,7 +159,7 @@ class RandomProjection(Kernel):
     def project(self, y: Any) -> jax.Array:
         """A y for each row of points already read, (n, D)."""
         if is_sparse(y):
-            return jnp.asarray(y @ np.asarray(self.matrix).T)
+            return jnp.asarray(y @ known(self.matrix, "matrix").T)
         return jnp.matmul(y, self.matrix.T, precision="highest")
 
     def evaluate(self, x: Any, y: Any) -> jax.Array:

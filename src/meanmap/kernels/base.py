@@ -13,10 +13,12 @@ from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.domains import Columns, Domain, Each, Real, column_names
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.points import count, is_sparse, rows
-from meanmap.kernels.gram import gram_matrix, product, streamed_product
+from meanmap.core.points import count
+from meanmap.kernels.geometry import side_by_side
+from meanmap.kernels.gram import gram_array, gram_matrix, times
+from meanmap.kernels.reading import read_pair, read_points
 
-__all__ = ["Kernel", "OnColumns", "Power", "Product", "Scaled", "Sum", "read_pair"]
+__all__ = ["Kernel", "OnColumns", "Power", "Product", "Scaled", "Sum"]
 
 
 class Kernel(eqx.Module):
@@ -78,14 +80,14 @@ class Kernel(eqx.Module):
         with Door(self, x, y) as door:
             kernel, x, y = read_pair(self, x, y, door)
             if door.follows:
-                return kernel.gram(x, x if y is None else y)
+                return gram_array(kernel, x, y).astype(door.dtype)
             return gram_matrix(kernel, x, y)
 
     def diag(self, x: Any) -> Any:
         """k(xᵢ, xᵢ) for each point, without the Gram matrix."""
         with Door(self, x) as door:
-            kernel, x, _ = read_pair(self, x, None, door)
-            return door.leave(kernel.diagonal(x))
+            points = read_points(self, x, "x", door)
+            return door.leave(door.cast(self).diagonal(points))
 
     def matvec(self, x: Any, y: Any, v: Any) -> Any:
         """The product K(x, y) v, streamed by tiles: the Gram matrix is never held.
@@ -112,10 +114,7 @@ class Kernel(eqx.Module):
                 )
             check_finite(v, "v")
             columns = (v[:, None] if v.ndim == 1 else v).astype(door.dtype)
-            if door.follows:
-                result = product(kernel, x, y, jnp.asarray(columns))
-            else:
-                result = streamed_product(kernel, x, y, columns)
+            result = times(kernel, x, y, columns, door)
             return result[:, 0] if v.ndim == 1 else result
 
     def mean(self, x: Any, y: Any = None) -> Any:
@@ -124,12 +123,16 @@ class Kernel(eqx.Module):
             kernel, x, y = read_pair(self, x, y, door)
             y = x if y is None else y
             weights = np.full((count(y), 1), 1 / count(y), door.dtype)
-            if door.follows:
-                return product(kernel, x, y, jnp.asarray(weights))[:, 0]
-            return streamed_product(kernel, x, y, weights)[:, 0]
+            return times(kernel, x, y, weights, door)[:, 0]
+
+    # NumPy numbers and arrays leave `number * kernel` to the kernel.
+    __array_ufunc__ = None
 
     def __add__(self, other: Any) -> "Kernel":
         return Sum((*_members(Sum, self), *_members(Sum, other))) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: Any) -> "Kernel":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # where `sum(kernels)` starts
 
     def __mul__(self, other: Any) -> "Kernel":
         if isinstance(other, Kernel):
@@ -146,26 +149,6 @@ class Kernel(eqx.Module):
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_show(getattr(self, name))}" for name in self.__dataclass_fields__)
         return f"{type(self).__name__}({fields})"
-
-
-def read_pair(kernel: Kernel, x: Any, y: Any, door: Door) -> tuple[Kernel, Any, Any]:
-    """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
-    points = []
-    for data, argument in ((x, "x"), (y, "y")):
-        if data is None and argument == "y":
-            points.append(None)
-            continue
-        read = kernel.domain.read(data, argument, door)
-        kernel.check(read, argument)
-        points.append(read)
-    if points[1] is not None:
-        for a, b in zip(*(jax.tree.leaves(p, is_leaf=is_sparse) for p in points), strict=True):
-            if a.shape[1:] != b.shape[1:]:
-                raise ShapeError(
-                    f"x and y differ in their columns: shapes {tuple(a.shape)} and {tuple(b.shape)}. "
-                    "Both need the same number of columns, one row per point."
-                )
-    return door.cast(kernel), points[0], points[1]
 
 
 def _members(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:
@@ -193,7 +176,7 @@ class Composite(Kernel):
         domains = [member.domain for member in self.members]
         if all(isinstance(domain, Real) for domain in domains):
             return Real(sparse=all(domain == Real(sparse=True) for domain in domains))
-        return domains[0] if all(domain == domains[0] for domain in domains) else Each(tuple(domains))
+        return domains[0] if _agree(domains) else Each(tuple(domains))
 
     def with_members(self, members: tuple[Kernel, ...]) -> Kernel:
         """The same composition of other kernels."""
@@ -201,7 +184,8 @@ class Composite(Kernel):
 
     def parts(self, x: Any) -> tuple[Any, ...]:
         """The points of each member."""
-        return tuple(x) if isinstance(self.domain, Each) else (x,) * len(self.members)
+        domains = [member.domain for member in self.members]
+        return (x,) * len(domains) if _agree(domains) else tuple(x)
 
     def check(self, points: Any, argument: str) -> None:
         for member, part in zip(self.members, self.parts(points), strict=True):
@@ -210,6 +194,11 @@ class Composite(Kernel):
     def _each(self, method: str, *points: Any) -> list[jax.Array]:
         parts = zip(*(self.parts(x) for x in points), strict=True)
         return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
+
+
+def _agree(domains: list[Domain]) -> bool:
+    """Whether one reading of the data serves all domains."""
+    return all(isinstance(domain, Real) for domain in domains) or all(domain == domains[0] for domain in domains)
 
 
 class Sum(Composite):
@@ -264,7 +253,7 @@ class Product(Composite):
 
     def coordinates(self, x: Any) -> Any:
         """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
-        return jnp.concatenate(self._each("coordinates", x), axis=-1)
+        return side_by_side(self._each("coordinates", x))
 
     def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
         """Independent draws for each member, side by side."""
@@ -406,8 +395,3 @@ class OnColumns(Wrapper):
     def diagonal(self, x: Any) -> jax.Array:
         """The inner diagonal."""
         return self.kernel.diagonal(x)
-
-
-def one_row(points: Any) -> Any:
-    """The first point, still with its leading axis: enough to know shapes."""
-    return rows(points, slice(0, 1))

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite, parameter
-from meanmap.core.domains import Domain, Indices, Labels, Strings
+from meanmap.core.domains import Domain, Indices, Strings
 from meanmap.core.door import is_concrete
-from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.labels import Labels
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel
 
@@ -35,7 +36,7 @@ class Delta(Kernel):
 
     def evaluate(self, x: Any, y: Any) -> jax.Array:
         """k(x, y) for two points."""
-        return jnp.all(x == y).astype(jnp.result_type(float))
+        return jnp.where(jnp.all(x == y), 1.0, 0.0)  # weakly typed: takes the precision of kernels it is multiplied by
 
 
 class Hamming(Kernel):
@@ -143,14 +144,14 @@ class Precomputed(Kernel):
 
     def __init__(self, matrix: Any):
         array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)
-        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+        if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
             raise ShapeError(f"matrix has shape {array.shape}; expected a square Gram matrix.")
         check_finite(array, "matrix")
         if is_concrete(array):
             values = np.asarray(array)
             if not np.allclose(values, values.T, rtol=1e-6, atol=1e-6 * float(np.abs(values).max())):
-                raise KindError("matrix is not symmetric; expected a Gram matrix, k(i, j) = k(j, i).")
-        self.matrix = array
+                raise InputError("matrix is not symmetric; expected a Gram matrix, k(i, j) = k(j, i).")
+        self.matrix = array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 
     @property
     def domain(self) -> Domain:

@@ -6,9 +6,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.door import is_concrete
+from meanmap.core.errors import KindError
 from meanmap.core.points import is_sparse
 
-__all__ = ["inner_products", "scale_columns", "squared_distances", "squared_norms"]
+__all__ = [
+    "inner_products",
+    "known",
+    "safe_sqrt",
+    "scale_columns",
+    "side_by_side",
+    "squared_distances",
+    "squared_norms",
+]
 
 # Up to this many columns, summing squared differences costs no more than a matrix product (both are hidden behind the
 # exponential) and has no cancellation.
@@ -27,6 +37,7 @@ def inner_products(x: Any, y: Any) -> jax.Array:
 def _sparse_products(x: Any, y: Any) -> np.ndarray:
     if is_sparse(x) and is_sparse(y) and x.shape[1] > WIDE:
         x, y = _by_columns_that_occur(x, y)
+    x, y = (m if is_sparse(m) else known(m, "the dense one of x and y") for m in (x, y))
     result = x @ y.T
     return result.toarray() if is_sparse(result) else np.asarray(result)
 
@@ -66,5 +77,29 @@ def squared_distances(x: Any, y: Any) -> jax.Array:
 def scale_columns(x: Any, lengthscale: Any) -> Any:
     """x / ℓ, ℓ one number or one per column."""
     if is_sparse(x):
-        return x.multiply(1 / np.asarray(lengthscale)).tocsr()
+        return x.multiply(1 / known(lengthscale, "lengthscale")).tocsr()
     return x / lengthscale
+
+
+def safe_sqrt(value: jax.Array) -> jax.Array:
+    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction."""
+    positive = value > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1)), 0)
+
+
+def side_by_side(parts: list[Any]) -> Any:
+    """Matrices with the same rows as one; sparse if all of them are."""
+    if all(is_sparse(part) for part in parts):
+        import scipy.sparse
+
+        return scipy.sparse.hstack(parts, format="csr")
+    return jnp.concatenate([part.toarray() if is_sparse(part) else part for part in parts], axis=-1)
+
+
+def known(value: Any, name: str) -> np.ndarray:
+    """A hyperparameter that meets sparse points, which live on the host: its numbers must be known."""
+    if not is_concrete(value):
+        raise KindError(
+            f"{name} is traced by jit or grad, and sparse points are computed on the host: pass x.toarray()."
+        )
+    return np.asarray(value)

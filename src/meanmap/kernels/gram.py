@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.progress import track
 
-__all__ = ["gram_matrix", "product", "streamed_product"]
+__all__ = ["gram_array", "gram_matrix", "point_values", "product", "streamed_product", "times"]
 
 TILE = 512
 # Two tiles in work while two are copied out keep both the cores and the copying busy.
@@ -27,6 +28,18 @@ SPARSE_BLOCK = 1 << 23
 @jax.jit
 def _tile(kernel: Any, x: Any, y: Any) -> jax.Array:
     return kernel.gram(x, y)
+
+
+@jax.jit
+def point_values(kernel: Any, x: Any) -> jax.Array:
+    """k(xᵢ, xᵢ), compiled."""
+    return kernel.diagonal(x)
+
+
+@jax.jit
+def _square(kernel: Any, x: Any) -> jax.Array:
+    # The diagonal is written: distances by expansion leave 1e-7 there in float32, of which a square root makes 3e-4.
+    return jnp.where(jnp.eye(count(x), dtype=bool), kernel.diagonal(x)[:, None], kernel.gram(x, x))
 
 
 @jax.jit
@@ -54,7 +67,15 @@ def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
     n = count(points)
     size = min(TILE, bucket(n))
     ranges = _slices(n, size)
-    return ranges, [_on_device(pad(rows(points, part), size)) for part in ranges]
+    tiles = [pad(rows(points, part), size) for part in ranges]
+    return ranges, tiles if len(tiles) == 1 else [_on_device(tile) for tile in tiles]
+
+
+def gram_array(kernel: Any, x: Any, y: Any = None) -> jax.Array:
+    """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
+    if any_sparse((x, y)):
+        return kernel.gram(x, x if y is None else y)
+    return _square(kernel, x) if y is None else _tile(kernel, x, y)
 
 
 def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
@@ -67,11 +88,15 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
     if any_sparse((x, y)):
         block = max(1, SPARSE_BLOCK // count(y))
         parts = [np.asarray(kernel.gram(rows(x, part), y)) for part in _slices(count(x), block)]
-        return np.concatenate(parts)
+        out = np.concatenate(parts)
+        if symmetric:
+            np.fill_diagonal(out, np.asarray(kernel.diagonal(x)))
+        return out
     out = np.empty((count(x), count(y)))
-    kernel = _on_device(kernel)
     row_ranges, row_tiles = _tiles(x)
     column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
+    if len(row_ranges) * len(column_ranges) > 1:
+        kernel = _on_device(kernel)  # once, not in every call
     waiting: deque = deque()
 
     def write(i: slice, j: slice, tile: jax.Array) -> None:
@@ -91,7 +116,8 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
         write(*waiting.popleft())
     if symmetric:
         # Distances by expansion leave 1e-16 on the diagonal, of which a square root makes 1e-8.
-        np.fill_diagonal(out, np.asarray(kernel.diagonal(_on_device(x))))
+        diagonal = np.concatenate([np.asarray(point_values(kernel, tile)) for tile in row_tiles])
+        np.fill_diagonal(out, diagonal[: len(out)])
     return out
 
 
@@ -145,3 +171,11 @@ def product(kernel: Any, x: Any, y: Any, v: jax.Array) -> jax.Array:
     x_tiles = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(x, number * size))
     result = jax.lax.map(lambda tile: _row_of_tiles(kernel, tile, y_tiles, v_tiles), x_tiles)
     return result.reshape(number * size, -1)[:n]
+
+
+def times(kernel: Any, x: Any, y: Any, v: Any, door: Door) -> Any:
+    """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
+    if door.follows and not any_sparse((x, y)):
+        return product(kernel, x, y, jnp.asarray(v))
+    result = streamed_product(kernel, x, y, np.asarray(v))  # sparse points stay on the host
+    return jnp.asarray(result, door.dtype) if door.follows else result

@@ -11,7 +11,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.geometry import scale_columns, squared_distances
+from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 
 __all__ = ["RBF", "Laplace", "Matern", "RationalQuadratic", "Stationary"]
 
@@ -244,9 +244,3 @@ class Laplace(_WithLengthscale):
         """Independent standard Cauchy draws."""
         like = self.coordinates(like)
         return jax.random.cauchy(key, (n, like.shape[1]), like.dtype)
-
-
-def safe_sqrt(value: jax.Array) -> jax.Array:
-    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction."""
-    positive = value > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1)), 0)

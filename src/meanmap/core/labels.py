@@ -1,0 +1,114 @@
+"""Labels as codes: what is equal gets the same two 32-bit words, in every call and without a vocabulary."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import check_rows, count_missing
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
+from meanmap.core.table import Table
+
+__all__ = ["Labels", "hashes"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Categories: text, numbers, anything that is equal or not. Read as (n, d, 2) integers, two 32-bit words a label.
+
+    Text is hashed to 64 bits, so that codes need no vocabulary and mean the same in every call; two of a million
+    distinct labels share a code with probability 3e-8.
+    """
+
+    def read(self, data: Any, argument: str, door: Door) -> Any:
+        """Codes of shape (n, d, 2); one axis means n points with one label each."""
+        if isinstance(data, str | bytes):
+            raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.")
+        if Table.looks_like_one(data):
+            columns = Table.of(data, argument).columns
+            parts = [_codes(column, f"{argument}[{name!r}]") for name, column in columns.items()]
+        else:
+            parts = [_codes(data, argument)]
+        followed = any(isinstance(part, jax.Array) for part in parts)
+        codes = parts[0] if len(parts) == 1 else (jnp if followed else np).concatenate(parts, axis=1)
+        return jnp.asarray(codes) if door.follows else codes
+
+
+def _codes(data: Any, argument: str) -> Any:
+    """64-bit codes of labels as pairs of int32, (n, d, 2): whole numbers are their own code, anything else is hashed.
+
+    A label's code depends on that label only, so that codes of different calls can be compared.
+    """
+    labels = data if isinstance(data, jax.Array) else _plain_labels(data, argument)
+    if labels.ndim not in (1, 2):
+        raise ShapeError(f"{argument} has shape {labels.shape}; expected (n,) or (n, d) labels.")
+    check_rows(labels.shape[0], argument)
+    labels = labels[:, None] if labels.ndim == 1 else labels
+    if labels.shape[1] == 0:
+        raise EmptyError(f"{argument} has {labels.shape[0]} rows but no columns.")
+    if isinstance(labels, jax.Array):
+        return _words_in_jax(labels, argument)
+    if labels.dtype.kind in "iub":
+        return _words(labels)
+    if labels.dtype.kind == "f":
+        whole = (labels == np.round(labels)) & (np.abs(labels) < 2**53)
+        codes = _words(np.where(whole, labels, 0))
+        codes[~whole] = hashes(labels[~whole].astype(np.float64))
+        return codes
+    return hashes(labels)
+
+
+def _plain_labels(data: Any, argument: str) -> np.ndarray:
+    """Labels as numbers or as text, refusing missing ones, and mixtures, which NumPy would turn into text."""
+    try:
+        labels = np.asarray(data)
+        if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
+            labels = np.asarray(data, dtype=object)
+    except ValueError as error:
+        raise ShapeError(
+            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
+        ) from error
+    missing = int(np.isnan(labels).sum()) if labels.dtype.kind == "f" else count_missing(data)
+    missing = missing or count_missing(labels)
+    if missing:
+        raise NonFiniteError(
+            f"{argument} has {missing} missing value(s). Drop those rows, or give missing values a label of their own."
+        )
+    if labels.dtype.kind == "O":
+        kinds = {str if isinstance(label, str) else type(label) for label in labels.flat}
+        if str in kinds and len(kinds) > 1:
+            other = next(label for label in labels.flat if not isinstance(label, str))
+            raise KindError(
+                f"{argument} mixes text with {other!r} ({type(other).__name__}); expected one kind of label."
+            )
+        labels = np.asarray(labels.tolist())
+    if labels.dtype.kind not in "fiubSUT":
+        raise KindError(f"{argument} holds {labels.dtype} values; expected labels: text or numbers.")
+    return labels
+
+
+def _words(labels: np.ndarray) -> np.ndarray:
+    """Whole numbers as low and high 32-bit words."""
+    return np.ascontiguousarray(labels.astype(np.int64)).view(np.int32).reshape(*labels.shape, 2)
+
+
+def _words_in_jax(labels: jax.Array, argument: str) -> jax.Array:
+    """The same for JAX arrays, where 64-bit integers may not exist."""
+    if labels.dtype == bool:
+        labels = labels.astype(jnp.int32)
+    if not jnp.issubdtype(labels.dtype, jnp.integer):
+        raise KindError(f"{argument} is a JAX array of {labels.dtype}; expected integer labels.")
+    high = labels >> 32 if labels.dtype.itemsize == 8 else jnp.where(labels < 0, -1, 0)
+    return jnp.stack([labels.astype(jnp.int32), high.astype(jnp.int32)], axis=-1)
+
+
+def hashes(labels: np.ndarray) -> np.ndarray:
+    """64-bit hashes of labels as text, (..., 2)."""
+    distinct, inverse = np.unique(labels.astype(str), return_inverse=True)
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in distinct)
+    words = np.frombuffer(digests, dtype="<i4").reshape(-1, 2).astype(np.int32)
+    return words[inverse].reshape(*labels.shape, 2)
