@@ -1,0 +1,107 @@
+"""How the documentation is built: `make docs`, without a network.
+
+Formulas are Unicode text, so that pages need no script from elsewhere to be read.
+"""
+
+import os
+import re
+
+import meanmap
+
+# Figures are the same on every machine, with or without an accelerator.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+project = "meanmap"
+author = "The meanmap developers"
+copyright = author
+version = release = meanmap.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
+# The gallery's sources reach readers as gallery pages.
+exclude_patterns = ["_build", "_templates", "examples", "benchmarks/table.rst"]
+templates_path = ["_templates"]
+default_role = "literal"
+# `fit` in a docstring is nearly always the one next to it; and full paths in a list of names are meant.
+suppress_warnings = ["ref.python", "autosummary.import_cycle"]
+
+html_theme = "furo"
+html_title = f"meanmap {version}"
+html_static_path = ["_static"]
+html_css_files = ["meanmap.css"]
+html_copy_source = False
+
+autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+# A name of the top level is documented where it lives: meanmap.Table on the page of meanmap.core.
+autosummary_context = {
+    "homes": {
+        name: ".".join(value.__module__.split(".")[:2]) + f".{name}"
+        for name in meanmap.__all__
+        if callable(value := getattr(meanmap, name))
+    }
+}
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_preprocess_types = False
+
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "plot_gallery": True,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+}
+
+
+_properties = {}
+
+
+def keep_property(app, what, name, obj, options, lines):
+    """Napoleon reads `How it ends: with a value.` of a property as a type: hide such docstrings from it."""
+    if what == "property" and not any(line.startswith("---") for line in lines):
+        _properties[name] = list(lines)
+
+
+def plain_docstring(app, what, name, obj, options, lines):
+    """Docstrings are written to be read in a terminal: keep norms and products from being taken for markup."""
+    lines[:] = _properties.pop(name, lines)
+    in_code = False
+    for i, line in enumerate(lines):
+        stripped = line.strip()
+        if stripped.startswith(">>>"):
+            in_code = True
+        elif not stripped:
+            in_code = False
+        if in_code:
+            continue
+        text = re.sub(r"\[`([^`]+)`\]\[\]", r":py:obj:`\1`", line)
+        pieces = re.split(r"(``.*?``|`[^`]*`)", text)
+        lines[i] = "".join(piece if piece.startswith("`") else escaped(piece) for piece in pieces)
+
+
+def escaped(text):
+    """`|x|` is a norm and not a substitution; `x_` is a name and not a link."""
+    text = text.replace("|", r"\|")
+    return re.sub(r"(?<=\w)_(?!\w)", r"\\_", text)
+
+
+def setup(app):
+    # Napoleon runs between the two, at the default priority of 500.
+    app.connect("autodoc-process-docstring", keep_property, priority=400)
+    app.connect("autodoc-process-docstring", plain_docstring, priority=600)

@@ -1,0 +1,101 @@
+"""The benchmark harness measures what it says, and its declarations hold together."""
+
+import time
+
+import numpy as np
+import pytest
+
+from benchmarks import table
+from benchmarks.harness import Case, Row, Side, growth, measure
+from benchmarks.run import all_cases, main
+
+
+def sleeper(seconds):
+    def call(n):
+        time.sleep(seconds * n)
+        return np.zeros(1)
+
+    return call
+
+
+TOY = Case(
+    name="toy",
+    title="Waiting.",
+    sizes=(1, 2),
+    setup=lambda n: n,
+    ours=sleeper(0.005),
+    peers={"slow": sleeper(0.015)},
+)
+
+
+def test_sides_alternate_and_the_ratio_is_peer_over_ours():
+    calls = []
+
+    def record(name):
+        def call(n):
+            calls.append(name)
+            time.sleep(0.006)
+            return np.ones(1)
+
+        return call
+
+    case = Case("order", "", (1,), lambda n: n, record("ours"), {"a": record("a"), "b": record("b")})
+    (row,) = measure(case, seconds=0.0)
+    rounds = len(row.sides["ours"].samples)
+    assert rounds == 5
+    assert calls == ["ours", "a", "b"] * (rounds + 2)
+    assert row.differences == {"a": 0.0, "b": 0.0}
+    low, middle, high = Row(1, {"ours": Side(9, [1, 1, 2]), "a": Side(9, [3, 2, 2])}, {}).ratio("a")
+    assert (low, middle, high) == (1.5, 2.0, 2.5)
+
+
+def test_measured_ratio_of_a_known_one():
+    rows = measure(TOY, seconds=0.1)
+    assert [row.n for row in rows] == [1, 2]
+    for row in rows:
+        low, middle, high = row.ratio("slow")
+        assert low <= middle <= high
+        assert 1.5 < middle < 4.5
+
+
+def test_growth_is_the_exponent_within_a_round():
+    """The machine is ten times slower in the second round; that is no growth."""
+    rows = [Row(n, {"ours": Side(1.0, [n**1.5, 10 * n**1.5, n**1.5])}, {}) for n in (10, 100, 1000)]
+    assert growth(rows, "ours") == pytest.approx(1.5)
+    assert growth(rows[:1], "ours") is None
+
+
+def test_table_replaces_one_section_and_keeps_the_others(tmp_path):
+    path = tmp_path / "table.rst"
+    rows = [Row(1, {"ours": Side(9.0, [1.0, 1.0]), "slow": Side(9.0, [3.0, 3.0])}, {"slow": 0.0})]
+    text = table.section(TOY, rows, {("ours", 1): 12.3, ("slow", 1): None}, "cpu")
+    assert "3.00 (3.00 to 3.00)" in text
+    assert "12 MiB" in text
+    other = text.replace("toy", "other")
+    table.update({"toy": text, "other": other, "gone": text.replace("toy", "gone")}, ["gone", "toy", "other"], path)
+    table.update({"toy": text.replace("Waiting.", "Waiting again.")}, ["toy", "other"], path)
+    page = path.read_text()
+    assert page.count(".. begin") == 2
+    assert "Waiting again." in page
+    assert page.index(".. begin toy") < page.index(".. begin other")
+    assert "gone" not in page
+
+
+def test_durations_have_a_unit_that_fits():
+    assert [table.duration(value) for value in (2.5, 0.0321, 4.2e-5)] == ["2.5 s", "32.1 ms", "42 µs"]
+
+
+def test_an_unknown_case_is_named(capsys):
+    assert main(["gramm"]) == 2
+    assert "No benchmark is called gramm. There are:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list(all_cases()))
+def test_sides_of_a_case_compute_the_same(name):
+    """At a tenth of the smallest size, so that this stays a test and not a benchmark."""
+    case = all_cases()[name]
+    data = case.setup(max(50, case.sizes[0] // 10))
+    ours = case.ours(data)
+    assert list(case.sizes) == sorted(case.sizes)
+    for peer in case.peers.values():
+        assert case.difference(ours, peer(data)) < 1e-8
