@@ -69,8 +69,7 @@ class Features(eqx.Module):
             features = door.cast(self)
             if door.follows:
                 return jnp.mean(features.transform(points), axis=0)
-            total = sum(np.asarray(part).sum(axis=0) for part in transform_in_chunks(features, points))
-            return total / count(points)
+            return sum(part.sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
 
     @property
     def size(self) -> int:
@@ -87,17 +86,18 @@ def _transform(features: Features, x: Any) -> jax.Array:
 
 
 def transform_in_chunks(features: Features, points: Any, chunk: int = CHUNK) -> Any:
-    """φ of successive chunks of points (already read), each (rows, r), as JAX arrays."""
+    """φ of successive chunks of points (already read), each (rows, r), on the host."""
     n = count(points)
     if any_sparse((features, points)):
         for start in range(0, n, chunk):
-            yield features.transform(rows(points, slice(start, start + chunk)))
+            yield np.asarray(features.transform(rows(points, slice(start, start + chunk))))
         return
     features = jax.tree.map(jnp.asarray, features)
     size = min(chunk, bucket(n))
     for start in range(0, n, size):
         part = rows(points, slice(start, min(start + size, n)))
-        yield _transform(features, pad(part, size))[: count(part)]
+        # Cut on the host: in JAX every new number of rows would be compiled.
+        yield np.asarray(_transform(features, pad(part, size)))[: count(part)]
 
 
 class FeatureKernel(Kernel):

@@ -15,7 +15,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import count
 from meanmap.kernels.geometry import side_by_side
-from meanmap.kernels.gram import gram_array, gram_matrix, times
+from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
 __all__ = ["Kernel", "OnColumns", "Power", "Product", "Scaled", "Sum"]
@@ -87,7 +87,7 @@ class Kernel(eqx.Module):
         """k(xᵢ, xᵢ) for each point, without the Gram matrix."""
         with Door(self, x) as door:
             points = read_points(self, x, "x", door)
-            return door.leave(door.cast(self).diagonal(points))
+            return diagonal_array(door.cast(self), points, door)
 
     def matvec(self, x: Any, y: Any, v: Any) -> Any:
         """The product K(x, y) v, streamed by tiles: the Gram matrix is never held.

@@ -16,7 +16,7 @@ from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.progress import track
 
-__all__ = ["gram_array", "gram_matrix", "point_values", "product", "streamed_product", "times"]
+__all__ = ["diagonal_array", "gram_array", "gram_matrix", "point_values", "product", "streamed_product", "times"]
 
 TILE = 512
 # Two tiles in work while two are copied out keep both the cores and the copying busy.
@@ -69,6 +69,16 @@ def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
     ranges = _slices(n, size)
     tiles = [pad(rows(points, part), size) for part in ranges]
     return ranges, tiles if len(tiles) == 1 else [_on_device(tile) for tile in tiles]
+
+
+def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
+    """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
+    if any_sparse(x):
+        return door.leave(kernel.diagonal(x).astype(door.dtype))
+    if door.follows:
+        return point_values(kernel, x).astype(door.dtype)
+    n = count(x)
+    return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
 
 
 def gram_array(kernel: Any, x: Any, y: Any = None) -> jax.Array:
@@ -126,9 +136,10 @@ def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
     if any_sparse((x, y)):
         block = max(1, SPARSE_BLOCK // count(y))
         return np.concatenate([np.asarray(kernel.gram(rows(x, p), y)) @ v for p in _slices(count(x), block)])
-    kernel = _on_device(kernel)
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
     ranges, x_tiles = _tiles(x)
+    if len(ranges) > 1:
+        kernel, y_tiles, v_tiles = _on_device((kernel, y_tiles, v_tiles))  # once, not in every call
     out = np.empty((count(x), v.shape[1]))
     waiting: deque = deque()
 
@@ -149,7 +160,7 @@ def _quietly(tiles: list[Any], entries: int) -> Iterator[Any]:
     return track(tiles, "kernel sums") if entries > 1e8 else iter(tiles)
 
 
-def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, jax.Array]:
+def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, Any]:
     """y and v cut into tiles along a new leading axis; padding points get weight zero."""
     m = count(y)
     size = min(TILE, bucket(m)) if bucket_tiles else min(TILE, m)
@@ -157,11 +168,14 @@ def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, jax.Array]:
     if bucket_tiles and number > 16:
         number = bucket(number)
     total = number * size
-    y = jax.tree.map(lambda leaf: jnp.reshape(jnp.asarray(leaf), (number, size, *leaf.shape[1:])), pad(y, total))
-    v = jnp.concatenate([jnp.asarray(v), jnp.zeros((total - m, v.shape[1]), v.dtype)])
+    y = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(y, total))
+    # On the host NumPy pads: in JAX every new number of points would be compiled.
+    library = jnp if isinstance(v, jax.Array) else np
+    v = library.concatenate([v, library.zeros((total - m, v.shape[1]), v.dtype)])
     return y, v.reshape(number, size, -1)
 
 
+@jax.jit
 def product(kernel: Any, x: Any, y: Any, v: jax.Array) -> jax.Array:
     """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
     n = count(x)
