@@ -8,7 +8,6 @@ from meanmap.families.base import Distribution
 from meanmap.families.bernoulli import Bernoulli
 from meanmap.families.beta import Beta
 from meanmap.families.categorical import Categorical
-from meanmap.families.complex_gamma import complex_log_gamma
 from meanmap.families.dirichlet import Dirichlet
 from meanmap.families.family import Family
 from meanmap.families.gamma import Gamma
@@ -34,5 +33,4 @@ __all__ = [
     "Normal",
     "PointMass",
     "Uniform",
-    "complex_log_gamma",
 ]

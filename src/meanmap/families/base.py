@@ -279,25 +279,31 @@ class Distribution(eqx.Module):
             return f"{name}(...)"
         if not all_concrete(leaves):
             return f"{name}(shape={self.shape}, traced)"
-        improper = ~np.asarray(self.is_proper())
+        improper = ~proper_members(self)
         if self.shape:
             return f"{name}(shape={self.shape}" + (f", improper{members(improper)})" if improper.any() else ")")
         if improper.any():
             return f"{name}(improper, natural={', '.join(_short(leaf) for leaf in leaves)})"
-        return f"{name}({', '.join(f'{label}={_short(getattr(self, at))}' for label, at in self._shown.items())})"
+        host = jax.tree.map(np.asarray, self)
+        return f"{name}({', '.join(f'{label}={_short(getattr(host, at))}' for label, at in self._shown.items())})"
 
 
 def require_proper(distribution: Distribution, action: str) -> None:
     """Raise, naming the batch indices, if a member known now is not a probability law."""
     if not all_concrete(distribution):
         return
-    kind = type(distribution)  # methods are called through the class: equinox wraps those of an instance, slowly
-    proper = np.asarray(kind._proper(distribution))
+    proper = proper_members(distribution)
     if not proper.all():
         raise ParameterError(
-            f"this {kind.__name__} is improper{members(~proper)}, so it has no {action}: "
+            f"this {type(distribution).__name__} is improper{members(~proper)}, so it has no {action}: "
             "its natural parameters do not define a density of mass one. Look at .natural and .is_proper()."
         )
+
+
+def proper_members(distribution: Distribution) -> np.ndarray:
+    """`is_proper` of a distribution whose numbers are known, by NumPy: inside jit, JAX would trace it."""
+    host = jax.tree.map(np.asarray, distribution)
+    return np.asarray(type(host)._proper(host))  # through the class: equinox wraps methods of an instance, slowly
 
 
 def _root_variance(distribution: Distribution) -> jax.Array:

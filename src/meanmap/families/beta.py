@@ -9,7 +9,7 @@ import scipy.special
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
-from meanmap.families.complex_gamma import log_gamma_ratio
+from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
 from meanmap.families.product_integration import beta_rule, nodes_for_frequency
@@ -207,7 +207,7 @@ class Beta(Family):
     ) -> jax.Array:
         if coordinate == "logit":
             batch = (..., *(None,) * w.ndim)
-            return jnp.exp(log_gamma_ratio(self.a[batch], w) + log_gamma_ratio(self.b[batch], -w))
+            return gamma_ratio(self.a[batch], w) * gamma_ratio(self.b[batch], -w)
         points, weights = beta_rule(self.a, self.b, nodes)
         angles = points[:, None] * w.reshape(-1)
         waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], -1)
@@ -228,8 +228,7 @@ class Beta(Family):
 
     def _sample(self, n: int, key: jax.Array) -> jax.Array:
         # A ratio of Gammas, kept in logarithms: for small parameters both underflow.
-        dtype, size = self.coefficient_log_x.dtype, (n, *self.shape)
-        key_a, key_b = jax.random.split(key)
-        logit = jax.random.loggamma(key_a, self.a, size, dtype) - jax.random.loggamma(key_b, self.b, size, dtype)
+        dtype = self.coefficient_log_x.dtype
+        logs = jax.random.loggamma(key, self._both(), (n, *self.shape, 2), dtype)
         limits = jnp.finfo(dtype)
-        return jnp.clip(jax.nn.sigmoid(logit), limits.tiny, 1 - limits.epsneg)
+        return jnp.clip(jax.nn.sigmoid(logs[..., 0] - logs[..., 1]), limits.tiny, 1 - limits.epsneg)

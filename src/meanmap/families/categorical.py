@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.weights import normalised_weights
@@ -85,20 +85,22 @@ class Categorical(Family):
             How many labels there are; the largest one seen plus one by default.
         """
         labels = np.asarray(x) if is_concrete(x) else None
-        if labels is not None and labels.size:
+        if labels is not None and not labels.size:
+            raise EmptyError("x has no draws; expected at least two.")
+        if labels is not None:
             if not ((labels >= 0) & (labels == np.round(labels))).all():
                 raise ParameterError("x holds values that are not labels; expected whole numbers from 0 on.")
             k = int(labels.max()) + 1 if k is None else k
             if labels.max() >= k:
                 raise ParameterError(f"x holds label {labels.max():g}; expected labels below k={k}.")
         if k is None:
-            raise ParameterError("k is None; expected the number of labels, which traced or empty x does not tell.")
+            raise ParameterError("k is None; expected the number of labels, which traced x does not tell.")
         return cls._project(cls._natural_from_labels, x, log_weights, k=k)
 
     @classmethod
     def _natural_from_labels(cls, x: jax.Array, log_weights: jax.Array, k: int) -> tuple[jax.Array, ...]:
         weights = normalised_weights(log_weights)[..., None]
-        return (jnp.log((weights * jax.nn.one_hot(x, k, dtype=x.dtype)).sum(0)),)
+        return (jnp.log((weights * jax.nn.one_hot(x.astype(int), k, dtype=x.dtype)).sum(0)),)
 
     @classmethod
     def _natural_from_moments(cls, *moments: jax.Array) -> tuple[jax.Array, ...]:

@@ -9,7 +9,7 @@ import scipy.special
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.families.complex_gamma import log_gamma_ratio
+from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
 from meanmap.families.reading import all_concrete, as_fields, check_members, read_parameters
@@ -108,7 +108,9 @@ class Gamma(Family):
         # log E[x] − E[log x] by the draws relative to their mean: the two logarithms may be large and nearly equal.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
-        return _natural_from_gap(-(weights * jnp.log(x / mean)).sum(0), mean)
+        gap = -(weights * jnp.log(x / mean)).sum(0)
+        # A gap of a few roundings is that of equal draws: no shape fits.
+        return _natural_from_gap(jnp.where(gap > 8 * jnp.finfo(x.dtype).eps, gap, jnp.nan), mean)
 
     @classmethod
     def _natural_by_variance(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
@@ -202,7 +204,7 @@ class Gamma(Family):
         a, rate = self.shape_parameter[batch], self.rate[batch]
         if coordinate == "log":
             turn = w * jnp.log(rate)
-            return jnp.exp(log_gamma_ratio(a, w) - jax.lax.complex(jnp.zeros_like(turn), turn))
+            return gamma_ratio(a, w) * jax.lax.complex(jnp.cos(turn), -jnp.sin(turn))
         t = w / rate
         return jnp.exp(jax.lax.complex(-a * jnp.log1p(t * t) / 2, a * jnp.arctan(t)))
 

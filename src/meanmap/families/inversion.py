@@ -28,12 +28,14 @@ def shape_from_log_gap(gap: jax.Array) -> jax.Array:
     """
     log_gap = jnp.log(gap)
     log_shape = jnp.log((3 - gap + jnp.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap))
-    for _ in range(_SHAPE_STEPS):
+
+    def improve(_, log_shape):
         shape = jnp.exp(log_shape)
         value, slope = _with_slope(shape)
         step = (jnp.log(-value) - log_gap) * value / (slope * shape)
-        log_shape = log_shape - jnp.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-    return jnp.exp(log_shape)
+        return log_shape - jnp.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+
+    return jnp.exp(jax.lax.fori_loop(0, _SHAPE_STEPS, improve, log_shape))
 
 
 @shape_from_log_gap.defjvp
@@ -67,7 +69,9 @@ def parameters_from_expected_logs(logs: jax.Array) -> jax.Array:
 
     # Where all α are large, Σ exp(logs) = 1 − (k − 1)/(2 Σα) and αᵢ = ½ + Σα exp(logsᵢ) to first order.
     shares = jnp.exp(logs)
-    rest = jnp.maximum(1 - shares.sum(-1, keepdims=True), jnp.finfo(logs.dtype).eps)
+    rest = 1 - shares.sum(-1, keepdims=True)
+    # Where nothing but rounding is left of it, or less (Jensen's inequality is broken), no parameters fit: NaN.
+    rest = jnp.where(rest > 4 * jnp.finfo(logs.dtype).eps, rest, jnp.nan)
     start = jnp.log(0.5 + shares * (logs.shape[-1] - 1) / (2 * rest))
     return jnp.exp(jax.lax.fori_loop(0, _DIRICHLET_STEPS, improve, start))
 

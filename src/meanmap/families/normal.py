@@ -82,7 +82,7 @@ class Normal(Family):
         return _natural(mean, (weights * (x - mean) ** 2).sum(0))
 
     def _proper(self) -> Any:
-        return self.precision > 0
+        return (self.precision > 0) & (self.precision < np.inf)
 
     @classmethod
     def _statistics(cls, x: jax.Array) -> tuple[jax.Array, ...]:

@@ -44,10 +44,13 @@ def stirling_series(z: jax.Array) -> jax.Array:
 def stirling_remainder(x: jax.Array) -> jax.Array:
     """δ(x) = log Γ(x) − [(x − ½) log x − x + ½ log 2π] for x > 0; about 1/(12 x) for large x."""
     y = x + SHIFT
-    ratios = jnp.ones_like(x)
-    for k in range(SHIFT):
-        ratios = ratios * ((x + k) / y)
-    return (x - 0.5) * jnp.log1p(SHIFT / x) - SHIFT - jnp.log(ratios) + stirling_series(y)
+    logs = jnp.log(_steps(x) / y[..., None]).sum(-1)
+    return (x - 0.5) * jnp.log1p(SHIFT / x) - SHIFT - logs + stirling_series(y)
+
+
+def _steps(x: jax.Array) -> jax.Array:
+    """x, x + 1, ..., x + 9 in a last axis, which the compiler fuses into the sum over it."""
+    return x[..., None] + jnp.arange(SHIFT, dtype=x.dtype)
 
 
 def digamma_minus_log(x: jax.Array) -> jax.Array:
@@ -58,10 +61,7 @@ def digamma_minus_log(x: jax.Array) -> jax.Array:
     tail = jnp.zeros_like(x)
     for k in range(len(_STIRLING), 0, -1):
         tail = tail * square + _STIRLING[k - 1] * (2 * k - 1)
-    total = jnp.log1p(SHIFT / x) - inverse / 2 - tail * square
-    for k in range(SHIFT):
-        total = total - 1 / (x + k)
-    return total
+    return jnp.log1p(SHIFT / x) - inverse / 2 - tail * square - (1 / _steps(x)).sum(-1)
 
 
 def digamma(x: jax.Array) -> jax.Array:

@@ -20,13 +20,15 @@ def check_weighted(x: Any, log_weights: Any, event_axes: int) -> Any:
     if x.shape[0] == 0:
         raise EmptyError("x has no draws; expected at least two.")
     batch = x.shape[: x.ndim - event_axes]
-    if log_weights.ndim == 1:
+    shared = log_weights.ndim == 1
+    if shared:
         log_weights = log_weights.reshape(log_weights.shape + (1,) * (len(batch) - 1))
     fits = log_weights.ndim == len(batch) and log_weights.shape[0] == batch[0]
     if not fits or any(w not in (1, n) for w, n in zip(log_weights.shape, batch, strict=True)):
         raise ShapeError(f"log_weights has shape {log_weights.shape}; expected {batch[:1]} or {batch}, one per draw.")
     if is_concrete(log_weights):
         largest = np.asarray(log_weights, dtype=float).max(0)
+        largest = largest.reshape(()) if shared else largest
         if (largest == np.inf).any():
             raise InputError(f"log_weights holds +inf{members(largest == np.inf)}; expected finite numbers or -inf.")
         gone = largest == -np.inf
