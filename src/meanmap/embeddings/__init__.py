@@ -5,8 +5,10 @@ from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Combination, Embedding
 from meanmap.embeddings.empirical import embed
 from meanmap.embeddings.families import FamilyEmbedding, mean_features
+from meanmap.embeddings.likelihood import likelihood
 from meanmap.embeddings.operators import Operator, cross_covariance
 from meanmap.embeddings.points import PointEmbedding
+from meanmap.embeddings.rules import bayes_rule, chain_rule, sum_rule
 
 __all__ = [
     "Combination",
@@ -15,8 +17,12 @@ __all__ = [
     "FeatureEmbedding",
     "Operator",
     "PointEmbedding",
+    "bayes_rule",
+    "chain_rule",
     "condition",
     "cross_covariance",
     "embed",
+    "likelihood",
     "mean_features",
+    "sum_rule",
 ]

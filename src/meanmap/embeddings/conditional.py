@@ -113,7 +113,7 @@ def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
 
 def _pivoted(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
-    low = PivotedCholesky.fit(first.kernel, first.points, tolerance=1e-9, max_rank=MOST_FEATURES)
+    low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
     side = Side(FeatureBasis(low), first.points, low)
     operator = _primal(side, second, ridge, door)
     chosen = (*operator.chosen, *_lengthscale(first))
@@ -128,7 +128,7 @@ def _primal(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     n = phi.shape[0]
     chosen: tuple = ()
     if ridge is None:
-        targets = PivotedCholesky.fit(second.kernel, second.points, tolerance=1e-3, max_rank=MOST_FEATURES)
+        targets = PivotedCholesky.of_points(second.kernel, second.points, door, tolerance=1e-3, max_rank=MOST_FEATURES)
         path = choose_ridge_features(phi, np.asarray(FeatureBasis(targets).at(second.points, door)).T)
         ridge = float(path.best)
         chosen = (("ridge", ridge),)
@@ -189,7 +189,7 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Any, door
     with Door():
         x, y = (jax.tree.map(np.asarray, points) if not any_sparse(points) else points for points in (x, y))
         if isinstance(second.kernel, Features):
-            targets, target_gram = np.asarray(second.kernel(y)), None
+            targets, target_gram = np.asarray(second.kernel.transform(y)), None
         else:
             targets, target_gram = None, gram_matrix(second.kernel, y)
         median = np.asarray(kernel.lengthscale, dtype=float)

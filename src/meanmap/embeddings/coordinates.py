@@ -6,10 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.embeddings.element import Embedding
+from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_points
 
 __all__ = ["FeatureEmbedding"]
 
@@ -64,6 +67,40 @@ class FeatureEmbedding(Embedding):
         if not isinstance(other, FeatureEmbedding):
             return Embedding.plus(self, other)
         return FeatureEmbedding(self.features, self.coefficients + other.coefficients)
+
+    def to_points(self, candidates: Any, ridge: float = 1e-6) -> PointEmbedding:
+        """The nearest Σⱼ wⱼ k(zⱼ, ·) on `candidates`, whose read-outs (mean, quantiles, ...) then stand for this one's.
+
+        Least squares in the RKHS: w = (Φ_Z Φ_Zᵀ + ε I)⁻¹ Φ_Z c with ε = `ridge` times the mean of |φ(z)|².
+
+        Parameters
+        ----------
+        candidates : points
+            m points that cover where the distribution may be: some of the data, or a grid.
+        ridge : float
+            Keeps weights moderate.
+
+        Examples
+        --------
+        >>> import numpy as np, meanmap as mm
+        >>> x = np.random.default_rng(0).normal(2.0, 1.0, size=1000)
+        >>> phi = mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=1, n_features=200, rng=0)
+        >>> bool(abs(mm.embed(x, phi).to_points(np.linspace(-3, 7, 60)).mean() - x.mean()) < 0.05)
+        True
+        """
+        parameter(ridge, "ridge", axes=0)
+        with Door(self, candidates) as door:
+            library = jnp if door.follows else np
+            points = read_points(self.features.kernel, candidates, "candidates", door)
+            features = door.cast(self.features)
+            phi = library.asarray(features.transform(points))
+            gram = library.matmul(phi, phi.T)
+            shift = ridge * library.trace(gram) / gram.shape[0]
+            values = library.matmul(phi, library.asarray(self.coefficients).reshape(-1, phi.shape[1]).T)
+            weights = library.linalg.solve(gram + shift * library.eye(gram.shape[0], dtype=gram.dtype), values).T
+            shape = (*self.batch, phi.shape[0])
+            flat = is_flat(candidates, self.features.kernel)
+            return door.leave(PointEmbedding(self.space, points, weights.reshape(shape), flat))
 
     @property
     def batch(self) -> tuple[int, ...]:

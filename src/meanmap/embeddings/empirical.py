@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
-from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import count
@@ -15,7 +14,7 @@ from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.families import FamilyEmbedding
-from meanmap.embeddings.points import PointEmbedding, weighted_sums
+from meanmap.embeddings.points import PointEmbedding, is_flat, weighted_sums
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
@@ -23,7 +22,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
 
-__all__ = ["embed", "is_flat"]
+__all__ = ["embed"]
 
 
 def embed(
@@ -90,11 +89,6 @@ def embed(
         else:
             chosen = _weights(cast, points, estimator, ridge, door)
         return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel)))
-
-
-def is_flat(data: Any, kernel: Kernel) -> bool:
-    """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
-    return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
 
 
 def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any) -> Embedding:

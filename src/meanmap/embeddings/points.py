@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, is_sparse
 from meanmap.embeddings.element import Embedding
@@ -15,7 +16,12 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
 from meanmap.kernels.reading import check_alike
 
-__all__ = ["PointEmbedding", "weighted_sums"]
+__all__ = ["PointEmbedding", "is_flat", "weighted_sums"]
+
+
+def is_flat(data: Any, kernel: Kernel) -> bool:
+    """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
+    return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
 
 
 def weighted_sums(kernel: Kernel, at: Any, points: Any, weights: Any, door: Door) -> Any:

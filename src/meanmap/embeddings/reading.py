@@ -11,7 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
-from meanmap.embeddings.empirical import is_flat
+from meanmap.embeddings.points import is_flat
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points

@@ -75,9 +75,8 @@ class Readouts(eqx.Module):
     def mean(self) -> Any:
         """E x: (..., d), or (...,) where points were given as plain numbers."""
         points = _real(self.points)
-        return self.expect(lambda _: points.reshape(points.shape[0], -1)).reshape(
-            *self.weights.shape[:-1], *(() if self.flat else points.shape[1:])
-        )
+        means = self.expect(lambda _: points.reshape(points.shape[0], -1))
+        return means.reshape((*self.weights.shape[:-1], *(() if self.flat else points.shape[1:])))[()]
 
     def cov(self) -> Any:
         """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
