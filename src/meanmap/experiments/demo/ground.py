@@ -110,8 +110,8 @@ def _embedding(rng: np.random.Generator) -> Section:
     axes.plot(grid, mean_q, label="μ_Q: two bumps, same mean and variance")
     axes.plot(grid, mean_p - mean_q, color="black", label="witness μ_P − μ_Q")
     axes.axhline(0, color="grey", lw=0.8)
-    axes.set(title="Two distributions as functions", xlabel="x")
-    axes.legend(fontsize="small")
+    axes.set(title="Two distributions as functions", xlabel="x", ylim=(-0.08, 0.46))
+    axes.legend(fontsize="small", loc="upper center")
     worst = grid[np.argmax(np.abs(mean_p - mean_q))]
     return Section(
         "A distribution is a function",
