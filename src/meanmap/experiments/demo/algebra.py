@@ -41,8 +41,8 @@ def _conditional(rng: np.random.Generator) -> Section:
     inside = np.mean((y > np.interp(x, at, low)) & (y < np.interp(x, at, high)))
     return Section(
         "A conditional distribution is an operator",
-        f"Learned from 1000 pairs in {seconds:.1f} s, lengthscale and ridge chosen by leave-one-out; the 90 % band holds "
-        f"{100 * inside:.0f} % of the points.",
+        f"Learned from 1000 pairs in {seconds:.1f} s, lengthscale and ridge chosen by leave-one-out; the 90 % band "
+        f"holds {100 * inside:.0f} % of the points.",
         "One factorisation answers every query, and each answer is an embedding again: it has a mean, quantiles, a "
         "density with two branches where the data have two, modes and samples.",
         "op = mm.condition(x, y)\nb = op(x_new)\nb.mean(), b.quantile([0.05, 0.95]), b.density(grid), b.mode()",
@@ -97,15 +97,10 @@ def _shrinkage(rng: np.random.Generator) -> Section:
         for name in names:
             errors[name].append((embed(x, k, estimator=name) - truth).squared_norm())
     means = {name: np.mean(errors[name]) for name in names}
-    rows = tuple(
-        (
-            name,
-            f"{means[name]:.4f}",
-            f"{np.std(errors[name]) / np.sqrt(repeats):.4f}",
-            f"{means[name] / means['empirical']:.2f}",
-        )
-        for name in names
-    )
+    rows = []
+    for name in names:
+        error, ratio = np.std(errors[name]) / np.sqrt(repeats), means[name] / means["empirical"]
+        rows.append((name, f"{means[name]:.4f}", f"{error:.4f}", f"{ratio:.2f}"))
     return Section(
         "A better average",
         f"For {n} points in {d} dimensions shrinkage has {100 * (1 - means['shrinkage'] / means['empirical']):.0f} % less "
