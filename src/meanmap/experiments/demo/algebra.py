@@ -103,8 +103,8 @@ def _shrinkage(rng: np.random.Generator) -> Section:
         rows.append((name, f"{means[name]:.4f}", f"{error:.4f}", f"{ratio:.2f}"))
     return Section(
         "A better average",
-        f"For {n} points in {d} dimensions shrinkage has {100 * (1 - means['shrinkage'] / means['empirical']):.0f} % less "
-        "squared error than the average.",
+        f"For {n} points in {d} dimensions shrinkage has {100 * (1 - means['shrinkage'] / means['empirical']):.0f} % "
+        "less squared error than the average.",
         f"The truth is known: the embedding of a normal law has a closed form. Mean over {repeats} samples of "
         "‖estimate − truth‖², its standard error, and the ratio to the plain average.",
         'mm.embed(x, k, estimator="shrinkage") - mm.embed(mm.families.MultivariateNormal.standard(10), k)',
