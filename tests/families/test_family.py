@@ -169,7 +169,7 @@ def test_jit_vmap_and_dtype(family):
         return f.mean, f.variance, f.entropy(), f.log_density(x), f.kl(f * f), *f.expected_statistics
 
     known = read(family, points(family))
-    at_once, mapped = jax.jit(read)(single, x), jax.vmap(read)(single, x)
+    at_once, mapped = jax.jit(read)(single, x), jax.jit(jax.vmap(read))(single, x)
     for one, two, exact in zip(at_once, mapped, known, strict=True):
         assert isinstance(exact, np.ndarray)
         assert exact.dtype == np.float64

@@ -16,6 +16,7 @@ from meanmap.families.reading import all_concrete, as_fields, check_members, rea
 from meanmap.families.real_gamma import (
     HALF_LOG_TWO_PI,
     digamma_minus_log,
+    excess_minus_log,
     log_gamma,
     log_gamma_divergence,
     stirling_remainder,
@@ -179,8 +180,7 @@ class Gamma(Family):
     def _log_density(self, x: jax.Array) -> jax.Array:
         # a log(x/E x) − (x/E x − 1) a is of order one near the mean, where log Γ(a) and a log x are of order a log a.
         a, safe = self.shape_parameter, jnp.where(x > 0, x, 1)
-        excess = (safe * self.rate - a) / a
-        inside = a * (jnp.log1p(excess) - excess) - jnp.log(safe) + jnp.log(a) / 2 - HALF_LOG_TWO_PI
+        inside = -a * excess_minus_log(safe * self.rate, a) - jnp.log(safe) + jnp.log(a) / 2 - HALF_LOG_TWO_PI
         return jnp.where(x > 0, inside - stirling_remainder(a), self._log_unnormalised(x) - self._log_normaliser())
 
     def _entropy(self) -> jax.Array:
@@ -195,9 +195,8 @@ class Gamma(Family):
 
     def _kl(self, other: Any) -> jax.Array:
         p, q = self.shape_parameter, other.shape_parameter
-        # q (r − 1 − log r) with r the ratio of the means, from the difference that is exact where they are close.
-        excess = (self._mean() - other._mean()) / other._mean()
-        return jnp.maximum(q * (excess - jnp.log1p(excess)) + log_gamma_divergence(q, p), 0)
+        leading = q * excess_minus_log(self._mean(), other._mean())
+        return jnp.maximum(leading + log_gamma_divergence(q, p), 0)
 
     def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
         batch = (..., *(None,) * w.ndim)

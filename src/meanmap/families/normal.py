@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
-from meanmap.families.real_gamma import HALF_LOG_TWO_PI
+from meanmap.families.real_gamma import HALF_LOG_TWO_PI, excess_minus_log
 from meanmap.families.weights import normalised_weights
 
 __all__ = ["Normal"]
@@ -109,9 +109,9 @@ class Normal(Family):
         return 0.5 - jnp.log(self.precision) / 2 + HALF_LOG_TWO_PI
 
     def _kl(self, other: Any) -> jax.Array:
-        widening = (other.precision - self.precision) / self.precision
         shift = self._mean() - other._mean()
-        return jnp.maximum(widening - jnp.log1p(widening) + shift * shift * other.precision, 0) / 2
+        widening = excess_minus_log(other.precision, self.precision)
+        return jnp.maximum(widening + shift * shift * other.precision, 0) / 2
 
     def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
         del coordinate

@@ -14,6 +14,7 @@ __all__ = [
     "SHIFT",
     "digamma",
     "digamma_minus_log",
+    "excess_minus_log",
     "log_gamma",
     "log_gamma_divergence",
     "stirling_remainder",
@@ -78,6 +79,13 @@ def trigamma(x: jax.Array) -> jax.Array:
 def log_gamma(x: jax.Array) -> jax.Array:
     """log Γ(x) for x > 0, with derivatives that stay accurate."""
     return (x - 0.5) * jnp.log(x) - x + HALF_LOG_TWO_PI + stirling_remainder(x)
+
+
+def excess_minus_log(p: jax.Array, q: jax.Array) -> jax.Array:
+    """r − 1 − log r with r = p/q > 0, from the difference where they are close and from the ratio where r is small."""
+    excess = (p - q) / q
+    close = excess > -0.5
+    return excess - jnp.where(close, jnp.log1p(jnp.where(close, excess, 0)), jnp.log(p) - jnp.log(q))
 
 
 def log_gamma_divergence(q: jax.Array, p: jax.Array) -> jax.Array:

@@ -70,8 +70,8 @@ def dirichlet_log_density(logs: jax.Array, excess: jax.Array, parameters: jax.Ar
     Around the mean, Σ αᵢ log(xᵢ / E[xᵢ]) is of order one while each log-gamma is of order α log α.
     """
     k, total = parameters.shape[-1], parameters.sum(-1)
-    shares = parameters / total[..., None]
-    terms = (
-        parameters * jnp.log1p(excess / shares) - logs + 0.5 * log_shares(parameters) - stirling_remainder(parameters)
-    )
+    relative = excess * total[..., None] / parameters
+    close = relative > -0.5
+    ratio = jnp.where(close, jnp.log1p(jnp.where(close, relative, 0)), logs - log_shares(parameters))
+    terms = parameters * ratio - logs + 0.5 * log_shares(parameters) - stirling_remainder(parameters)
     return terms.sum(-1) + stirling_remainder(total) - (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))
