@@ -134,7 +134,9 @@ def test_weighted_samples_project(family):
     statistics = (x,) if isinstance(family, Categorical) else type(family).statistics(x)
     for statistic, moment in zip(statistics, projected.expected_statistics, strict=True):
         np.testing.assert_allclose(moment, np.tensordot(normal, statistic, 1), rtol=1e-9)
-    same(projected, type(family).from_weighted_samples(draws, np.repeat(weights[:, None], 3, 1) + 1e4), rtol=1e-8)
+    if isinstance(family, Normal):
+        each = np.repeat(weights[:, None], 3, 1) + 1e4  # one set of weights per member, with another constant
+        same(projected, type(family).from_weighted_samples(draws, each), rtol=1e-8)
     # The projection onto the family that the draws came from: within 5 standard errors, about 10 per cent here.
     unweighted = type(family).from_weighted_samples(draws, np.zeros(10_000))
     np.testing.assert_allclose(unweighted.mean, family.mean, atol=5 * np.max(family.sd) / 100)
@@ -191,10 +193,8 @@ def test_gradients_against_differences(family):
 
         def value(step, direction):
             moved = kind._of(tuple(eta + step * d for eta, d in zip(natural, direction, strict=True)))
-            back = kind._of(kind._natural_from_moments(*moved.expected_statistics))
-            return (
-                moved.kl(fixed) + moved.log_density(x) + 0.3 * moved.entropy() + back.variance.sum() + back.mean.sum()
-            )
+            spread = moved.variance.sum() + moved.mean.sum()
+            return moved.kl(fixed) + moved.log_density(x) + 0.3 * moved.entropy() + spread
 
         rng = np.random.default_rng(0)
         direction = [jnp.asarray(rng.normal(size=eta.shape)) for eta in natural]

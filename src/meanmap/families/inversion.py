@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.families.real_gamma import digamma_minus_log, trigamma
-from meanmap.families.simplex import expected_logs
+from meanmap.families.simplex import expected_logs, with_total
 
 __all__ = ["parameters_from_expected_logs", "shape_from_log_gap"]
 
@@ -84,7 +84,7 @@ def _parameters_derivative(primals, tangents):
 
 def _solve_jacobian(parameters, value):
     """(diag ψ′(α) − ψ′(Σα) 1 1ᵀ)⁻¹ value, by Sherman and Morrison."""
-    weight = 1 / trigamma(parameters)
-    joint = trigamma(parameters.sum(-1, keepdims=True))
+    slopes = trigamma(with_total(parameters))
+    weight, joint = 1 / slopes[..., :-1], slopes[..., -1:]
     share = joint * (weight * value).sum(-1, keepdims=True) / (1 - joint * weight.sum(-1, keepdims=True))
     return weight * (value + share)

@@ -93,4 +93,5 @@ def log_gamma_divergence(q: jax.Array, p: jax.Array) -> jax.Array:
 
     The divergences of Beta, Gamma and Dirichlet are sums of these and of leading terms that join to something simple.
     """
-    return -0.5 * jnp.log(q / p) + stirling_remainder(q) - stirling_remainder(p) - (q - p) * digamma_minus_log(p)
+    remainders = stirling_remainder(jnp.stack(jnp.broadcast_arrays(q, p)))
+    return remainders[0] - remainders[1] - 0.5 * jnp.log(q / p) - (q - p) * digamma_minus_log(p)

@@ -20,6 +20,7 @@ __all__ = [
     "expected_logs",
     "log_beta",
     "log_shares",
+    "with_total",
 ]
 
 
@@ -34,22 +35,20 @@ def log_shares(parameters: jax.Array) -> jax.Array:
 def log_beta(parameters: jax.Array) -> jax.Array:
     """Σᵢ log Γ(αᵢ) − log Γ(Σα)."""
     k, total = parameters.shape[-1], parameters.sum(-1)
-    terms = (parameters - 0.5) * log_shares(parameters) + stirling_remainder(parameters)
-    return terms.sum(-1) - stirling_remainder(total) + (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))
+    leading = ((parameters - 0.5) * log_shares(parameters)).sum(-1)
+    return leading + _balance(stirling_remainder(with_total(parameters))) + _rest(k, total)
 
 
 def expected_logs(parameters: jax.Array) -> jax.Array:
     """E[log xᵢ] = ψ(αᵢ) − ψ(Σα), to a few roundings of itself."""
-    total = parameters.sum(-1, keepdims=True)
-    return log_shares(parameters) + digamma_minus_log(parameters) - digamma_minus_log(total)
+    return log_shares(parameters) + _drift(parameters)
 
 
 def dirichlet_entropy(parameters: jax.Array) -> jax.Array:
     """log B(α) − Σᵢ (αᵢ − 1) E[log xᵢ]."""
     k, total = parameters.shape[-1], parameters.sum(-1)
-    drift = digamma_minus_log(parameters) - digamma_minus_log(total)[..., None]
-    terms = 0.5 * log_shares(parameters) + stirling_remainder(parameters) - (parameters - 1) * drift
-    return terms.sum(-1) - stirling_remainder(total) + (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))
+    terms = 0.5 * log_shares(parameters) - (parameters - 1) * _drift(parameters)
+    return terms.sum(-1) + _balance(stirling_remainder(with_total(parameters))) + _rest(k, total)
 
 
 def dirichlet_divergence(p: jax.Array, q: jax.Array) -> jax.Array:
@@ -57,11 +56,10 @@ def dirichlet_divergence(p: jax.Array, q: jax.Array) -> jax.Array:
 
     The leading parts join to Σq times the divergence between the two vectors of shares.
     """
-    total_p, total_q = p.sum(-1), q.sum(-1)
-    shares = q / total_q[..., None]
-    leading = total_q * (shares * (log_shares(q) - log_shares(p))).sum(-1)
-    terms = log_gamma_divergence(q, p).sum(-1) - log_gamma_divergence(total_q, total_p)
-    return jnp.maximum(leading + terms, 0)
+    total = q.sum(-1)
+    shares = q / total[..., None]
+    leading = total * (shares * (log_shares(q) - log_shares(p))).sum(-1)
+    return jnp.maximum(leading + _balance(log_gamma_divergence(with_total(q), with_total(p))), 0)
 
 
 def dirichlet_log_density(logs: jax.Array, excess: jax.Array, parameters: jax.Array) -> jax.Array:
@@ -70,8 +68,30 @@ def dirichlet_log_density(logs: jax.Array, excess: jax.Array, parameters: jax.Ar
     Around the mean, Σ αᵢ log(xᵢ / E[xᵢ]) is of order one while each log-gamma is of order α log α.
     """
     k, total = parameters.shape[-1], parameters.sum(-1)
+    shares = log_shares(parameters)
     relative = excess * total[..., None] / parameters
     close = relative > -0.5
-    ratio = jnp.where(close, jnp.log1p(jnp.where(close, relative, 0)), logs - log_shares(parameters))
-    terms = parameters * ratio - logs + 0.5 * log_shares(parameters) - stirling_remainder(parameters)
-    return terms.sum(-1) + stirling_remainder(total) - (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))
+    ratio = jnp.where(close, jnp.log1p(jnp.where(close, relative, 0)), logs - shares)
+    terms = parameters * ratio - logs + 0.5 * shares
+    return terms.sum(-1) - _balance(stirling_remainder(with_total(parameters))) - _rest(k, total)
+
+
+def with_total(parameters: jax.Array) -> jax.Array:
+    """α₁, ..., αₖ, Σα in the last axis, so that a function of them all is evaluated once."""
+    return jnp.concatenate([parameters, parameters.sum(-1, keepdims=True)], -1)
+
+
+def _balance(values: jax.Array) -> jax.Array:
+    """The sum over the αᵢ less the value at Σα."""
+    return values[..., :-1].sum(-1) - values[..., -1]
+
+
+def _drift(parameters: jax.Array) -> jax.Array:
+    """φ(αᵢ) − φ(Σα), φ(x) = ψ(x) − log x."""
+    values = digamma_minus_log(with_total(parameters))
+    return values[..., :-1] - values[..., -1:]
+
+
+def _rest(k: int, total: jax.Array) -> jax.Array:
+    """What Stirling's formula leaves of log B beside logarithms of shares and remainders."""
+    return (k - 1) * (HALF_LOG_TWO_PI - 0.5 * jnp.log(total))
