@@ -42,8 +42,8 @@ test: .venv/.ready .venv-oldest/.ready ## the daily tests on the newest versions
 	$(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) $(ARGS)
 	$(TEST_ENV) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m "oldest and not slow" tests
 
-test-all: .venv/.ready .venv-oldest/.ready ## the same with the slow tests
-	$(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) -m "" $(ARGS)
+test-all: .venv/.ready .venv-oldest/.ready ## the same with the slow tests and many more random cases
+	MEANMAP_TEST_PROFILE=night $(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) -m "" $(ARGS)
 	$(TEST_ENV) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m oldest tests
 
 check: .venv/.ready ## formatting, lint, types and the floors (changes nothing)

@@ -5,36 +5,46 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import table
+from benchmarks import harness, table
 from benchmarks.harness import Case, Row, Side, growth, measure
 from benchmarks.run import all_cases, main
 
 
-def sleeper(seconds):
-    def call(n):
-        time.sleep(seconds * n)
-        return np.zeros(1)
+class Clock:
+    """A clock that moves only when a call says that it took time."""
 
-    return call
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def taking(self, seconds):
+        def call(n):
+            self.now += seconds * n
+            return np.zeros(1)
+
+        return call
 
 
-TOY = Case(
-    name="toy",
-    title="Waiting.",
-    sizes=(1, 2),
-    setup=lambda n: n,
-    ours=sleeper(0.005),
-    peers={"slow": sleeper(0.015)},
-)
+def toy(clock):
+    return Case(
+        name="toy",
+        title="Waiting.",
+        sizes=(1, 2),
+        setup=lambda n: n,
+        ours=clock.taking(0.005),
+        peers={"slow": clock.taking(0.015)},
+    )
 
 
-def test_sides_alternate_and_the_ratio_is_peer_over_ours():
+def test_sides_alternate():
     calls = []
 
     def record(name):
         def call(n):
             calls.append(name)
-            time.sleep(0.006)
+            time.sleep(harness.SHORTEST_SAMPLE)
             return np.ones(1)
 
         return call
@@ -45,17 +55,23 @@ def test_sides_alternate_and_the_ratio_is_peer_over_ours():
     assert rounds == 5
     assert calls == ["ours", "a", "b"] * (rounds + 2)
     assert row.differences == {"a": 0.0, "b": 0.0}
-    low, middle, high = Row(1, {"ours": Side(9, [1, 1, 2]), "a": Side(9, [3, 2, 2])}, {}).ratio("a")
-    assert (low, middle, high) == (1.5, 2.0, 2.5)
 
 
-def test_measured_ratio_of_a_known_one():
-    rows = measure(TOY, seconds=0.1)
+def test_a_ratio_is_peer_over_ours_within_rounds():
+    row = Row(1, {"ours": Side(9, [1, 1, 2]), "a": Side(9, [3, 2, 2])}, {})
+    assert row.ratio("a") == (1.5, 2.0, 2.5)
+
+
+def test_measured_ratios_and_growth_of_known_ones(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(harness, "time", clock)
+    rows = measure(toy(clock), seconds=0.1)
     assert [row.n for row in rows] == [1, 2]
     for row in rows:
-        low, middle, high = row.ratio("slow")
-        assert low <= middle <= high
-        assert 1.5 < middle < 4.5
+        assert row.sides["ours"].median == pytest.approx(0.005 * row.n)
+        assert row.sides["ours"].first == pytest.approx(0.005 * row.n)
+        assert row.ratio("slow") == pytest.approx((3.0, 3.0, 3.0))
+    assert growth(rows, "slow") == pytest.approx(1.0)
 
 
 def test_growth_is_the_exponent_within_a_round():
@@ -68,7 +84,7 @@ def test_growth_is_the_exponent_within_a_round():
 def test_table_replaces_one_section_and_keeps_the_others(tmp_path):
     path = tmp_path / "table.rst"
     rows = [Row(1, {"ours": Side(9.0, [1.0, 1.0]), "slow": Side(9.0, [3.0, 3.0])}, {"slow": 0.0})]
-    text = table.section(TOY, rows, {("ours", 1): 12.3, ("slow", 1): None}, "cpu")
+    text = table.section(toy(Clock()), rows, {("ours", 1): 12.3, ("slow", 1): None}, "cpu")
     assert "3.00 (3.00 to 3.00)" in text
     assert "12 MiB" in text
     other = text.replace("toy", "other")
