@@ -7,26 +7,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import core, embeddings, families, features, kernels, learning, linalg
+    from meanmap import core, embeddings, families, features, kernels, learning, linalg, stats
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed
     from meanmap.learning import default_kernel, median_heuristic
+    from meanmap.stats import TestResult, independence_test, two_sample_test
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("core", "embeddings", "families", "features", "kernels", "learning", "linalg")
+_FOLDERS = ("core", "embeddings", "families", "features", "kernels", "learning", "linalg", "stats")
 _NAMES = {
     "Report": "meanmap.core",
     "Table": "meanmap.core",
     "condition": "meanmap.embeddings",
     "default_kernel": "meanmap.learning",
     "embed": "meanmap.embeddings",
+    "independence_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
+    "two_sample_test": "meanmap.stats",
+    "TestResult": "meanmap.stats",
 }
 
 __all__ = [
     "Report",
     "Table",
+    "TestResult",
     "condition",
     "core",
     "default_kernel",
@@ -34,10 +39,13 @@ __all__ = [
     "embeddings",
     "families",
     "features",
+    "independence_test",
     "kernels",
     "learning",
     "linalg",
     "median_heuristic",
+    "stats",
+    "two_sample_test",
 ]
 
 

@@ -1,0 +1,120 @@
+"""What a test says: statistic, null, p-value, and what is needed to repeat it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+
+__all__ = ["Null", "TestResult", "check_level"]
+
+
+@dataclass(frozen=True)
+class Null:
+    """The distribution of the statistic when the hypothesis holds.
+
+    Attributes
+    ----------
+    kind : str
+        How it was obtained, in words.
+    draws : array (B,)
+        Values of the statistic under the null: permuted ones, or draws from its limit.
+    exact : bool
+        Whether the level is exact at every sample size (permutations) or in the limit only.
+    """
+
+    kind: str
+    draws: np.ndarray
+    exact: bool
+
+    def pvalue(self, statistic: float) -> float:
+        """(1 + #{draws ≥ statistic}) / (1 + B), never zero; a draw that ties to within rounding counts."""
+        tolerance = 1e-6 * float(np.max(np.abs(self.draws), initial=abs(statistic)))
+        return float((1 + np.sum(self.draws >= statistic - tolerance)) / (1 + len(self.draws)))
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The outcome of a hypothesis test.
+
+    Attributes
+    ----------
+    statistic, pvalue : float
+        What was measured, and how often the null alone gives at least as much.
+    null : Null
+        Its null distribution.
+    kernel : Kernel or tuple of Kernel
+        With what it was measured.
+    method : str
+        What was done, in words.
+    sizes : tuple of int
+        Sample sizes.
+    seed : int or None
+        `rng=result.seed` repeats the run.
+    warnings : tuple of str
+        What a careful reader should know.
+    witness : Embedding or None
+        For two samples, μ_P − μ_Q: where it is large, x is denser; where it is negative, y is.
+    """
+
+    __test__ = False  # not a class of tests, whatever its name looks like to pytest
+
+    statistic: float
+    pvalue: float
+    null: Null
+    kernel: Any
+    method: str
+    sizes: tuple[int, ...]
+    seed: int | None
+    warnings: tuple[str, ...] = ()
+    witness: Any = field(default=None, repr=False)
+
+    def reject(self, level: float = 0.05) -> bool:
+        """Whether the hypothesis is rejected at this level."""
+        return self.pvalue <= check_level(level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain Python values, ready for JSON (without the witness)."""
+        return {
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "method": self.method,
+            "null": self.null.kind,
+            "null_draws": self.null.draws.tolist(),
+            "exact": self.null.exact,
+            "kernel": repr(self.kernel),
+            "sizes": list(self.sizes),
+            "seed": self.seed,
+            "warnings": list(self.warnings),
+        }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the null distribution with the statistic; returns the matplotlib Axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
+        axes.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")
+        axes.axvline(self.statistic, color="C3", label=f"statistic, p = {self.pvalue:.3g}")
+        axes.set(xlabel="statistic", ylabel="draws", title=self.method)
+        axes.legend()
+        return axes
+
+    def __str__(self) -> str:
+        lines = [
+            self.method,
+            f"  p-value    {self.pvalue:.4g}   ({'rejected' if self.pvalue <= 0.05 else 'not rejected'} at level 0.05)",
+            f"  statistic  {self.statistic:.6g}",
+            f"  null       {self.null.kind}, {len(self.null.draws)} draws",
+            f"  samples    {', '.join(map(str, self.sizes))}",
+            f"  seed       {self.seed}",
+        ]
+        return "\n".join([*lines, *(f"  warning: {text}" for text in self.warnings)])
+
+
+def check_level(level: float) -> float:
+    """A level of a test, refused outside (0, 1)."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.05.")
+    return float(level)

@@ -1,0 +1,175 @@
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
+from meanmap.stats.collections import fused
+from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
+
+FAILURE_RATE = 1e-5
+
+
+def mmd_by_hand(gram, first, unbiased):
+    """MMD² from its definition, by sums over pairs."""
+    x, y = np.flatnonzero(first), np.flatnonzero(~first)
+    n, m = len(x), len(y)
+
+    def average(rows, columns, same):
+        pairs = [(i, j) for i, j in itertools.product(rows, columns) if not (same and unbiased and i == j)]
+        return np.mean([gram[i, j] for i, j in pairs])
+
+    assert n + m == len(gram)
+    return average(x, x, True) + average(y, y, True) - 2 * average(x, y, False)
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_the_matrix_form_is_the_definition(unbiased):
+    rng = np.random.default_rng(0)
+    pooled = rng.normal(size=(17, 2))
+    gram = mm.kernels.RBF(1.0)(pooled) * np.outer(*(rng.uniform(1, 2, 17),) * 2)  # an uneven diagonal too
+    z = assignments(7, 10, 20, rng)
+    values = permuted_mmd(CentredGram(gram), z, 7, unbiased)
+    expected = [mmd_by_hand(gram, column == 1, unbiased) for column in z.T]
+    np.testing.assert_allclose(values, expected, atol=5e-6)
+
+
+def test_assignments_are_permutations_after_the_data():
+    z = assignments(3, 4, 50, np.random.default_rng(0))
+    assert z[:, 0].tolist() == [1, 1, 1, 0, 0, 0, 0]
+    assert (z.sum(axis=0) == 3).all()
+    assert len({tuple(column) for column in z.T[1:]}) > 20
+
+
+def test_the_statistic_is_the_squared_norm_of_the_witness():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(30, 2)), rng.normal(0.5, 1.0, size=(20, 2))
+    result = mm.two_sample_test(x, y, mm.kernels.RBF(1.0), statistic="biased", rng=0)
+    assert result.statistic == pytest.approx(result.witness.squared_norm(), rel=1e-5)
+
+
+def test_the_pvalue_counts_the_data_among_the_permutations():
+    rng = np.random.default_rng(2)
+    result = mm.two_sample_test(rng.normal(size=20), rng.normal(5, 1, size=20), n_permutations=99, rng=0)
+    assert result.pvalue == pytest.approx(1 / 100)
+
+
+def test_fusing_one_kernel_keeps_the_order_of_its_statistic():
+    values = np.random.default_rng(0).normal(size=(1, 100)) * 1e-2
+    assert (np.argsort(fused(values, [0.3], 90)) == np.argsort(values[0])).all()
+
+
+@pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
+@pytest.mark.parametrize("kernel", ["median", None])
+def test_level(kernel, null):
+    if kernel is None and null != "permutation":
+        return
+    rng = np.random.default_rng(3)
+    trials = 200
+    rejections = 0
+    for trial in range(trials):
+        x, y = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
+        rejections += mm.two_sample_test(x, y, kernel, null=null, n_permutations=199, rng=trial).reject(0.05)
+    assert scipy.stats.binomtest(rejections, trials, 0.05).pvalue > FAILURE_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
+@pytest.mark.parametrize("kernel", ["median", None, mm.kernels.Laplace(0.3)], ids=["median", "default", "given"])
+def test_level_at_length(kernel, null):
+    if kernel is None and null != "permutation":
+        return
+    rng = np.random.default_rng(4)
+    trials = 1000
+    rejections = 0
+    for trial in range(trials):
+        x, y = rng.exponential(size=(40, 2)), rng.exponential(size=(60, 2))
+        rejections += mm.two_sample_test(x, y, kernel, null=null, n_permutations=199, rng=trial).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, trials, 0.05)
+    assert low <= rejections <= high, rejections
+
+
+def test_the_default_sees_a_scale_that_the_median_misses():
+    rng = np.random.default_rng(5)
+
+    def grid(cov):
+        centres = 10 * np.stack(np.meshgrid(range(3), range(3)), -1).reshape(-1, 2)
+        return centres[rng.integers(9, size=450)] + rng.multivariate_normal([0, 0], cov, size=450)
+
+    turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
+    x, y = grid(np.eye(2)), grid(turn @ np.diag([1, 6]) @ turn.T)
+    assert mm.two_sample_test(x, y, n_permutations=199, rng=0).reject(0.05)
+    assert not mm.two_sample_test(x, y, "median", n_permutations=199, rng=0).reject(0.05)
+
+
+def test_a_seed_repeats_everything():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(25, 2)), rng.normal(size=(25, 2))
+    first = mm.two_sample_test(x, y, n_permutations=100)
+    again = mm.two_sample_test(x, y, n_permutations=100, rng=first.seed)
+    assert first.pvalue == again.pvalue
+    assert (first.null.draws == again.null.draws).all()
+
+
+def test_what_comes_in():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
+    frames = [pandas.DataFrame(a, columns=["a", "b"]) for a in (x, y)]
+    plain = mm.two_sample_test(x, y, rng=0).pvalue
+    assert mm.two_sample_test(*frames, rng=0).pvalue == plain
+    assert mm.two_sample_test(x.tolist(), y.tolist(), rng=0).pvalue == plain
+    labels = mm.two_sample_test(["a"] * 20 + ["b"] * 5, ["b"] * 20 + ["a"] * 5, rng=0)
+    assert labels.reject(0.05)
+    mixed = [frame.assign(c=np.where(np.arange(20) % 2, "u", "v")) for frame in frames]
+    assert 0 < mm.two_sample_test(*mixed, rng=0).pvalue <= 1
+
+
+def test_the_result_can_be_read(tmp_path):
+    rng = np.random.default_rng(8)
+    result = mm.two_sample_test(rng.normal(size=20), rng.normal(size=20), rng=3)
+    assert "p-value" in str(result)
+    assert "seed       3" in str(result)
+    assert result.to_dict()["seed"] == 3
+    axes = result.plot()
+    axes.figure.savefig(tmp_path / "null.png")
+    assert result.witness([0.0]).shape == (1,)
+
+
+def test_identical_samples_are_never_rejected():
+    x = np.random.default_rng(9).normal(size=(20, 2))
+    assert mm.two_sample_test(x, x, rng=0).pvalue > 0.5
+
+
+def test_tied_data_keep_their_ties():
+    x = np.repeat([0.0, 1.0], 20)
+    result = mm.two_sample_test(x, x[::-1], mm.kernels.RBF(1.0), rng=0)
+    assert result.pvalue == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "error", "message"),
+    [
+        ((np.zeros((4, 2)), np.ones((9, 2))), {}, EmptyError, "x has 4 points; expected at least 5"),
+        ((np.eye(6), np.ones((9, 2))), {}, ShapeError, "differ in their columns"),
+        ((np.zeros(9), np.zeros(9)), {}, InputError, "equal"),
+        ((np.arange(9), np.arange(9)), {"kernel": "mean"}, KindError, "expected a kernel"),
+        ((np.arange(9), np.arange(9)), {"null": "wild"}, ParameterError, "expected one of 'auto'"),
+        ((np.arange(9), np.arange(9)), {"null": "gamma"}, ParameterError, "for one kernel"),
+        ((np.arange(9), np.arange(9)), {"n_permutations": 5}, ParameterError, "at least 19"),
+        ((np.r_[np.nan, np.arange(9)], np.arange(9)), {}, InputError, "not finite"),
+    ],
+)
+def test_bad_input(arguments, settings, error, message):
+    with pytest.raises(error, match=message):
+        mm.two_sample_test(*arguments, **settings)
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, "a", True])
+def test_a_level_is_between_0_and_1(level):
+    rng = np.random.default_rng(10)
+    result = mm.two_sample_test(rng.normal(size=9), rng.normal(size=9), rng=0)
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        result.reject(level)
