@@ -35,8 +35,8 @@ def _two_samples(rng: np.random.Generator) -> Section:
     right.set_title("MMD fused over 20 kernels")
     return Section(
         "Do two samples come from one distribution?",
-        f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic: {seconds:.1f} s for "
-        "1000 permutations.",
+        f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic, "
+        f"in {seconds:.1f} s.",
         "The samples differ only in the shape of each of nine clusters. The median distance is that between clusters, "
         "and a kernel of that width sees nothing. The default tries ten scales of two kernels and keeps the level "
         "exactly.",
