@@ -81,10 +81,21 @@ def scale_columns(x: Any, lengthscale: Any) -> Any:
     return x / lengthscale
 
 
+@jax.custom_jvp
 def safe_sqrt(value: jax.Array) -> jax.Array:
-    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction."""
-    positive = value > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, value, 1)), 0)
+    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction.
+
+    Not by `where(value > 0, sqrt(where(value > 0, value, 1)), 0)`: XLA may compute a distance twice, as 0 and,
+    by a fused multiply-add, as 1e-17, so that the two conditions disagree and the root of zero comes out as 1.
+    """
+    return jnp.sqrt(value)
+
+
+@safe_sqrt.defjvp
+def _safe_sqrt_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    (value,), (tangent,) = primals, tangents
+    root = safe_sqrt(value)
+    return root, jnp.where(root > 0, tangent / (2 * jnp.where(root > 0, root, 1)), 0)
 
 
 def side_by_side(parts: list[Any]) -> Any:

@@ -1,0 +1,12 @@
+"""Settings that all tests share."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# By day few examples, the same ones every time; by night many, and new ones.
+settings.register_profile(
+    "day", max_examples=8, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("night", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("MEANMAP_TEST_PROFILE", "day"))
