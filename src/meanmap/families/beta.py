@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
@@ -221,9 +220,11 @@ class Beta(Family):
     def _quantile_of(self, p: Any) -> Any:
         if not all_concrete((self, p)):
             raise KindError("Beta quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
+        from scipy.special import betaincinv  # here: importing this package needs no SciPy
+
         with Door(self, p) as door:
             a, b = np.asarray(self.a, float), np.asarray(self.b, float)
-            values = scipy.special.betaincinv(a, b, np.asarray(p, float))
+            values = betaincinv(a, b, np.asarray(p, float))
             return jnp.asarray(values, door.dtype) if door.follows else values
 
     def _sample(self, n: int, key: jax.Array) -> jax.Array:

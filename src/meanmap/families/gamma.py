@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
@@ -213,9 +212,11 @@ class Gamma(Family):
     def _quantile_of(self, p: Any) -> Any:
         if not all_concrete((self, p)):
             raise KindError("Gamma quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
+        from scipy.special import gammaincinv  # here: importing this package needs no SciPy
+
         with Door(self, p) as door:
             shape, rate = np.asarray(self.shape_parameter, float), np.asarray(self.rate, float)
-            values = scipy.special.gammaincinv(shape, np.asarray(p, float)) / rate
+            values = gammaincinv(shape, np.asarray(p, float)) / rate
             return jnp.asarray(values, door.dtype) if door.follows else values
 
     def _sample(self, n: int, key: jax.Array) -> jax.Array:
