@@ -14,8 +14,9 @@ from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
+from meanmap.kernels.gram import gram_matrix, times
 from meanmap.kernels.reading import check_alike
 
 __all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
@@ -34,9 +35,17 @@ class Basis(eqx.Module):
     def size(self) -> int:
         """p."""
 
+    def check_space(self, space: Kernel, what: str) -> None:
+        """Refuse elements of another space."""
+        check_same_space(self.space, space, what)
+
     @abstractmethod
     def at(self, x: Any, door: Door) -> Any:
         """bᵢ(xⱼ) at m points already read, (p, m)."""
+
+    @abstractmethod
+    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+        """Σᵢ cᵢ bᵢ(xⱼ) for coefficients (p, q), (m, q): without the (p, m) matrix for PointBasis on the host."""
 
     @abstractmethod
     def measure(self, element: Embedding, door: Door) -> Any:
@@ -74,6 +83,11 @@ class PointBasis(Basis):
         kernel = door.cast(self.kernel)
         return kernel.gram(self.points, x) if door.follows else gram_matrix(kernel, self.points, x)
 
+    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+        """Σᵢ cᵢ k(xᵢ, x), streamed."""
+        check_alike(x, self.points, "the new points", "the points of the operator")
+        return times(door.cast(self.kernel), x, self.points, coefficients, door)
+
     def measure(self, element: Embedding, door: Door) -> Any:
         """f(xᵢ)."""
         return element.evaluate(self.points, door)
@@ -103,12 +117,26 @@ class FeatureBasis(Basis):
         """r."""
         return self.features.size
 
+    def check_space(self, space: Kernel, what: str) -> None:
+        """Pivoted coordinates are those of an orthonormal family in the kernel's own space: its elements pass too."""
+        if isinstance(self.features, PivotedCholesky) and not isinstance(space, FeatureKernel):
+            check_same_space(self.features.kernel, space, what)
+        else:
+            check_same_space(self.space, space, what)
+
     def at(self, x: Any, door: Door) -> Any:
         """φ(x)ᵀ, (r, m)."""
         features = door.cast(self.features)
         if door.follows:
             return features.transform(x).T
         return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, x)]).T
+
+    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+        """φ(x)ᵀ C, streamed."""
+        features = door.cast(self.features)
+        if door.follows:
+            return jnp.matmul(features.transform(x), coefficients, precision="highest")
+        return np.concatenate([np.asarray(part) @ coefficients for part in transform_in_chunks(features, x)])
 
     def measure(self, element: Embedding, door: Door) -> Any:
         """The coefficients of an element in these coordinates."""
@@ -129,7 +157,7 @@ class FeatureBasis(Basis):
 
 def overlap(first: Basis, second: Basis, door: Door) -> Any:
     """⟨bᵢ, cⱼ⟩ of two bases of one space, (p, q)."""
-    check_same_space(first.space, second.space, "the composition of two operators")
+    first.check_space(second.space, "the composition of two operators")
     if first is second:
         return first.gram(door)
     if isinstance(second, PointBasis):

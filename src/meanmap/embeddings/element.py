@@ -168,6 +168,14 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, np.ndarray | np.number) and np.ndim(value) == 0 else value
 
 
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal in the shorter of two floating types: a kernel that went through `jit` may come back in float32."""
+    if np.issubdtype(a.dtype, np.floating) and np.issubdtype(b.dtype, np.floating) and a.dtype != b.dtype:
+        shorter = min(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
+        a, b = a.astype(shorter), b.astype(shorter)
+    return bool(np.all(a == b))
+
+
 def check_same_space(first: Kernel, second: Kernel, what: str) -> None:
     """Refuse to combine elements of two RKHSs; traced hyperparameters are taken on trust."""
     if first is second:
@@ -175,7 +183,7 @@ def check_same_space(first: Kernel, second: Kernel, what: str) -> None:
     same = jax.tree.structure(first) == jax.tree.structure(second)
     for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=False):
         if same and a is not b and is_concrete(a) and is_concrete(b):
-            same = np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
+            same = np.shape(a) == np.shape(b) and _equal(np.asarray(a), np.asarray(b))
     if not same:
         raise InputError(
             f"{what} needs two elements of one space, but their kernels are {first!r} and {second!r}: "

@@ -18,6 +18,7 @@ from meanmap.embeddings.points import PointEmbedding, is_flat, weighted_sums
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
@@ -67,8 +68,9 @@ def embed(
     """
     if estimator not in shrinkage.ESTIMATORS:
         raise ParameterError(f"estimator is {estimator!r}; expected one of {', '.join(shrinkage.ESTIMATORS)}.")
-    if isinstance(x, Distribution):
-        return _embed_family(x, kernel, estimator, weights)
+    # Under a kernel on distributions a batch of laws is a sample of points like any other.
+    if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
+        return _embed_family(x, kernel, estimator, weights, ridge)
     if kernel is None:
         kernel = kernel_for(x)
     if not isinstance(kernel, Kernel | Features):
@@ -91,11 +93,11 @@ def embed(
         return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel)))
 
 
-def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any) -> Embedding:
+def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any, ridge: Any) -> Embedding:
     if kernel is None:
         raise KindError("kernel is None; the embedding of a distribution needs one, such as mm.kernels.RBF(1.0).")
-    if estimator != "empirical" or weights is not None:
-        raise ParameterError("the embedding of a distribution is exact: leave out estimator and weights.")
+    if estimator != "empirical" or weights is not None or ridge is not None:
+        raise ParameterError("the embedding of a distribution is exact: leave out estimator, weights and ridge.")
     return FamilyEmbedding.of(x, kernel)
 
 

@@ -1,6 +1,6 @@
 """Operators between RKHSs: conditional distributions, likelihoods, covariances and what is made of them."""
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -10,9 +10,12 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.points import count, rows
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis, overlap
-from meanmap.embeddings.element import Embedding, check_same_space
+from meanmap.embeddings.element import Embedding
+from meanmap.embeddings.points import Weights
 from meanmap.embeddings.reading import read_pairs
+from meanmap.embeddings.readouts import values_at
 from meanmap.features.base import Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
@@ -55,36 +58,33 @@ class Operator(eqx.Module):
         with Door(self, x) as door:
             kernel = _kernel_of(self.input)
             points = read_points(kernel, x, "x", door)
-            values = self.input.at(points, door)
-            return door.leave(self.output.build(self._times(values, door).T))
+            if isinstance(self.output, PointBasis):
+                return door.leave(self.output.build(Queries(self, points)))
+            return door.leave(self.output.build(self.times(self.input.at(points, door), door).T))
 
     def apply(self, element: Embedding) -> Any:
         """A f, for an element f of the input space (a batch gives a batch): the kernel sum rule for an embedding f."""
         if not isinstance(element, Embedding):
             raise KindError(f"element is a {type(element).__name__}; expected an embedding. For points call op(x).")
-        check_same_space(self.input.space, element.space, "applying an operator")
+        self.input.check_space(element.space, "applying an operator")
         with Door(self, element) as door:
             values = self.input.measure(door.cast(element), door)
             flat = values.reshape(-1, values.shape[-1])
-            result = self._times(flat.T, door).T
+            result = self.times(flat.T, door).T
             return door.leave(self.output.build(result.reshape(*values.shape[:-1], -1)))
 
-    def expect(self, function: Callable[[Any], Any], x: Any) -> Any:
-        """E[g(Y) | x] at each of m points, (m,) or (m, q), with one solve for g instead of one for each point.
+    def expect(self, function: Any, x: Any) -> Any:
+        """E[g(Y) | x] at each of m points, (m,) or (m, q): Σᵢ βᵢ(x) g(yᵢ), for an output on points.
 
-        The same as `op(x).expect(function)` up to the normalisation of weights, at O(n) a point. For an output on
-        points.
+        The same as `op(x).expect(function)` but for the normalisation of the weights; `function` is as there.
         """
         if not isinstance(self.output, PointBasis):
             raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")
         with Door(self, x) as door:
             points = read_points(_kernel_of(self.input), x, "x", door)
-            support = self.output.points[:, 0] if self.output.flat else self.output.points
-            library = jnp if door.follows else np
-            values = library.asarray(function(support))
+            values = values_at(function, self.output.points, self.output.flat, door)
             columns = values[:, None] if values.ndim == 1 else values
-            dual = self._transposed_times(columns, door)
-            result = library.matmul(self.input.at(points, door).T, dual)
+            result = self.input.combine(points, self.transposed_times(columns, door), door)
             return result[:, 0] if values.ndim == 1 else result
 
     def adjoint(self) -> "Operator":
@@ -105,8 +105,8 @@ class Operator(eqx.Module):
             return NotImplemented
         with Door(self, other) as door:
             between = overlap(self.input, other.output, door)
-            inner = other._transposed_times(between.T, door).T  # G M_B
-            return door.leave(Operator(self.output, other.input, self._times(inner, door)))
+            inner = other.transposed_times(between.T, door).T  # G M_B
+            return door.leave(Operator(self.output, other.input, self.times(inner, door)))
 
     def __add__(self, other: Any) -> "Operator":
         if not isinstance(other, Operator):
@@ -122,22 +122,25 @@ class Operator(eqx.Module):
 
     __rmul__ = __mul__
 
+    def __sub__(self, other: Any) -> "Operator":
+        return self + -1.0 * other if isinstance(other, Operator) else NotImplemented
+
     def norm(self) -> Any:
         """The Hilbert-Schmidt norm, √tr(A* A)."""
         with Door(self) as door:
             library = jnp if door.follows else np
-            right = self._times(self.input.gram(door), door)
+            right = self.times(self.input.gram(door), door)
             left = library.matmul(self.output.gram(door), self.dense())
             value = library.sqrt(library.maximum(library.sum(left * right), 0))
             return value if door.follows else float(value)
 
-    def _times(self, values: Any, door: Door) -> Any:
+    def times(self, values: Any, door: Door) -> Any:
         """M v for v of shape (q, m)."""
         if self.solve is not None:
             return self.solve.solve(values)
         return (jnp if door.follows else np).matmul(self.matrix, values)
 
-    def _transposed_times(self, values: Any, door: Door) -> Any:
+    def transposed_times(self, values: Any, door: Door) -> Any:
         """Mᵀ v for v of shape (p, m)."""
         if self.solve is not None:
             return self.solve.solve(values)
@@ -149,6 +152,47 @@ class Operator(eqx.Module):
 
         settings = "".join(f", {name}={value:.3g}" for name, value in self.chosen)
         return f"Operator({show(self.input)} -> {show(self.output)}{settings})"
+
+
+class Queries(Weights):
+    """The weights of A k(x, ·) on the output's points for each of m points x, (m, n), computed when they are needed."""
+
+    operator: Operator
+    x: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m, n)."""
+        return count(self.x), self.operator.output.size
+
+    def dense(self) -> Any:
+        """M b(x), one solve for each point; kept on the host, so that several read-outs cost one."""
+        with Door(self) as door:
+            # A result of JAX is not kept: inside somebody's `jit` it would be a tracer.
+            return self._weights(door) if door.follows else self.on_host
+
+    @cached_property
+    def on_host(self) -> Any:
+        """The weights as a NumPy array."""
+        with Door(self) as door:
+            return self._weights(door)
+
+    def _weights(self, door: Door) -> Any:
+        return self.operator.times(self.operator.input.at(self.x, door), door).T
+
+    def against(self, values: Any) -> Any:
+        """Σᵢ wᵢ vᵢ, (m, q), with one solve for each column of values instead of one for each x."""
+        with Door(self, values) as door:
+            return self.operator.input.combine(self.x, self.operator.transposed_times(values, door), door)
+
+    def take(self, index: Any) -> Any:
+        """Those of some of the points."""
+        if isinstance(index, int | np.integer | slice):
+            chosen = np.arange(self.shape[0])[index]
+            some = Queries(self.operator, rows(self.x, np.atleast_1d(chosen)))
+            return some if np.ndim(chosen) else some.dense()[0]
+        index = index if isinstance(index, tuple) else (index,)
+        return self.dense()[(*index, ..., slice(None))]
 
 
 def _kernel_of(basis: Basis) -> Kernel:

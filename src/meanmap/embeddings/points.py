@@ -1,5 +1,6 @@
 """Elements that are weighted sums over points, f = Σᵢ wᵢ k(xᵢ, ·)."""
 
+from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
 from meanmap.kernels.reading import check_alike
 
-__all__ = ["PointEmbedding", "is_flat", "weighted_sums"]
+__all__ = ["PointEmbedding", "Weights", "is_flat", "weighted_sums"]
 
 
 def is_flat(data: Any, kernel: Kernel) -> bool:
@@ -33,6 +34,30 @@ def weighted_sums(kernel: Kernel, at: Any, points: Any, weights: Any, door: Door
     else:
         result = streamed_product(kernel, at, points, np.asarray(columns))
     return result.T.reshape(*weights.shape[:-1], count(at))
+
+
+class Weights(eqx.Module):
+    """Weights (..., n) that are not computed before they are needed: those of the beliefs of many queries.
+
+    A mean needs one number per query, not n: `against` finds it without the weights.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """(..., n)."""
+
+    @abstractmethod
+    def dense(self) -> Any:
+        """The weights as an array."""
+
+    @abstractmethod
+    def against(self, values: Any) -> Any:
+        """Σᵢ wᵢ vᵢ for values (n, q), (..., q)."""
+
+    @abstractmethod
+    def take(self, index: Any) -> Any:
+        """The weights of some queries, as `Weights` or as an array."""
 
 
 class PointEmbedding(Embedding, Readouts):
@@ -57,8 +82,30 @@ class PointEmbedding(Embedding, Readouts):
 
     kernel: Kernel
     points: Any
-    weights: Any
-    flat: bool = eqx.field(static=True, default=False)
+    source: Any
+    flat: bool = eqx.field(static=True)
+
+    def __init__(self, kernel: Kernel, points: Any, weights: Any, flat: bool = False):
+        self.kernel = kernel
+        self.points = points
+        self.source = weights
+        self.flat = flat
+
+    @property
+    def weights(self) -> Any:
+        """The weights as an array."""
+        return self.source.dense() if isinstance(self.source, Weights) else self.source
+
+    def against(self, values: Any, library: Any) -> Any:
+        """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number a query where the weights are not known yet."""
+        if isinstance(self.source, Weights):
+            return self.source.against(values)
+        return library.matmul(self.source, values)
+
+    @property
+    def known_mass(self) -> Any:
+        """Σᵢ |wᵢ|, or 0 where the weights are not computed yet."""
+        return 0.0 if isinstance(self.source, Weights) else abs(self.source).sum(axis=-1)
 
     @property
     def space(self) -> Kernel:
@@ -95,17 +142,19 @@ class PointEmbedding(Embedding, Readouts):
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of the weights."""
-        return tuple(self.weights.shape[:-1])
+        return tuple(self.source.shape[:-1])
 
     def __getitem__(self, index: Any) -> "PointEmbedding":
         """One function, or some, of a batch."""
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
+        if isinstance(self.source, Weights):
+            return PointEmbedding(self.kernel, self.points, self.source.take(index), self.flat)
         index = index if isinstance(index, tuple) else (index,)
         return PointEmbedding(self.kernel, self.points, self.weights[(*index, ..., slice(None))], self.flat)
 
     def __repr__(self) -> str:
-        n = self.weights.shape[-1]
+        n = self.source.shape[-1]
         batch = f", batch {self.batch}" if self.batch else ""
         return f"PointEmbedding({n} points{batch}, {self.kernel!r})"
 

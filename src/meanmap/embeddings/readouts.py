@@ -1,6 +1,6 @@
 """Read-outs of an element that stands for a distribution: expectations, quantiles, density, mode, samples."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
@@ -8,17 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import parameter, read_matrix
+from meanmap.core.arrays import as_array, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
-from meanmap.core.points import any_sparse, rows
+from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
 from meanmap.kernels.base import Kernel
 
-__all__ = ["Readouts"]
+__all__ = ["Readouts", "values_at"]
 
 
 class Readouts(eqx.Module):
@@ -34,17 +34,33 @@ class Readouts(eqx.Module):
     weights: eqx.AbstractVar[Any]
     flat: eqx.AbstractVar[bool]
 
+    @abstractmethod
+    def against(self, values: Any, library: Any) -> Any:
+        """Σᵢ wᵢ vᵢ for values (n, q), (..., q)."""
+
+    @property
+    @abstractmethod
+    def known_mass(self) -> Any:
+        """Σᵢ |wᵢ|, or 0 where the weights are not computed."""
+
+    @property
+    @abstractmethod
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the weights."""
+
     @property
     def negative_share(self) -> Any:
         """Σ|wᵢ⁻| / Σ|wᵢ|: 0 for a plain sample; above a few per cent, distrust the tails."""
-        library = _library(self.weights)
-        return library.sum(library.maximum(-self.weights, 0), -1) / library.sum(library.abs(self.weights), -1)
+        weights = self.weights
+        library = _library(weights)
+        return library.sum(library.maximum(-weights, 0), -1) / library.sum(library.abs(weights), -1)
 
     @property
     def effective_size(self) -> Any:
         """(Σwᵢ)² / Σwᵢ²: the number of equally weighted points with the same spread of weights."""
-        library = _library(self.weights)
-        return library.sum(self.weights, -1) ** 2 / library.sum(self.weights**2, -1)
+        weights = self.weights
+        library = _library(weights)
+        return library.sum(weights, -1) ** 2 / library.sum(weights**2, -1)
 
     @property
     def report(self) -> Report:
@@ -56,49 +72,57 @@ class Readouts(eqx.Module):
         )
         return Report("read-outs from weighted points", True, 0, notes=notes)
 
-    def expect(self, function: Callable[[Any], Any]) -> Any:
-        """E g, from g at the points: `function` takes them, as they were given, and returns (n,) or (n, q).
+    def expect(self, function: Any) -> Any:
+        """E g, from g at the points: (...,) or (..., q).
 
-        Returns (...,) or (..., q).
+        Parameters
+        ----------
+        function : callable, or array (n,) or (n, q)
+            Takes the points as the kernel reads them (plain numbers as (n,)) and returns one row for each; or those
+            rows themselves, as for labels and texts, which are read as codes and counts.
         """
-        with Door(self.points, self.weights) as door:
-            values = function(self.points[:, 0] if self.flat else self.points)
-            library = jnp if door.follows else np
-            values = library.asarray(values)
-            n = self.weights.shape[-1]
-            if values.ndim not in (1, 2) or values.shape[0] != n:
-                raise ShapeError(
-                    f"function returned shape {values.shape}; expected ({n},) or ({n}, q): one row per point."
-                )
-            return library.matmul(_normalised(self.weights), values)
+        with Door(self) as door:
+            values = values_at(function, self.points, self.flat, door)
+            averages = self._averages(values if values.ndim == 2 else values[:, None], door)
+            return averages if values.ndim == 2 else averages[..., 0][()]
 
     def mean(self) -> Any:
         """E x: (..., d), or (...,) where points were given as plain numbers."""
         points = _real(self.points)
-        means = self.expect(lambda _: points.reshape(points.shape[0], -1))
-        return means.reshape((*self.weights.shape[:-1], *(() if self.flat else points.shape[1:])))[()]
+        means = self.expect(points.reshape(points.shape[0], -1))
+        return means.reshape((*self.batch, *(() if self.flat else points.shape[1:])))[()]
 
     def cov(self) -> Any:
         """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
         points = _matrix(self.points)
-        library = _library(points, self.weights)
-        weights = _normalised(self.weights)
-        mean = library.matmul(weights, points)
-        second = library.einsum("...n,ni,nj->...ij", weights, points, points)
-        covariance = second - mean[..., :, None] * mean[..., None, :]
-        values, vectors = library.linalg.eigh(covariance)
-        return library.einsum("...ik,...k,...jk->...ij", vectors, library.maximum(values, 0), vectors)
+        with Door(self) as door:
+            library = jnp if door.follows else np
+            d = points.shape[1]
+            # About the mean of all points, so that data far from zero lose no digits.
+            centred = points - points.mean(axis=0)
+            squares = (centred[:, :, None] * centred[:, None, :]).reshape(-1, d * d)
+            moments = self._averages(library.concatenate([centred, squares], axis=1), door)
+            mean, second = moments[..., :d], moments[..., d:].reshape(*self.batch, d, d)
+            values, vectors = library.linalg.eigh(second - mean[..., :, None] * mean[..., None, :])
+            return library.einsum("...ik,...k,...jk->...ij", vectors, library.maximum(values, 0), vectors)
 
     def var(self) -> Any:
         """The variance of each column, (..., d) or (...,), floored at 0."""
         points = _matrix(self.points)
-        library = _library(points, self.weights)
-        weights = _normalised(self.weights)
-        # About the mean of all points, so that data far from zero lose no digits.
-        centred = points - points.mean(axis=0)
-        mean = library.matmul(weights, centred)
-        variance = library.maximum(library.matmul(weights, centred**2) - mean**2, 0)
-        return variance[..., 0] if self.flat else variance
+        with Door(self) as door:
+            library = jnp if door.follows else np
+            centred = points - points.mean(axis=0)
+            moments = self._averages(library.concatenate([centred, centred**2], axis=1), door)
+            mean, second = library.split(moments, 2, axis=-1)
+            variance = library.maximum(second - mean**2, 0)
+            return variance[..., 0][()] if self.flat else variance
+
+    def _averages(self, values: Any, door: Door) -> Any:
+        """Σᵢ wᵢ vᵢ / Σᵢ wᵢ for values (n, q), without the weights where they are not computed yet."""
+        library = jnp if door.follows else np
+        sums = self.against(library.concatenate([values, library.ones_like(values[:, :1])], axis=1), library)
+        _check_mass(sums[..., -1], self.known_mass)
+        return sums[..., :-1] / sums[..., -1:]
 
     def std(self) -> Any:
         """The standard deviation of each column."""
@@ -132,7 +156,7 @@ class Readouts(eqx.Module):
             function of the batch.
         """
         points = _matrix(self.points)
-        with Door(points, self.weights, grid, bandwidth) as door:
+        with Door(self, grid, bandwidth) as door:
             at = read_matrix(grid, "grid", door, sparse=False)
             if at.shape[1] != points.shape[1]:
                 raise ShapeError(f"grid has {at.shape[1]} columns; the points have {points.shape[1]}.")
@@ -140,7 +164,7 @@ class Readouts(eqx.Module):
             if bandwidth is None:
                 width = _scott(points, weights)
             else:
-                width = door.cast(parameter(bandwidth, "bandwidth"))
+                width = _bandwidth(bandwidth, points, door)
             return door.leave(_parzen(at, points, weights, jnp.asarray(width)))
 
     def mode(self, candidates: Any = None, n_starts: int = 10) -> Any:
@@ -157,6 +181,9 @@ class Readouts(eqx.Module):
         if candidates is not None:
             values = self(candidates)  # pyright: ignore[reportCallIssue]
             return _library(values).argmax(values, axis=-1)
+        n_starts = _whole(n_starts, "n_starts")
+        if any_sparse(self.points):
+            raise KindError("the points are sparse: pass mode(candidates=...), or embed x.toarray() instead of x.")
         with Door(self) as door:
             modes = find_modes(door.cast(self.kernel), self.points, _normalised(self.weights), n_starts)
             return door.leave(modes[..., 0] if self.flat else modes)
@@ -168,9 +195,9 @@ class Readouts(eqx.Module):
         """
         n = _whole(n, "n")
         random = Rng.of(rng)
-        with Door(self.points, self.weights, bandwidth) as door:
+        with Door(self, bandwidth) as door:
             weights = jnp.asarray(positive_part(self.weights))
-            shape = (*self.weights.shape[:-1], n)
+            shape = (*self.batch, n)
             keys = jax.random.split(random.key)
             index = jax.random.categorical(keys[0], jnp.log(weights)[..., None, :], shape=shape)
             if any_sparse(self.points):
@@ -178,7 +205,7 @@ class Readouts(eqx.Module):
             drawn = jax.tree.map(lambda leaf: jnp.asarray(leaf)[index], self.points)
             if bandwidth is not None:
                 points = _matrix(self.points)
-                width = door.cast(parameter(bandwidth, "bandwidth"))
+                width = _bandwidth(bandwidth, points, door)
                 drawn = drawn + width * jax.random.normal(keys[1], drawn.shape, points.dtype)
             return door.leave(drawn[..., 0] if self.flat else drawn)
 
@@ -222,17 +249,32 @@ def _matrix(points: Any) -> Any:
 
 
 def _normalised(weights: Any) -> Any:
-    """Weights that sum to one, refused where they cannot: the difference of two embeddings is no distribution."""
+    """Weights that sum to one."""
     library = _library(weights)
     total = library.sum(weights, axis=-1, keepdims=True)
-    if is_concrete(weights):
-        mass = np.abs(np.asarray(weights)).sum(axis=-1, keepdims=True)
-        if not (np.abs(np.asarray(total)) > 1e-6 * mass).all():
-            raise InputError(
-                "the weights sum to nearly zero, so this element stands for no distribution "
-                "(a difference of two embeddings, for example): evaluate it as a function instead."
-            )
+    _check_mass(total[..., 0], library.sum(library.abs(weights), axis=-1))
     return weights / total
+
+
+def _check_mass(total: Any, mass: Any) -> None:
+    """Refuse weights that cannot be made to sum to one: the difference of two embeddings is no distribution."""
+    if not is_concrete(total) or not is_concrete(mass):
+        return
+    if not (np.abs(np.asarray(total)) > 1e-6 * np.asarray(mass)).all():
+        raise InputError(
+            "the weights sum to nearly zero, so this element stands for no distribution (a difference of two "
+            "embeddings, for example, or a belief given an x far from all the data): evaluate it as a function instead."
+        )
+
+
+def values_at(function: Any, points: Any, flat: bool, door: Door) -> Any:
+    """g at n points, (n,) or (n, q) and floating, from a function or from its values."""
+    n = count(points)
+    values = function(points[:, 0] if flat else points) if callable(function) else function
+    values = jnp.asarray(values) if door.follows else as_array(values, "the values of function")
+    if values.ndim not in (1, 2) or values.shape[0] != n:
+        raise ShapeError(f"function gave shape {values.shape}; expected ({n},) or ({n}, q): one row per point.")
+    return values.astype(door.dtype)
 
 
 def positive_part(weights: Any) -> Any:
@@ -252,17 +294,30 @@ def _quantiles(column: Any, weights: Any, levels: Any, library: Any) -> Any:
         upper = jax.lax.cummax(rising, axis=rising.ndim - 1)
         lower = jax.lax.cummin(rising, axis=rising.ndim - 1, reverse=True)
     distribution = library.clip((upper + lower) / 2, 0, 1)
-    # The smallest point at which the distribution function reaches the level; the tolerance is its rounding error.
-    reached = distribution[..., None, :] >= levels.reshape(-1)[:, None] * (1 - 1e-12)
+    # The smallest point at which the distribution function reaches the level; the tolerance is its rounding error, and
+    # a level of 0 means the first point of positive weight.
+    least = library.maximum(levels.reshape(-1)[:, None] * (1 - 1e-12), 1e-12)
+    reached = distribution[..., None, :] >= least
     first = library.where(reached.any(axis=-1), library.argmax(reached, axis=-1), column.shape[0] - 1)
     result = column[order][first]
     return result[..., 0] if levels.ndim == 0 else result
 
 
+def _bandwidth(bandwidth: Any, points: Any, door: Door) -> Any:
+    width = door.cast(parameter(bandwidth, "bandwidth"))
+    d = points.shape[1]
+    if width.ndim == 1 and width.shape[0] not in (1, d):
+        raise ShapeError(
+            f"bandwidth has {width.shape[0]} entries; expected one number, or one for each of {d} columns."
+        )
+    return width
+
+
 def _scott(points: Any, weights: Any) -> Any:
     library = _library(points, weights)
-    mean = library.matmul(weights, points)
-    variance = library.maximum(library.matmul(weights, points**2) - mean**2, 0)
+    centred = points - points.mean(axis=0)
+    mean = library.matmul(weights, centred)
+    variance = library.maximum(library.matmul(weights, centred**2) - mean**2, 0)
     size = 1 / library.sum(weights**2, axis=-1, keepdims=True)
     width = library.sqrt(variance) * size ** (-1 / (points.shape[1] + 4))
     # A belief on one point has no spread of its own: a small part of that of all points keeps its density finite.
@@ -280,8 +335,9 @@ def _parzen(at: jax.Array, points: jax.Array, weights: jax.Array, width: jax.Arr
         w, h = pair
 
         def at_point(g):
-            return jnp.dot(w, jnp.exp(-jnp.sum(((g - points) / h) ** 2, axis=-1) / 2))
+            return jnp.dot(w, jnp.exp(-jnp.sum(((g - points) / h) ** 2, axis=-1) / 2 - log_scale))
 
-        return jax.lax.map(at_point, at, batch_size=256) / jnp.prod(h * jnp.sqrt(2 * jnp.pi))
+        log_scale = jnp.sum(jnp.log(h)) + d * jnp.log(2 * jnp.pi) / 2  # the product of many small h would underflow
+        return jax.lax.map(at_point, at, batch_size=256)
 
     return jax.lax.map(one, (flat_weights, widths)).reshape(*weights.shape[:-1], at.shape[0])

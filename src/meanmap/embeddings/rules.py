@@ -8,8 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import InputError, KindError
 from meanmap.embeddings.bases import PointBasis
 from meanmap.embeddings.conditional import condition
 from meanmap.embeddings.element import Embedding, check_same_space
@@ -58,7 +58,7 @@ def chain_rule(conditional: Operator, prior: Embedding) -> Operator:
     Operator(2 points -> 3 points)
     """
     points = _points(prior, "prior")
-    check_same_space(conditional.input.space, prior.space, "the chain rule")
+    conditional.input.check_space(prior.space, "the chain rule")
     basis = PointBasis(points.kernel, points.points, points.flat)
     with Door(prior, conditional) as door:
         weights = jnp.asarray(points.weights) if door.follows else np.asarray(points.weights)
@@ -82,7 +82,7 @@ def bayes_rule(
     Parameters
     ----------
     x, y : points
-        n pairs, at most 2000.
+        n pairs, at most 6000.
     prior : Embedding
         The embedding of π on points, in `kernel_y`.
     kernel_x, kernel_y : Kernel, optional
@@ -117,9 +117,11 @@ def bayes_rule(
         carry = condition(y, x, kernel_x=kernel_y, kernel_y=kernel_x, ridge=ridge)
         source, observed = carry.input, carry.output
         if not isinstance(source, PointBasis) or not isinstance(observed, PointBasis):
-            raise KindError("the Bayes rule is made on at most 2000 pairs with kernels, not features.")
+            raise KindError("the Bayes rule is made on at most 6000 pairs with kernels, not features.")
         # Importance weights with mean one, so that a flat prior gives back `condition`.
         weights = library.maximum(carry.apply(points).weights, 0)
+        if is_concrete(weights) and not np.asarray(weights).any():
+            raise InputError("the prior gives no weight to any pair: give pairs whose y cover where the prior lies.")
         root = library.sqrt(weights / library.mean(weights))
         outer = root[:, None] * root
         gram = outer * observed.gram(door)
