@@ -19,12 +19,11 @@ from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
+from meanmap.stats.settings import LEAST_POINTS, check_settings
 
 __all__ = ["independence_test"]
 
-NULLS = ("auto", "permutation", "gamma", "spectral")
 STATISTICS = ("biased", "unbiased", "normalised")
-LEAST = 5
 # Each Gram matrix is replaced by Φ Φᵀ of at most this rank, with the error certified: a kernel too, so that the level
 # stays exact, and as good as the whole one unless a variable has many dimensions at a short lengthscale.
 TRACE_TOLERANCE = 1e-4
@@ -78,11 +77,7 @@ def independence_test(
     >>> independence_test(x, x**2 + 0.3 * rng.normal(size=100), rng=0).reject(0.05)
     True
     """
-    for name, value, known in (("null", null, NULLS), ("statistic", statistic, STATISTICS)):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
-    if isinstance(n_permutations, bool) or not isinstance(n_permutations, int | np.integer) or n_permutations < 19:
-        raise ParameterError(f"n_permutations is {n_permutations!r}; expected a whole number of at least 19.")
+    check_settings(null, statistic, STATISTICS, n_permutations)
     if null in ("gamma", "spectral") and statistic != "biased":
         raise ParameterError(f"null={null!r} is the limit of the biased statistic: pass statistic='biased'.")
     random = Rng.of(rng)
@@ -94,7 +89,7 @@ def independence_test(
         n = len(phi)
         if len(psi) != n:
             raise ShapeError(f"x has {n} points and y has {len(psi)}; expected pairs, one y for each x.")
-        check_rows(n, "x", LEAST)
+        check_rows(n, "x", LEAST_POINTS)
         for features, name in ((phi, "x"), (psi, "y")):
             if np.ptp(features, axis=0).max(initial=0) == 0:
                 raise ColumnError(f"{name} is constant: it is independent of everything. Leave it out.")
@@ -134,7 +129,7 @@ def _kernels(kernel: Any, x: Any, y: Any, generator: np.random.Generator) -> tup
 def _side(kernel: Kernel, data: Any, name: str, door: Door) -> tuple[np.ndarray, float]:
     """Features of one variable, and the share of its Gram matrix's trace that they leave out."""
     points = read_points(kernel, data, name, door)
-    check_rows(count(points), name, LEAST)
+    check_rows(count(points), name, LEAST_POINTS)
     low = PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
     phi = np.concatenate([np.asarray(part) for part in transform_in_chunks(low, points)])
     return phi, float(low.relative_error)

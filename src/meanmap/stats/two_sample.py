@@ -22,12 +22,11 @@ from meanmap.stats.collections import default_collection, fused
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
 from meanmap.stats.result import Null, TestResult
+from meanmap.stats.settings import LEAST_POINTS, check_settings
 
 __all__ = ["two_sample_test"]
 
-NULLS = ("auto", "permutation", "gamma", "spectral")
 STATISTICS = ("unbiased", "biased")
-LEAST = 5
 # Above this many points in all a Gram matrix no longer fits comfortably.
 MOST_POINTS = 20_000
 
@@ -79,11 +78,7 @@ def two_sample_test(
     >>> r.reject(0.05), r.pvalue < 0.01
     (True, True)
     """
-    for name, value, known in (("null", null, NULLS), ("statistic", statistic, STATISTICS)):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
-    if isinstance(n_permutations, bool) or not isinstance(n_permutations, int | np.integer) or n_permutations < 19:
-        raise ParameterError(f"n_permutations is {n_permutations!r}; expected a whole number of at least 19.")
+    check_settings(null, statistic, STATISTICS, n_permutations)
     random = Rng.of(rng)
     with Door() as door:
         x, y = _on_host(x), _on_host(y)
@@ -123,8 +118,8 @@ def _choose(
     first = listed[0] if listed else kernel_for(_stack(x, y), generator)
     _, points_x, points_y = read_pair(first, x, y, door)
     n, m = count(points_x), count(points_y)
-    check_rows(n, "x", LEAST)
-    check_rows(m, "y", LEAST)
+    check_rows(n, "x", LEAST_POINTS)
+    check_rows(m, "y", LEAST_POINTS)
     if n + m > MOST_POINTS:
         raise InputError(f"x and y have {n + m} points together; this test takes at most {MOST_POINTS}: draw a sample.")
     pooled = jax.tree.map(_join, points_x, points_y, is_leaf=is_sparse)
