@@ -56,6 +56,17 @@ class TestResult:
         What a careful reader should know.
     witness : Embedding or None
         For two samples, μ_P − μ_Q: where it is large, x is denser; where it is negative, y is.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> print(mm.two_sample_test(range(20), range(10, 30), mm.kernels.RBF(5.0), rng=0))
+    two-sample test, unbiased MMD²
+      p-value    0.000999   (rejected at level 0.05)
+      statistic  0.327688
+      null       permutation, 1000 draws
+      samples    20, 20
+      seed       0
     """
 
     __test__ = False  # not a class of tests, whatever its name looks like to pytest
