@@ -45,10 +45,12 @@ def pad(points: Any, size: int) -> Any:
         missing = size - leaf.shape[0]
         if missing == 0:
             return leaf
+        if is_sparse(leaf):
+            return leaf[np.r_[0 : leaf.shape[0], np.zeros(missing, dtype=int)]]
         library = jnp if isinstance(leaf, jax.Array) else np
         return library.concatenate([leaf, library.broadcast_to(leaf[:1], (missing, *leaf.shape[1:]))])
 
-    return jax.tree.map(lengthen, points)
+    return jax.tree.map(lengthen, points, is_leaf=is_sparse)
 
 
 def bucket(n: int) -> int:

@@ -89,15 +89,14 @@ def transform_in_chunks(features: Features, points: Any, chunk: int = CHUNK) -> 
     """φ of successive chunks of points (already read), each (rows, r), on the host."""
     n = count(points)
     if any_sparse((features, points)):
-        for start in range(0, n, chunk):
-            yield np.asarray(features.transform(rows(points, slice(start, start + chunk))))
-        return
-    features = jax.tree.map(jnp.asarray, features)
+        transform = lambda features, x: features.transform(x)  # noqa: E731
+    else:
+        features, transform = jax.tree.map(jnp.asarray, features), _transform
     size = min(chunk, bucket(n))
     for start in range(0, n, size):
         part = rows(points, slice(start, min(start + size, n)))
         # Cut on the host: in JAX every new number of rows would be compiled.
-        yield np.asarray(_transform(features, pad(part, size)))[: count(part)]
+        yield np.asarray(transform(features, pad(part, size)))[: count(part)]
 
 
 class FeatureKernel(Kernel):

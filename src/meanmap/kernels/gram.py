@@ -74,7 +74,8 @@ def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
 def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
     """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
     if any_sparse(x):
-        return door.leave(kernel.diagonal(x).astype(door.dtype))
+        diagonal = _sparse_diagonal(kernel, x)
+        return jnp.asarray(diagonal, door.dtype) if door.follows else diagonal
     if door.follows:
         return point_values(kernel, x).astype(door.dtype)
     n = count(x)
@@ -96,11 +97,9 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
     symmetric = y is None
     y = x if symmetric else y
     if any_sparse((x, y)):
-        block = max(1, SPARSE_BLOCK // count(y))
-        parts = [np.asarray(kernel.gram(rows(x, part), y)) for part in _slices(count(x), block)]
-        out = np.concatenate(parts)
+        out = np.concatenate(list(_sparse_blocks(kernel, x, y)))
         if symmetric:
-            np.fill_diagonal(out, np.asarray(kernel.diagonal(x)))
+            np.fill_diagonal(out, _sparse_diagonal(kernel, x))
         return out
     out = np.empty((count(x), count(y)))
     row_ranges, row_tiles = _tiles(x)
@@ -134,8 +133,7 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
 def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
     """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
     if any_sparse((x, y)):
-        block = max(1, SPARSE_BLOCK // count(y))
-        return np.concatenate([np.asarray(kernel.gram(rows(x, p), y)) @ v for p in _slices(count(x), block)])
+        return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
     ranges, x_tiles = _tiles(x)
     if len(ranges) > 1:
@@ -153,6 +151,20 @@ def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
     while waiting:
         write(*waiting.popleft())
     return out
+
+
+def _sparse_blocks(kernel: Any, x: Any, y: Any) -> Iterator[np.ndarray]:
+    """The Gram matrix of sparse points by blocks of rows, in sizes of a short list like those of dense points."""
+    m = count(y)
+    y = pad(y, bucket(m))
+    for part in _slices(count(x), max(1, SPARSE_BLOCK // m)):
+        n = part.stop - part.start
+        yield np.asarray(kernel.gram(pad(rows(x, part), bucket(n)), y))[:n, :m]
+
+
+def _sparse_diagonal(kernel: Any, x: Any) -> np.ndarray:
+    n = count(x)
+    return np.array(np.asarray(kernel.diagonal(pad(x, bucket(n))))[:n])
 
 
 def _quietly(tiles: list[Any], entries: int) -> Iterator[Any]:
