@@ -17,7 +17,7 @@ from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, times
-from meanmap.kernels.reading import check_alike
+from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
 
@@ -38,6 +38,10 @@ class Basis(eqx.Module):
     def check_space(self, space: Kernel, what: str) -> None:
         """Refuse elements of another space."""
         check_same_space(self.space, space, what)
+
+    @abstractmethod
+    def read(self, data: Any, door: Door) -> Any:
+        """New points of this space, checked to fit."""
 
     @abstractmethod
     def at(self, x: Any, door: Door) -> Any:
@@ -76,6 +80,12 @@ class PointBasis(Basis):
     def size(self) -> int:
         """n."""
         return count(self.points)
+
+    def read(self, data: Any, door: Door) -> Any:
+        """As the kernel reads them, with the columns of the points."""
+        points = read_points(self.kernel, data, "x", door)
+        check_alike(points, self.points, "the new points", "the points of the operator")
+        return points
 
     def at(self, x: Any, door: Door) -> Any:
         """k(xᵢ, x)."""
@@ -123,6 +133,10 @@ class FeatureBasis(Basis):
             check_same_space(self.features.kernel, space, what)
         else:
             check_same_space(self.space, space, what)
+
+    def read(self, data: Any, door: Door) -> Any:
+        """As the features read them."""
+        return self.features.read(data, "x", door)
 
     def at(self, x: Any, door: Door) -> Any:
         """φ(x)ᵀ, (r, m)."""

@@ -87,13 +87,13 @@ def condition(
     """
     if ridge is not None:
         parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
+    if ridge is None or kernel_x is None or kernel_y is None:
+        _refuse_tracers(x, y, ridge)
     with Door(x, y, kernel_x, kernel_y) as door:
         kernel_y = kernel_for(y) if kernel_y is None else kernel_y
         search = kernel_x is None
         kernel_x = kernel_for(x) if kernel_x is None else kernel_x
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)
-        if ridge is None or (search and isinstance(kernel_x, RBF)):
-            _refuse_tracers(first, second, ridge)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
             first = Side(PointBasis(kernel_x, first.points, first.basis.flat), first.points, kernel_x)  # pyright: ignore[reportAttributeAccessIssue]
@@ -231,7 +231,7 @@ def _lengthscale(side: Side) -> tuple[tuple[str, float], ...]:
 
 
 def _refuse_tracers(*known: Any) -> None:
-    if not all(is_concrete(leaf) for side in known for leaf in jax.tree.leaves(getattr(side, "points", side))):
+    if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
         raise ParameterError(
             "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge, such as ridge=1e-3."
         )

@@ -72,6 +72,8 @@ def embed(
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
     if kernel is None:
+        if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
+            raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
         kernel = kernel_for(x)
     if not isinstance(kernel, Kernel | Features):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features of one.")

@@ -80,6 +80,8 @@ def likelihood(
     True
     """
     given = None if ridge is None else _read_ridges(ridge)
+    if given is None or kernel_x is None or kernel_y is None:
+        _refuse_tracers(x, y, given)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None and kernel_y is None
         kernel_x = kernel_for(x) if kernel_x is None else kernel_x
@@ -89,7 +91,6 @@ def likelihood(
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)
         chosen: tuple[tuple[str, float], ...] = ()
         if given is None or (search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF)):
-            _refuse_tracers(first, second)
             multiples = LENGTHSCALES if search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF) else (1.0,)
             multiple, given = _choose(first, second, multiples, given)
             first, second = (_rescaled(side, multiple, door) for side in (first, second))
@@ -191,8 +192,8 @@ def _read_ridges(ridge: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _refuse_tracers(*sides: Side) -> None:
-    if not all(is_concrete(leaf) for side in sides for leaf in jax.tree.leaves(side.points)):
+def _refuse_tracers(*known: Any) -> None:
+    if not all(is_concrete(leaf) for leaf in jax.tree.leaves(known)):
         raise ParameterError(
-            "inside jit nothing can be chosen from the data: pass kernels and ridge=(1e-3, 1e-3), say."
+            "inside jit nothing can be chosen from the data: pass kernel_x, kernel_y and ridge=(1e-3, 1e-3), say."
         )

@@ -11,14 +11,12 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
-from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis, overlap
+from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import Weights
 from meanmap.embeddings.reading import read_pairs
 from meanmap.embeddings.readouts import values_at
 from meanmap.features.base import Features
-from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import read_points
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["Operator", "cross_covariance"]
@@ -56,8 +54,7 @@ class Operator(eqx.Module):
     def __call__(self, x: Any) -> Any:
         """A k(x, ·) for each of m points: a batch of m elements."""
         with Door(self, x) as door:
-            kernel = _kernel_of(self.input)
-            points = read_points(kernel, x, "x", door)
+            points = self.input.read(x, door)
             if isinstance(self.output, PointBasis):
                 return door.leave(self.output.build(Queries(self, points)))
             return door.leave(self.output.build(self.times(self.input.at(points, door), door).T))
@@ -81,7 +78,7 @@ class Operator(eqx.Module):
         if not isinstance(self.output, PointBasis):
             raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")
         with Door(self, x) as door:
-            points = read_points(_kernel_of(self.input), x, "x", door)
+            points = self.input.read(x, door)
             values = values_at(function, self.output.points, self.output.flat, door)
             columns = values[:, None] if values.ndim == 1 else values
             result = self.input.combine(points, self.transposed_times(columns, door), door)
@@ -193,11 +190,6 @@ class Queries(Weights):
             return some if np.ndim(chosen) else some.dense()[0]
         index = index if isinstance(index, tuple) else (index,)
         return self.dense()[(*index, ..., slice(None))]
-
-
-def _kernel_of(basis: Basis) -> Kernel:
-    """The kernel whose domain reads a basis's points."""
-    return basis.features.kernel if isinstance(basis, FeatureBasis) else basis.space
 
 
 def cross_covariance(x: Any, y: Any, kernel_x: Any, kernel_y: Any, centred: bool = False) -> Operator:

@@ -51,7 +51,7 @@ class Side:
 def read_side(data: Any, kernel: Any, argument: str, door: Door) -> Side:
     """One sample as points and basis."""
     if isinstance(kernel, Features):
-        points = read_points(kernel.kernel, data, argument, door)
+        points = kernel.read(data, argument, door)
         return Side(FeatureBasis(kernel), points, kernel)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel_{argument} is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features.")

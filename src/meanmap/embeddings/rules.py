@@ -15,6 +15,7 @@ from meanmap.embeddings.conditional import condition
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.points import PointEmbedding
+from meanmap.features.base import Features
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge
 
@@ -111,13 +112,15 @@ def bayes_rule(
     """
     points = _points(prior, "prior")
     kernel_y = points.kernel if kernel_y is None else kernel_y
+    if isinstance(kernel_x, Features):
+        raise KindError("kernel_x is features; the Bayes rule is made on points: give a kernel.")
     check_same_space(kernel_y, prior.space, "the Bayes rule")
     with Door(x, y, prior, kernel_x, kernel_y) as door:
         library = jnp if door.follows else np
         carry = condition(y, x, kernel_x=kernel_y, kernel_y=kernel_x, ridge=ridge)
         source, observed = carry.input, carry.output
         if not isinstance(source, PointBasis) or not isinstance(observed, PointBasis):
-            raise KindError("the Bayes rule is made on at most 6000 pairs with kernels, not features.")
+            raise KindError(f"x has {observed.size} points; the Bayes rule is made on at most 6000 pairs: pass fewer.")
         # Importance weights with mean one, so that a flat prior gives back `condition`.
         weights = library.maximum(carry.apply(points).weights, 0)
         if is_concrete(weights) and not np.asarray(weights).any():
