@@ -40,7 +40,7 @@ def by_hand(data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
 CASES = (
     Case(
         name="conditional-operator",
-        title="Conditional operator of n points in 10 dimensions at a given ridge, and 2000 conditional means, float64.",
+        title="Conditional operator of n points in 10 dimensions, ridge given, and 2000 conditional means, float64.",
         sizes=(1000, 2000, 4000),
         setup=pairs,
         ours=ours,

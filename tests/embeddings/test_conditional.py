@@ -125,7 +125,7 @@ def test_conditional_embeddings_converge_to_the_truth():
     errors = np.array([[gaussian_error(m, seed) for m in sizes] for seed in range(8)])
     slopes = np.polyfit(np.log(sizes), np.log(errors.T), 1)[0]
     se = slopes.std(ddof=1) / np.sqrt(8)
-    assert -0.6 < slopes.mean() - 3 * se, (slopes.mean(), se)
+    assert slopes.mean() - 3 * se > -0.6, (slopes.mean(), se)
     assert slopes.mean() + 2 * se < -0.25, (slopes.mean(), se)
     assert errors[:, -1].mean() < 0.09
 
@@ -149,7 +149,7 @@ def test_more_points_than_are_factored_go_through_pivots(monkeypatch):
     dense = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-3)
     monkeypatch.setattr(conditional, "DENSE_ROWS", 500)
     op = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-3)
-    assert repr(op).startswith("Operator(") and "features -> 700 points" in repr(op)
+    assert "features -> 700 points" in repr(op)
     new = np.linspace(-2.5, 2.5, 9)
     np.testing.assert_allclose(op(new).mean(), dense(new).mean(), atol=1e-4)
     prior = mm.embed(rng.normal(size=50), K)

@@ -6,9 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.core.domains import Real, Rotations
-from meanmap.core.errors import KindError
+from meanmap.core.door import is_concrete
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product
@@ -34,7 +36,12 @@ def find_modes(kernel: Kernel, points: Any, weights: jax.Array, n_starts: int) -
     else:
         raise KindError(f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...).")
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
-    best = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))
+    best, rises = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))
+    if isinstance(domain, Real) and is_concrete(rises) and bool(np.asarray(rises).any()):
+        raise InputError(
+            f"the embedding has no highest point: {type(kernel).__name__} grows without bound. Use a bounded kernel, "
+            "such as mm.kernels.RBF(1.0), or pass mode(candidates=...)."
+        )
     return best.reshape(*weights.shape[:-1], *points.shape[1:])
 
 
@@ -57,7 +64,8 @@ def _rotate(matrix: jax.Array, u: jax.Array) -> jax.Array:
 @partial(jax.jit, static_argnames=("retract", "size", "n_starts"))
 def _ascend_all(
     kernel: Kernel, points: jax.Array, weights: jax.Array, retract: Callable, size: int, n_starts: int
-) -> jax.Array:
+) -> tuple[jax.Array, jax.Array]:
+    """The modes, and whether the embedding is higher still ten times as far from the middle of the points."""
     values_at_points = product(kernel, points, points, weights.T).T
 
     def one(w, values):
@@ -67,7 +75,13 @@ def _ascend_all(
             return jnp.dot(kernel.gram(x[None], points)[0], w)
 
         ends = jax.vmap(lambda start: _ascend(height, start, retract, size))(starts)
-        return ends[jnp.argmax(jax.vmap(height)(ends))]
+        heights = jax.vmap(height)(ends)
+        top = jnp.argmax(heights)
+        middle = points.mean(axis=0)
+        far = middle + 10 * (ends[top] - middle)
+        # Only a kernel whose own values grow can run away; on angles some other place may just be a higher mode.
+        sizes = kernel.diagonal(jnp.stack([ends[top], far]))
+        return ends[top], (height(far) > heights[top]) & (sizes[1] > 2 * sizes[0])
 
     return jax.lax.map(lambda pair: one(*pair), (weights, values_at_points))
 
