@@ -10,7 +10,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 
-__all__ = ["as_array", "check_finite", "check_rows", "count_missing", "parameter", "read_matrix"]
+__all__ = ["as_array", "check_finite", "check_rows", "count_missing", "parameter", "plain", "read_matrix"]
 
 
 def as_array(data: Any, argument: str) -> np.ndarray:
@@ -22,12 +22,7 @@ def as_array(data: Any, argument: str) -> np.ndarray:
             f"{argument} is the text {data!r}; expected numbers, one row per point. "
             "To use a file, read it first, for example with pandas.read_csv."
         )
-    try:
-        array = np.asarray(data)
-    except ValueError as error:
-        raise ShapeError(
-            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
-        ) from error
+    array = plain(data, argument)
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
     if array.dtype == object:
@@ -44,6 +39,16 @@ def as_array(data: Any, argument: str) -> np.ndarray:
     return array
 
 
+def plain(data: Any, argument: str) -> np.ndarray:
+    """`data` as NumPy reads it, refusing ragged lists."""
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        raise ShapeError(
+            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
+        ) from error
+
+
 def count_missing(data: Any) -> int:
     """How many entries of a column or array are missing: null, None, NaN or NA, or masked."""
     if hasattr(data, "isna"):
@@ -57,7 +62,7 @@ def count_missing(data: Any) -> int:
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
         return True
     return isinstance(value, float | np.generic) and bool(value != value)
 

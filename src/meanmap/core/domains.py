@@ -111,13 +111,13 @@ class Strings:
             raise KindError(f"{argument} is {data!r}; expected a list of strings.")
         texts = list(_one_column(data, argument))
         check_rows(len(texts), argument)
-        strange = next((text for text in texts if not isinstance(text, str)), None)
-        if strange is not None:
-            raise KindError(f"{argument} holds {strange!r} ({type(strange).__name__}); expected strings.")
+        for text in texts:
+            if not isinstance(text, str):
+                raise KindError(f"{argument} holds {text!r} ({type(text).__name__}); expected strings.")
         short = next((text for text in texts if len(text) < self.length), None)
         if short is not None:
             raise InputError(
-                f"{argument} holds {short!r}, shorter than the substrings of {self.length} characters that are "
+                f"{argument} holds {str(short)!r}, shorter than the substrings of {self.length} characters that are "
                 "compared. Use a shorter length."
             )
         pieces = [[text[i : i + self.length] for i in range(len(text) - self.length + 1)] for text in texts]
@@ -135,7 +135,9 @@ def _one_column(data: Any, argument: str) -> Any:
     width = len(Table.of(data, argument).names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
     if width != 1:
         raise ShapeError(f"{argument} has {width} columns; expected one column of texts.")
-    return next(iter(Table.of(data, argument).columns.values())) if table else np.ravel(data)
+    if table:
+        return next(iter(Table.of(data, argument).columns.values()))
+    return np.ravel(data) if np.ndim(data) == 2 else data
 
 
 @dataclass(frozen=True)

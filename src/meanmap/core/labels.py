@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import check_rows, count_missing
+from meanmap.core.arrays import check_rows, count_missing, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.table import Table
@@ -64,14 +64,9 @@ def _codes(data: Any, argument: str) -> Any:
 
 def _plain_labels(data: Any, argument: str) -> np.ndarray:
     """Labels as numbers or as text, refusing missing ones, and mixtures, which NumPy would turn into text."""
-    try:
-        labels = np.asarray(data)
-        if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
-            labels = np.asarray(data, dtype=object)
-    except ValueError as error:
-        raise ShapeError(
-            f"{argument} is ragged: its rows differ in length. Give every point the same columns."
-        ) from error
+    labels = plain(data, argument)
+    if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
+        labels = np.asarray(data, dtype=object)
     missing = int(np.isnan(labels).sum()) if labels.dtype.kind == "f" else count_missing(data)
     missing = missing or count_missing(labels)
     if missing:
@@ -79,12 +74,11 @@ def _plain_labels(data: Any, argument: str) -> np.ndarray:
             f"{argument} has {missing} missing value(s). Drop those rows, or give missing values a label of their own."
         )
     if labels.dtype.kind == "O":
-        kinds = {str if isinstance(label, str) else type(label) for label in labels.flat}
-        if str in kinds and len(kinds) > 1:
-            other = next(label for label in labels.flat if not isinstance(label, str))
-            raise KindError(
-                f"{argument} mixes text with {other!r} ({type(other).__name__}); expected one kind of label."
-            )
+        other = next((label for label in labels.flat if not isinstance(label, str)), None)
+        if other is not None and not isinstance(other, bytes | bool | int | float | np.generic):
+            raise KindError(f"{argument} holds {other!r} ({type(other).__name__}); expected labels: text or numbers.")
+        if other is not None and any(isinstance(label, str) for label in labels.flat):
+            raise KindError(f"{argument} mixes text with {other!r}; expected one kind of label.")
         labels = np.asarray(labels.tolist())
     if labels.dtype.kind not in "fiubSUT":
         raise KindError(f"{argument} holds {labels.dtype} values; expected labels: text or numbers.")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing
+from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing, plain
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse
 
@@ -159,11 +159,11 @@ def _read_column(column: Any, argument: str) -> Any:
         check_finite(column, argument)
         _check_axes(column, argument)
         return column
+    array = plain(column, argument)
     missing = count_missing(column)
     if missing:
         raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
     declared = str(getattr(column, "dtype", "")).lower()
-    array = np.asarray(column)
     if array.dtype.kind == "O" and getattr(getattr(column, "dtype", None), "kind", "O") in "fiub":
         array = np.asarray(column, dtype=np.float64)  # pandas' nullable numbers, none of them missing
     if array.dtype.kind in "mM":

@@ -1,0 +1,87 @@
+"""Progress bars: silence anywhere but on a terminal, and no trace after the loop there."""
+
+import io
+import sys
+import time
+
+import pytest
+
+from meanmap.core import progress
+from meanmap.core.progress import track
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_silent_where_standard_error_is_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
+    assert list(track(range(3), "counting")) == [0, 1, 2]
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_silent_without_a_console(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert list(track(range(3), "counting")) == [0, 1, 2]
+
+
+def terminal(monkeypatch, patience=0.02):
+    """Standard error as a terminal; set inside the test, because pytest puts its own stream in place before."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", patience)
+    return screen
+
+
+def slowly(items):
+    for item in items:
+        time.sleep(0.02)
+        yield item
+
+
+def assert_drawn_and_removed(screen):
+    text = screen.getvalue()
+    assert "counting" in text
+    assert text.rindex("\x1b[2K") > text.rindex("counting")  # the line is wiped
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # and the cursor back
+
+
+def test_bar_is_drawn_on_a_terminal_and_cleaned_up(monkeypatch):
+    screen = terminal(monkeypatch)
+    assert list(track(slowly(range(6)), "counting", total=6)) == list(range(6))
+    assert_drawn_and_removed(screen)
+
+
+def test_nothing_is_drawn_for_a_short_loop(monkeypatch):
+    screen = terminal(monkeypatch, patience=60.0)
+    assert list(track(range(6), "counting")) == list(range(6))
+    assert screen.getvalue() == ""
+
+
+def test_bar_goes_where_the_loop_is_left_early(monkeypatch):
+    screen = terminal(monkeypatch)
+    for item in track(slowly(range(100)), "counting"):
+        if item == 5:
+            break
+    assert_drawn_and_removed(screen)
+
+
+def test_bar_goes_where_the_loop_fails(monkeypatch):
+    screen = terminal(monkeypatch)
+
+    def fail():
+        yield from slowly(range(5))
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        list(track(fail(), "counting"))
+    assert_drawn_and_removed(screen)
+
+
+def test_items_may_come_from_anywhere(monkeypatch):
+    terminal(monkeypatch)
+    assert list(track(iter("ab"), "counting")) == ["a", "b"]
+    assert list(track([], "counting")) == []

@@ -1,0 +1,207 @@
+"""Tables, from everything that has columns."""
+
+import datetime
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from meanmap import Table
+from meanmap.core import ColumnError, EmptyError, KindError, NonFiniteError, ShapeError
+
+pytestmark = pytest.mark.oldest
+
+HEIGHTS, COLOURS = [1.5, 2.0, 1.75], ["red", "blue", "red"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"height": HEIGHTS, "colour": COLOURS},
+        {"height": np.array(HEIGHTS, dtype=np.float32), "colour": np.array(COLOURS)},
+        pd.DataFrame({"height": HEIGHTS, "colour": COLOURS}),
+        pd.DataFrame({"height": pd.array(HEIGHTS, dtype="Float64"), "colour": pd.Categorical(COLOURS)}),
+        pd.DataFrame({"height": HEIGHTS, "colour": pd.array(COLOURS, dtype="string")}),
+        pd.DataFrame({"height": HEIGHTS, "colour": np.array(COLOURS, dtype=object)}),
+        pd.DataFrame({"height": HEIGHTS, "colour": COLOURS}, index=[7, 7, 9]),
+        pl.DataFrame({"height": HEIGHTS, "colour": COLOURS}),
+        pl.DataFrame({"height": HEIGHTS, "colour": COLOURS}, schema={"height": pl.Float32, "colour": pl.Categorical}),
+        pl.DataFrame({"height": HEIGHTS, "colour": COLOURS}, schema_overrides={"colour": pl.Enum(["red", "blue"])}),
+        np.array(list(zip(HEIGHTS, COLOURS, strict=True)), dtype=[("height", float), ("colour", "U4")]),
+        Table.of({"height": HEIGHTS, "colour": COLOURS}),
+    ],
+    ids=lambda data: type(data).__module__.split(".")[0] + "." + type(data).__name__,
+)
+def test_every_kind_of_table_reads_alike(data):
+    table = Table.of(data)
+    assert Table.looks_like_one(data)
+    assert table.names == tuple(table) == tuple(Table.names_in(data)) == ("height", "colour")
+    assert len(table) == 3
+    assert table["height"].dtype == np.float64
+    assert table["height"].tolist() == HEIGHTS
+    assert table["colour"].tolist() == COLOURS
+    assert table.is_real("height")
+    assert not table.is_real("colour")
+    assert repr(table) == "Table(3 rows: height, colour [labels])"
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pd.array([1, 2], dtype="Int64"), [1.0, 2.0]),
+        (pd.array([True, False], dtype="boolean"), [1.0, 0.0]),
+        (pd.array([1, 2], dtype="UInt8"), [1.0, 2.0]),
+        (np.array([True, False]), [1.0, 0.0]),
+        (pl.Series([1, 2], dtype=pl.UInt16), [1.0, 2.0]),
+        (pl.Series([True, False]), [1.0, 0.0]),
+        (pd.Series([0.5, 1.5], dtype="Sparse[float]"), [0.5, 1.5]),
+    ],
+)
+def test_numbers_of_all_types(column, values):
+    table = Table.of({"a": column})
+    assert table.is_real("a")
+    assert table["a"].tolist() == values
+
+
+@pytest.mark.parametrize("column", [pd.Categorical([1, 2]), pd.Series([1, 2], dtype="category"), np.array(["1", "2"])])
+def test_categories_that_look_like_numbers_are_labels(column):
+    table = Table.of({"a": column})
+    assert not table.is_real("a")
+    assert table["a"].tolist() == ["1", "2"]
+
+
+def test_plain_arrays_get_names():
+    assert Table.of([[1, 2, 3], [4, 5, 6]]).names == ("x0", "x1", "x2")
+    assert Table.of([1.0, 2.0]).names == ("x0",)
+    table = Table.of(jnp.ones((2, 2)))
+    assert isinstance(table["x1"], jax.Array)
+    assert isinstance(table.matrix(), jax.Array)
+    assert jax.jit(lambda x: Table.of(x).matrix())(jnp.ones((2, 2))).shape == (2, 2)
+
+
+def test_blocks_and_mixed_arrays():
+    table = Table.of({"position": np.arange(6.0).reshape(3, 2), "mass": jnp.ones(3)})
+    assert repr(table) == "Table(3 rows: position [2 wide], mass)"
+    assert isinstance(table.matrix(), jax.Array)
+    assert Table.of({"position": np.arange(6.0).reshape(3, 2), "mass": [1, 2, 3]}).matrix().shape == (3, 3)
+
+
+def test_select_by_name_or_number_and_in_order():
+    table = Table.of({"a": [1, 2], "b": [3, 4], "c": ["u", "v"]})
+    assert table.select(["b", "a"]).names == ("b", "a")
+    assert table.select([2, 0]).names == ("c", "a")
+    assert table.matrix(["b", "a"]).tolist() == [[3, 1], [4, 2]]
+    with pytest.raises(ColumnError, match="table has no column 'z'; it has 'a', 'b', 'c'"):
+        table.select(["z"])
+    with pytest.raises(ColumnError, match="people has no column 'z'"):
+        table.select(["z"], "people")
+    with pytest.raises(ColumnError, match="table has no column 3; it has 3, from 0"):
+        table.select([3])
+    with pytest.raises(
+        ColumnError, match=r"has columns that are not numeric: 'c'. Leave them out, or use mm.default_kernel"
+    ):
+        table.matrix()
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
+def test_columns_that_are_not_used_are_not_looked_at(make):
+    data = make({"a": [1.0, 2.0], "holes": [None, 1.0], "day": [datetime.date(2026, 1, 1)] * 2})
+    assert Table.of(data, only=["a"]).matrix().tolist() == [[1], [2]]
+    with pytest.raises(ColumnError, match="no column 'b'"):
+        Table.of(data, only=["b"])
+
+
+def test_reading_copies():
+    mine = np.ones(3)
+    table = Table.of({"a": mine})
+    mine[0] = 5
+    assert table["a"].tolist() == [1, 1, 1]
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ({}, ColumnError, "table has no columns"),
+        (pd.DataFrame(), ColumnError, "table has no columns"),
+        ({"a": []}, EmptyError, "table is empty"),
+        (pd.DataFrame({"a": []}), EmptyError, "table is empty"),
+        ({"a": [1, 2], "b": [1]}, ShapeError, "the columns of table differ in length: {'a': 2, 'b': 1}"),
+        (
+            pd.concat([FRAME, FRAME], axis=1),
+            ColumnError,
+            "table has more than one column called 'a'. Rename one of them",
+        ),
+        ({1: [1.0], "1": [2.0]}, ColumnError, "more than one column called '1'"),
+        (
+            {"a": [1.0, None]},
+            NonFiniteError,
+            r"table\['a'\] has 1 missing value\(s\). Drop those rows or fill them in first",
+        ),
+        (
+            {"a": [1.0, np.nan]},
+            NonFiniteError,
+            r"table\['a'\] holds 1 value\(s\) that are not finite, the first \(nan\) at row 1",
+        ),
+        ({"a": [np.inf, 1]}, NonFiniteError, "not finite"),
+        (pd.DataFrame({"a": [1.0, np.nan]}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (pd.DataFrame({"a": ["u", None]}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (pd.DataFrame({"a": pd.array([1, pd.NA], dtype="Int64")}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (pd.DataFrame({"a": pd.Categorical(["u", None])}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (pl.DataFrame({"a": [1, None]}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (pl.DataFrame({"a": ["u", None]}), NonFiniteError, r"table\['a'\] has 1 missing"),
+        (
+            pl.DataFrame({"a": [1.0, float("nan")]}),
+            NonFiniteError,
+            r"table\['a'\] holds 1 value\(s\) that are not finite",
+        ),
+        ({"a": np.ma.array([1.0, 2.0], mask=[0, 1])}, NonFiniteError, r"table\['a'\] has 1 missing"),
+        (
+            pd.DataFrame({"a": pd.to_datetime(["2026-01-01"])}),
+            KindError,
+            r"table\['a'\] holds dates or times.*days since a start",
+        ),
+        (pl.DataFrame({"a": [datetime.date(2026, 1, 1)]}), KindError, r"table\['a'\] holds dates or times"),
+        (
+            {"a": [datetime.date(2026, 1, 1)]},
+            KindError,
+            r"table\['a'\] holds Python objects such as datetime.date.*expected numbers or labels",
+        ),
+        ({"a": [1j, 2]}, KindError, r"table\['a'\] holds complex numbers"),
+        (
+            {"a": np.array([1, 2], dtype=object)},
+            KindError,
+            r"table\['a'\] holds numbers as Python objects.*astype\(float\)",
+        ),
+        ({"a": [[1, 2], [3]]}, ShapeError, r"table\['a'\] is ragged"),
+        ({"a": np.array([["u"], ["v"]])}, ShapeError, r"table\['a'\] has shape \(2, 1\); expected one label per row"),
+        ({"a": np.zeros((1, 1, 1))}, ShapeError, r"table\['a'\] has shape \(1, 1, 1\); expected \(n,\) or a block"),
+        ({"a": 1.0}, ShapeError, r"table\['a'\] has shape \(\)"),
+        (
+            np.zeros((2, 2, 2)),
+            ShapeError,
+            r"table has shape \(2, 2, 2\); expected a table: \(n, d\), a DataFrame or a dict of columns",
+        ),
+        (3.0, ShapeError, r"table has shape \(\)"),
+        (None, KindError, "table is None"),
+        ("data.csv", KindError, "table is the text 'data.csv'.*pandas.read_csv"),
+        (scipy.sparse.eye_array(2), KindError, "table is a sparse matrix, which has no named columns"),
+        ([["a", "b"]], KindError, "table holds <U1 values"),
+    ],
+)
+def test_what_cannot_be_read_is_explained(data, error, message):
+    with pytest.raises(error, match=message):
+        Table.of(data)
+
+
+def test_what_cannot_be_read_from_jax_is_explained():
+    with pytest.raises(ShapeError, match=r"table\['a'\] has shape \(\)"):
+        Table.of({"a": jnp.ones(())})
+    with pytest.raises(NonFiniteError, match=r"table\['a'\] holds 1 value"):
+        Table.of({"a": jnp.array([1.0, jnp.nan])})
