@@ -3,17 +3,16 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.door import Door, is_concrete
+from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features
-from meanmap.features.fourier import Fourier
+from meanmap.features.means import mean_features
 from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.distributions.expectations import expected_kernel, expected_pair
 from meanmap.kernels.stationary import RBF
@@ -125,37 +124,6 @@ class _ScaledFamily(Embedding):
     @property
     def batch(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.element.batch, np.shape(self.factor))
-
-
-def mean_features(features: Features, family: Distribution, coordinate: str | None = None) -> Any:
-    """E φ(X) for random Fourier features φ and any law with a characteristic function, (..., D), exactly.
-
-    E cos(ω·X + b) = Re c(ω) exp(ib), with c the characteristic function.
-    """
-    if not isinstance(features, Fourier):
-        raise KindError(
-            f"{type(features).__name__} has no exact mean under a distribution: use mm.features.Fourier.draw(...)."
-        )
-    coordinate = family.coordinates[0] if coordinate is None else coordinate
-    with Door(features, family) as door:
-        cast: Fourier = door.cast(features)
-        # The kernel's coordinates c(x) are linear in x here, so ω·c(x) = w·x with w the frequencies mapped back.
-        d = _dimension(family)
-        linear = jnp.asarray(cast.kernel.coordinates(np.eye(d, dtype=door.dtype)))
-        origin = cast.kernel.coordinates(np.zeros((1, d), door.dtype))
-        if is_concrete(origin) and not np.allclose(np.asarray(origin), 0):
-            raise KindError(
-                "the kernel's coordinates are not linear in x: use features of a kernel on R^d, such as RBF."
-            )
-        w = jnp.matmul(jnp.asarray(cast.frequencies), linear.T, precision="highest")
-        c = family.characteristic_function(w if family.event_shape else w[:, 0], coordinate)
-        library = jnp if isinstance(c, jax.Array) else np
-        if cast.kind == "cos-phase":
-            phase = library.exp(1j * library.asarray(cast.phases))
-            result = library.real(c * phase)
-        else:
-            result = library.concatenate([library.real(c), library.imag(c)], axis=-1)
-        return door.leave(cast.scale * result)
 
 
 def _rbf(kernel: Any) -> tuple[Any, Any]:

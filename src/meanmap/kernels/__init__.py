@@ -3,18 +3,32 @@
 from meanmap.kernels.algebraic import Cosine, Linear, Polynomial, RandomProjection
 from meanmap.kernels.base import Kernel, OnColumns, Power, Product, Scaled, Sum
 from meanmap.kernels.discrete import Delta, Hamming, Precomputed, Spectrum
+from meanmap.kernels.distributions import (
+    Bags,
+    DistributionKernel,
+    EmbeddingGaussian,
+    ExpectedProduct,
+    MeanVariance,
+    TupleProduct,
+    TupleSum,
+)
 from meanmap.kernels.manifolds import Rotation, Torus
 from meanmap.kernels.stationary import RBF, Laplace, Matern, RationalQuadratic, Stationary
 
 __all__ = [
     "RBF",
+    "Bags",
     "Cosine",
     "Delta",
+    "DistributionKernel",
+    "EmbeddingGaussian",
+    "ExpectedProduct",
     "Hamming",
     "Kernel",
     "Laplace",
     "Linear",
     "Matern",
+    "MeanVariance",
     "OnColumns",
     "Polynomial",
     "Power",
@@ -28,4 +42,6 @@ __all__ = [
     "Stationary",
     "Sum",
     "Torus",
+    "TupleProduct",
+    "TupleSum",
 ]

@@ -79,6 +79,7 @@ def test_pure_gram_of_bags_under_jit_vmap_and_grad(bags):
         stacked = jax.tree.map(lambda leaf: leaf.reshape(2, 6, *leaf.shape[1:]), read)
         np.testing.assert_allclose(jax.vmap(kernel)(stacked)[1], gram[6:, 6:], atol=1e-13)
 
+        @jax.jit
         def total(lengthscale):
             return ExpectedProduct(RBF(lengthscale))(read).sum()
 

@@ -1,3 +1,5 @@
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,9 +26,12 @@ def rbf(x, y, lengthscale):
     return np.exp(-((x[:, None] - y[None, :]) ** 2) / (2 * lengthscale**2))
 
 
+legendre = cache(np.polynomial.legendre.leggauss)
+
+
 def discretised(density, low, high, n=800):
     """Gauss-Legendre points with the weights of a density."""
-    points, weights = np.polynomial.legendre.leggauss(n)
+    points, weights = legendre(n)
     points = low + (high - low) * (points + 1) / 2
     weights = weights * (high - low) / 2 * density(points)
     return points, weights
@@ -43,15 +48,15 @@ def by_quadrature(laws, low, high, lengthscale):
 def test_gram_of_tuples_agrees_with_monte_carlo(tuples):
     kernel = ExpectedProduct((RBF(2.0), RBF(0.3)))
     gram, rng = kernel(tuples), np.random.default_rng(3)
-    draws, means = 250, []
+    draws, means = 120, []
     for law, lengthscale in zip(tuples, (2.0, 0.3), strict=True):
         x, y = (np.asarray(law.sample(draws, rng)).T for _ in range(2))  # (40, draws)
         values = rbf(x.ravel(), y.ravel(), lengthscale).reshape(40, draws, 40, draws)
         means.append(values.mean(axis=(1, 3)))
     error = np.abs(gram - means[0] * means[1])
-    # Kernel values in [0, 1] have a standard deviation of at most 1/2, so each mean has a standard error below .045.
-    assert error.max() < 0.15
-    assert np.sqrt(np.mean(error**2)) < 0.02
+    # Kernel values in [0, 1] have a standard deviation of at most 1/2, so each mean has a standard error below .065.
+    assert error.max() < 0.2
+    assert np.sqrt(np.mean(error**2)) < 0.03
 
 
 @pytest.mark.parametrize("lengthscale", [0.05, 0.3, 2.0])
@@ -176,6 +181,7 @@ def test_pure_gram_under_jit_vmap_and_grad(tuples):
         stacked = jax.tree.map(lambda leaf: leaf.reshape(2, 20), on_device)
         np.testing.assert_allclose(jax.vmap(kernel)(stacked)[1], gram[20:, 20:], atol=1e-13)
 
+        @jax.jit
         def total(lengthscale, shift):
             moved = (Normal(on_device[0].mean + shift, on_device[0].variance), on_device[1])
             return ExpectedProduct((RBF(2.0), RBF(lengthscale)))(moved, on_device).sum()
@@ -225,11 +231,11 @@ def test_bad_settings_are_named():
         ExpectedProduct(RBF(1.0), ("x", "log"))((NORMALS, BETAS))
     with pytest.raises(KindError, match="x is Normal and y is Beta; expected the same family"):
         ExpectedProduct()(NORMALS, BETAS)
-    with pytest.raises(KindError, match=r"x has the variables 0, 1 and y has of a single distribution"):
+    with pytest.raises(KindError, match=r"x has the variables 0, 1 and y has one distribution a point"):
         ExpectedProduct()((NORMALS, BETAS), NORMALS)
     with pytest.raises(ShapeError, match=r"kernel has 2 entries and x has 1 variable; expected one each"):
         ExpectedProduct((RBF(1.0), RBF(1.0)))(NORMALS)
-    with pytest.raises(ColumnError, match=r"kernel is given for 'a' and x has 'b'"):
+    with pytest.raises(ColumnError, match=r"kernel is given for the variables 'a' and x has the variables 'b'"):
         ExpectedProduct({"a": RBF(1.0)})({"b": NORMALS})
     with pytest.raises(ColumnError, match="give kernel by name too"):
         ExpectedProduct((RBF(1.0),))({"b": NORMALS})

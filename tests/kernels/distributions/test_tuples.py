@@ -33,5 +33,7 @@ def test_bad_members_are_named(tuples, members):
         TupleSum(())
     with pytest.raises(ShapeError, match="members has 2 entries and x has 1 variable"):
         TupleSum(members)(tuples[0])
-    with pytest.raises(ColumnError, match="members is given for 'a', 'b' and x has 'p', 'z'"):
+    with pytest.raises(
+        ColumnError, match="members is given for the variables 'a', 'b' and x has the variables 'p', 'z'"
+    ):
         TupleSum({"a": members[0], "b": members[1]})({"z": tuples[0], "p": tuples[1]})

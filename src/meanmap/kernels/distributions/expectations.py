@@ -40,6 +40,9 @@ def gaussian_overlap(difference: jax.Array, covariance: jax.Array, lengthscale: 
     """(|Σ| / |V + Σ|)^(1/2) exp(−½ δᵀ (V + Σ)⁻¹ δ) for Σ = diag ℓ²: the RBF kernel blurred by a covariance V."""
     d = difference.shape[-1]
     squares = jnp.broadcast_to(lengthscale, (d,)) ** 2
+    if d == 1:  # a factorisation for every pair would cost more than the exponential
+        spread = covariance[..., 0, 0] + squares[0]
+        return jnp.sqrt(squares[0] / spread) * jnp.exp(-(difference[..., 0] ** 2) / spread / 2)
     triangle = jnp.linalg.cholesky(covariance + jnp.diag(squares))
     triangle = jnp.broadcast_to(triangle, (*difference.shape[:-1], d, d))
     solved = jax.scipy.linalg.solve_triangular(triangle, difference[..., None], lower=True)[..., 0]
@@ -97,9 +100,11 @@ def _nodes(
     """
     number = TRACED_NODES
     if all(is_concrete(leaf) for leaf in jax.tree.leaves((family, also, x, ell))):
-        reach = _reach(family, coordinate) + (0 if also is None else _reach(also, coordinate))
-        centre = np.asarray(family.mean_in(coordinate))
-        distance = max(abs(float(np.max(x)) - centre.min()), abs(centre.max() - float(np.min(x))))
+        # On the host: inside somebody's `jit`, JAX would trace what is made of known numbers.
+        host, other, points = jax.tree.map(np.asarray, (family, also, x))
+        reach = _reach(host, coordinate) + (0 if other is None else _reach(other, coordinate))
+        centre = np.asarray(host.mean_in(coordinate))
+        distance = max(abs(float(np.max(points)) - centre.min()), abs(centre.max() - float(np.min(points))))
         period = 2 * (distance + reach + SPECTRAL_REACH * float(ell))
         number = bucket(int(np.ceil(SPECTRAL_REACH * period / (2 * np.pi * float(ell)))) + 1)
         if number > MOST_NODES:

@@ -1,0 +1,225 @@
+"""The expected product kernel: inner products of mean embeddings."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.families.reading import all_concrete
+from meanmap.kernels.base import Kernel, Scaled
+from meanmap.kernels.distributions.bags import Bags
+from meanmap.kernels.distributions.base import DistributionKernel
+from meanmap.kernels.distributions.domain import dimension, label, per_variable, settings, variables
+from meanmap.kernels.distributions.expectations import SPECTRAL_REACH, TRACED_NODES
+from meanmap.kernels.distributions.laws import (
+    check_distribution,
+    check_traced_frequency,
+    gaussian_parts,
+    resolve_coordinate,
+)
+from meanmap.kernels.distributions.parts import CHUNK, BagPart, GaussianPart, Joint, SpectralPart
+from meanmap.kernels.distributions.scales import inner_kernels
+from meanmap.kernels.distributions.spectral import bag_coordinates, law_coordinates, nodes_for
+from meanmap.kernels.stationary import RBF
+
+__all__ = ["ExpectedProduct"]
+
+# A kernel value of two points costs about this many multiply-adds of a matrix product (an exponential and a distance).
+PAIR_COST = 20
+# Spectral coordinates of bags may take up to this many numbers (1 GiB of doubles).
+MOST_NUMBERS = 1 << 27
+
+
+class ExpectedProduct(DistributionKernel):
+    """κ(P, Q) = E E k(X, Y) = ⟨μ_P, μ_Q⟩ for independent X ~ P and Y ~ Q: the inner product of mean embeddings.
+
+    On a tuple of distributions it is the product over the variables of E E k_l(X_l, Y_l): the expected product kernel
+    on the tensor product of the embeddings, which is also the one on the joint embedding, because the joint kernel is
+    the product of the k_l (an RBF kernel with a lengthscale for every coordinate is one).
+
+    Families are exact under `RBF`: closed forms for (mixtures of) normal laws, points and labels; all others through
+    their characteristic functions, evaluated once for each law, to about 1e-14. Bags stand for their empirical
+    distribution, κ = Σ Σ k(xᵢ, yⱼ)/(n m), under any kernel on points. Under other shift-invariant kernels families have
+    no exact Gram matrix here but they have random features, `mm.features.TwoStage.draw`.
+
+    Parameters
+    ----------
+    kernel : Kernel, or a tuple or mapping of them
+        k: one for all variables, or one for each.
+    coordinate : str, or a tuple or mapping of them
+        Where k acts: "x"; "log" for a Gamma and "logit" for a Beta, in which spreads over many decades are alike;
+        "auto" for those two where they exist and "x" otherwise.
+
+    Notes
+    -----
+    Jitkrittum et al. (2015), section 3.1; its draft, sections 4.1-4.2 and appendix B.3. N by M families cost
+    O((N + M) R + N M R) for R frequencies, set by the spread of the laws over the lengthscale; bags under an RBF kernel
+    in one or two dimensions the same, with O(n) for a bag of n points; other bags O(N M n²) kernel values, in tiles.
+    Inside `jit` rules have a fixed length, enough for laws that spread over 700 lengthscales.
+
+    Examples
+    --------
+    >>> from meanmap.families import Beta, Normal
+    >>> from meanmap.kernels import RBF
+    >>> k = ExpectedProduct(RBF(1.0))
+    >>> k(Normal([0.0, 1.0], 1.0)).round(4).tolist()
+    [[0.5774, 0.4887], [0.4887, 0.5774]]
+    >>> k = ExpectedProduct((RBF(1.0), RBF(0.5)), coordinate=("x", "logit"))
+    >>> k((Normal([0.0, 1.0], 1.0), Beta([2.0, 1.0], [1.0, 2.0]))).shape
+    (2, 2)
+    >>> k = ExpectedProduct(RBF(1.0))
+    >>> k([[0.0, 1.0], [2.0]]).round(4).tolist()
+    [[0.8033, 0.3709], [0.3709, 1.0]]
+    """
+
+    kernel: Any
+    coordinate: Any = eqx.field(static=True)
+    names: tuple[Any, ...] | None = eqx.field(static=True)
+
+    def __init__(self, kernel: Any = None, coordinate: Any = "x"):
+        kernel, names = settings(RBF(1.0) if kernel is None else kernel, "kernel")
+        for member in kernel if isinstance(kernel, tuple) else (kernel,):
+            if not isinstance(member, Kernel) or isinstance(member, DistributionKernel):
+                raise KindError(f"kernel is {member!r}; expected a kernel on points such as RBF(1.0), or one for each.")
+        coordinate, places = settings(coordinate, "coordinate")
+        for place in coordinate if isinstance(coordinate, tuple) else (coordinate,):
+            if not isinstance(place, str):
+                raise KindError(f"coordinate is {place!r}; expected 'x', 'log', 'logit' or 'auto'.")
+        if names is not None and places is not None and names != places:
+            raise ParameterError(f"kernel is given for {list(names)} and coordinate for {list(places)}.")
+        self.kernel, self.coordinate, self.names = kernel, coordinate, names if places is None else places
+
+    @classmethod
+    def at_scale_of(cls, messages: Any, coordinate: Any = "auto", widths: str = "total") -> "ExpectedProduct":
+        """RBF kernels at the scale of some distributions, a lengthscale for every variable and coordinate.
+
+        Parameters
+        ----------
+        messages : distributions
+            As the kernel reads them.
+        coordinate : str, or a tuple or mapping of them
+            As for the kernel; "auto" is resolved into names.
+        widths : {"total", "within"}
+            ℓ² is the mean variance of the distributions plus the variance of their means (so, the variance of their
+            equal mixture), or the mean variance alone (Jitkrittum et al. 2015), which resolves narrow laws better but
+            sees far ones as equally far.
+
+        Examples
+        --------
+        >>> from meanmap.families import Normal
+        >>> ExpectedProduct.at_scale_of(Normal([-1.0, 1.0], 3.0)).kernel
+        RBF(lengthscale=[2.0])
+        """
+        with Door(messages) as door:
+            kernels, places, names = inner_kernels(messages, coordinate, widths, door)
+            return cls(_named(door.leave(kernels), names), _named(places, names))
+
+    def variables(self, points: Any, argument: str = "x") -> list[tuple[Any, Any, Kernel, str]]:
+        """Name, law, kernel and coordinate of each variable."""
+        names, laws = variables(points)
+        kernels = per_variable(self.kernel, self.names, names, "kernel", argument)
+        places = per_variable(self.coordinate, self.names, names, "coordinate", argument)
+        places = [resolve_coordinate(place, law, name) for place, law, name in zip(places, laws, names, strict=True)]
+        return list(zip(names, laws, kernels, places, strict=True))
+
+    def check_variables(self, points: Any, argument: str) -> None:
+        """A kernel that fits the dimension of each variable, in a coordinate that it has."""
+        for name, law, kernel, _ in self.variables(points, argument):
+            if isinstance(law, Bags):
+                kernel.check(law.points[0], label(argument, name))
+            elif dimension(law) == 1 or np.ndim(getattr(_base(kernel), "lengthscale", 0.0)) == 1:
+                kernel.check(np.zeros((1, dimension(law))), label(argument, name))
+
+    def check_traced(self, points: Any, argument: str) -> None:
+        """No variable that spreads over more lengthscales than the fixed rule resolves."""
+        for name, law, kernel, place in self.variables(points, argument):
+            lengthscale = getattr(_base(kernel), "lengthscale", None)
+            if isinstance(law, Bags) or not isinstance(_base(kernel), RBF) or not all_concrete((law, lengthscale)):
+                continue
+            if law.event_shape or gaussian_parts(law, place) is not None:
+                continue
+            smallest = np.min(np.asarray(lengthscale))
+            check_traced_frequency(law, place, SPECTRAL_REACH / smallest, name, argument)
+            if nodes_for(law, law, lengthscale, place, name)[0] > TRACED_NODES:
+                raise ParameterError(
+                    f"the lengthscale of {label(argument, name)} is {smallest:.3g}, too small for its laws inside a "
+                    "sum or product of kernels: call the kernel on its own, use a longer one, or another coordinate."
+                )
+
+    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+        """Each variable as what makes the quickest Gram matrix: normal components, spectral coordinates, points."""
+        first = self.variables(x)
+        second = first if y is None else self.variables(y, "y")
+        parts = [
+            _prepare_variable(kernel, place, name, law, None if y is None else other)
+            for (name, law, kernel, place), (_, other, _, _) in zip(first, second, strict=True)
+        ]
+        kernels, ours, theirs = zip(*parts, strict=True)
+        return Joint(kernels, "product"), ours, theirs
+
+
+def _named(values: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
+    if names == (None,):
+        return values[0]
+    return dict(zip(names, values, strict=True)) if isinstance(names[0], str) else values
+
+
+def _base(kernel: Kernel) -> Kernel:
+    return _base(kernel.kernel) if isinstance(kernel, Scaled) else kernel
+
+
+def _scale(kernel: Kernel) -> Any:
+    return kernel.scale * _scale(kernel.kernel) if isinstance(kernel, Scaled) else 1.0
+
+
+def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Any, y: Any) -> tuple[Kernel, Any, Any]:
+    if isinstance(x, Bags):
+        return _prepare_bags(kernel, x, y)
+    base = _base(kernel)
+    if not isinstance(base, RBF):
+        raise KindError(
+            f"the expected product of {type(x).__name__} laws is known exactly under RBF, not under {kernel!r}: use "
+            "RBF, random features (mm.features.TwoStage.draw), or bags of samples."
+        )
+    lengthscale = base.lengthscale
+    part, px, py = _prepare_laws(lengthscale, place, name, x, y)
+    return (Scaled(part, _scale(kernel)) if isinstance(kernel, Scaled) else part), px, py
+
+
+def _prepare_laws(lengthscale: Any, place: str, name: Any, x: Any, y: Any) -> tuple[Kernel, Any, Any]:
+    gaussian = gaussian_parts(x, place)
+    if gaussian is not None:
+        return GaussianPart(lengthscale), gaussian, None if y is None else gaussian_parts(y, place)
+    check_distribution(x, "expected product")
+    if np.size(lengthscale) != 1:
+        raise ShapeError(f"the lengthscale of {label('x', name)} has {np.size(lengthscale)} entries; expected one.")
+    number = TRACED_NODES
+    if all_concrete((x, y, lengthscale)):
+        number = int(nodes_for(x, x if y is None else y, lengthscale, place, name)[0])
+    px = law_coordinates(x, lengthscale, place, number)
+    return SpectralPart(), px, None if y is None else law_coordinates(y, lengthscale, place, number)
+
+
+def _prepare_bags(kernel: Kernel, x: Bags, y: Bags | None) -> tuple[Kernel, Any, Any]:
+    other = x if y is None else y
+    base = _base(kernel)
+    if isinstance(base, RBF) and x.dimension <= 2 and all_concrete((x, y, base)):
+        numbers = nodes_for(x, other, base.lengthscale, "x")
+        size = int(np.prod(2 * numbers - 1))
+        (n, points), (m, others) = x.weights.shape, other.weights.shape
+        sums = (n * points + m * others + n * m) * size
+        if sums < PAIR_COST * n * points * m * others and (n + m) * size < MOST_NUMBERS:
+            part = SpectralPart() if base is kernel else Scaled(SpectralPart(), _scale(kernel))
+            px = _spectral(x, base.lengthscale, numbers)
+            return part, px, None if y is None else _spectral(y, base.lengthscale, numbers)
+    size = max(x.points.shape[1], other.points.shape[1])
+    pieces = -(-size // CHUNK)
+    size = pieces * -(-size // pieces)  # both in the same number of pieces of one length
+    return BagPart(kernel), x.lengthened(size), None if y is None else y.lengthened(size)
+
+
+def _spectral(bags: Bags, lengthscale: Any, numbers: np.ndarray) -> jax.Array:
+    return bag_coordinates(bags, lengthscale, tuple(map(int, numbers)))

@@ -1,0 +1,123 @@
+"""What kernels on distributions ask of a law, be it a family or a bag: coordinate, moments, characteristic function."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import is_concrete
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.families import Bernoulli, Categorical, Mixture, MultivariateNormal, Normal, PointMass
+from meanmap.families.base import Distribution
+from meanmap.families.beta import Beta
+from meanmap.kernels.distributions.bags import Bags
+from meanmap.kernels.distributions.domain import label
+
+__all__ = ["TRACED_FREQUENCY", "characteristic", "gaussian_parts", "moments", "resolve_coordinate"]
+
+# Where frequencies are traced, the characteristic function of a Beta in x is computed up to this one.
+TRACED_FREQUENCY = 256.0
+
+
+def resolve_coordinate(coordinate: str, law: Any, name: Any = None) -> str:
+    """A coordinate that the law has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
+    known = ("x",) if isinstance(law, Bags) else law.coordinates
+    if coordinate == "auto":
+        return "x" if isinstance(law, PointMass) else known[-1]
+    if coordinate not in known:
+        listed = ", ".join(map(repr, known))
+        hint = " Transform the samples instead." if isinstance(law, Bags) else ""
+        raise ParameterError(
+            f"the coordinate of {label('x', name)} is {coordinate!r}; {type(law).__name__} has {listed}.{hint}"
+        )
+    return coordinate
+
+
+def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
+    """Mean and variance of each law in a coordinate, (N, d) each."""
+    if isinstance(law, Bags):
+        return law.moments()
+    mean, variance = law.mean_in(coordinate), law.variance_in(coordinate)
+    if np.ndim(mean) == 1:
+        return mean[:, None], variance[:, None]
+    return mean, variance
+
+
+def characteristic(law: Any, w: Any, coordinate: str) -> Any:
+    """E exp(i w·X) of each law at frequencies w (D, d), complex (N, D)."""
+    if isinstance(law, Bags):
+        return _of_bags(law, w)
+    vectors = bool(law.event_shape) or isinstance(law, Categorical)
+    return law.characteristic_function(w if vectors else w[:, 0], coordinate)
+
+
+@jax.jit
+def _of_bags(bags: Bags, w: Any) -> jax.Array:
+    def one(bag):
+        points, weights = bag
+        angles = jnp.matmul(points, w.T, precision="highest")
+        waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        return jnp.matmul(weights, waves, precision="highest")
+
+    # One bag at a time: the waves of all of them would be as large as bags × points × frequencies.
+    cosines, sines = jnp.split(jax.lax.map(one, (bags.points, bags.weights)), 2, axis=-1)
+    return jax.lax.complex(cosines, sines)
+
+
+def gaussian_parts(law: Any, coordinate: str) -> tuple[Any, Any, Any] | None:
+    """Weights (N, K), means (N, K, d) and covariances (N, K, d, d) of a mixture of normal laws or points, or None."""
+    if isinstance(law, Mixture):
+        inner = law.components
+        parts = gaussian_parts(inner.reshape(-1), coordinate)
+        if parts is None:
+            return None
+        weights, means, covariances = (jnp.reshape(part, (*inner.shape, *part.shape[1:])) for part in parts)
+        joint = jnp.asarray(law.weights)[..., None] * weights
+        return tuple(  # pyright: ignore[reportReturnType]
+            jnp.reshape(part, (part.shape[0], part.shape[1] * part.shape[2], *part.shape[3:]))
+            for part in (joint, means, covariances)
+        )
+    if isinstance(law, Normal):
+        return _single(jnp.asarray(law.mean)[:, None], jnp.asarray(law.variance)[:, None, None])
+    if isinstance(law, MultivariateNormal):
+        return _single(jnp.asarray(law.mean), jnp.asarray(law.covariance))
+    if isinstance(law, PointMass):
+        mean = jnp.reshape(jnp.asarray(law.mean_in(coordinate)), (law.shape[0], -1))
+        return _single(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
+    if isinstance(law, Bernoulli):
+        p = jnp.asarray(law.mean)
+        return _points(jnp.stack([1 - p, p], axis=-1), jnp.array([[0.0], [1.0]], p.dtype))
+    if isinstance(law, Categorical):
+        p = jnp.asarray(law.mean)
+        return _points(p, jnp.eye(p.shape[-1], dtype=p.dtype))
+    return None
+
+
+def _single(mean: jax.Array, covariance: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return jnp.ones((mean.shape[0], 1), mean.dtype), mean[:, None], covariance[:, None]
+
+
+def _points(weights: jax.Array, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Laws on the same finite set of points."""
+    (n, k), d = weights.shape, points.shape[1]
+    return weights, jnp.broadcast_to(points, (n, k, d)), jnp.zeros((n, k, d, d), weights.dtype)
+
+
+def check_traced_frequency(law: Any, coordinate: str, largest: Any, name: Any, argument: str) -> None:
+    """Refuse a Beta in x at frequencies that its characteristic function is not computed for inside `jit`."""
+    inner = law.components if isinstance(law, Mixture) else law
+    if isinstance(inner, Beta) and coordinate == "x" and is_concrete(largest) and float(largest) > TRACED_FREQUENCY:
+        raise ParameterError(
+            f"the frequencies of {label(argument, name)} reach {float(largest):.3g}, where a Beta in the coordinate "
+            f"'x' is computed up to {TRACED_FREQUENCY:g}: use coordinate 'logit', or a longer lengthscale."
+        )
+
+
+def check_distribution(law: Any, action: str) -> None:
+    """Refuse vector laws without a closed form."""
+    if isinstance(law, Distribution) and law.event_shape:
+        raise KindError(
+            f"{type(law).__name__} has no exact {action} under an RBF kernel in several dimensions: use random "
+            "features, mm.features.TwoStage.draw(kernel, like=messages), or bags of samples."
+        )

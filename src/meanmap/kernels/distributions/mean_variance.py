@@ -1,0 +1,137 @@
+"""The mean-variance kernel: distributions as points of R^P."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import parameter
+from meanmap.core.door import Door
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.distributions.base import DistributionKernel
+from meanmap.kernels.distributions.domain import Messages, dimension, label, per_variable, settings, variables
+from meanmap.kernels.distributions.laws import moments, resolve_coordinate
+from meanmap.kernels.distributions.scales import median_of_pairs, spread_out
+from meanmap.kernels.stationary import RBF
+
+__all__ = ["MeanVariance"]
+
+
+class MeanVariance(DistributionKernel):
+    """κ = Π_l exp(−(m_l − m′_l)²/2w_l²) exp(−(v_l − v′_l)²/2u_l²) of the means and variances of the variables.
+
+    Blind to all but two moments, and cheap: it is an RBF kernel on R^P, whose features are those of
+    `mm.features.Fourier.draw`.
+
+    Parameters
+    ----------
+    mean_width, variance_width : float or array (d,), or a tuple or mapping of them
+        w and u: one for all variables, or one for each.
+    coordinate : str, or a tuple or mapping of them
+        Where moments are taken, as for `ExpectedProduct`.
+
+    Notes
+    -----
+    Jitkrittum et al. (2015), draft, appendix B.2.
+
+    Examples
+    --------
+    >>> from meanmap.families import Normal
+    >>> MeanVariance(1.0, 2.0)(Normal([0.0, 1.0], [1.0, 3.0])).round(4).tolist()
+    [[1.0, 0.3679], [0.3679, 1.0]]
+    """
+
+    mean_width: Any
+    variance_width: Any
+    coordinate: Any = eqx.field(static=True)
+    names: tuple[Any, ...] | None = eqx.field(static=True)
+
+    def __init__(self, mean_width: Any = 1.0, variance_width: Any = 1.0, coordinate: Any = "x"):
+        read = []
+        for value, name in ((mean_width, "mean_width"), (variance_width, "variance_width")):
+            given, keys = (value, None) if isinstance(value, list) else settings(value, name)
+            one = not isinstance(given, tuple)
+            read.append((parameter(given, name) if one else tuple(parameter(v, name) for v in given), keys))
+        (self.mean_width, first), (self.variance_width, second) = read
+        self.coordinate, third = settings(coordinate, "coordinate")
+        keys = [k for k in (first, second, third) if k is not None]
+        if any(k != keys[0] for k in keys):
+            raise ParameterError(f"the settings are given for different variables: {', '.join(map(str, keys))}.")
+        self.names = keys[0] if keys else None
+
+    @classmethod
+    def at_scale_of(cls, messages: Any, coordinate: Any = "auto") -> "MeanVariance":
+        """Widths at the median distance between means, and between variances, column by column."""
+        with Door(messages) as door:
+            points = spread_out(Messages().read(messages, "messages", door))
+            names, laws = variables(points)
+            given, keys = settings(coordinate, "coordinate")
+            wanted = per_variable(given, keys, names, "coordinate", "messages")
+            places = [
+                resolve_coordinate(place, law, name) for place, law, name in zip(wanted, laws, names, strict=True)
+            ]
+            means, spreads = [], []
+            for law, place, name in zip(laws, places, names, strict=True):
+                mean, variance = moments(law, place)
+                means.append(_median_columns(mean, f"a width for the mean of {label('messages', name)}"))
+                spreads.append(_median_columns(variance, f"a width for the variance of {label('messages', name)}"))
+            if names == (None,):
+                return cls(means[0], spreads[0], places[0])
+            if isinstance(names[0], str):
+                return cls(*(dict(zip(names, values, strict=True)) for values in (means, spreads, places)))
+            return cls(tuple(means), tuple(spreads), tuple(places))
+
+    def _variables(self, points: Any, argument: str) -> list[tuple[Any, ...]]:
+        names, laws = variables(points)
+        given = [
+            per_variable(value, self.names, names, setting, argument)
+            for value, setting in (
+                (self.mean_width, "mean_width"),
+                (self.variance_width, "variance_width"),
+                (self.coordinate, "coordinate"),
+            )
+        ]
+        return list(zip(names, laws, *given, strict=True))
+
+    def check_variables(self, points: Any, argument: str) -> None:
+        """Widths that fit the dimension of each variable, in a coordinate that it has."""
+        for name, law, mean_width, variance_width, place in self._variables(points, argument):
+            resolve_coordinate(place, law, name)
+            d = dimension(law)
+            for width, setting in ((mean_width, "mean_width"), (variance_width, "variance_width")):
+                if np.size(width) not in (1, d):
+                    raise ShapeError(
+                        f"{setting} has {np.size(width)} entries but {label(argument, name)} has {d} columns; "
+                        "expected one number, or one per column."
+                    )
+
+    def coordinates(self, x: Any) -> jax.Array:
+        """All means and variances over their widths, side by side."""
+        columns = []
+        for name, law, mean_width, variance_width, place in self._variables(x, "x"):
+            mean, variance = moments(law, resolve_coordinate(place, law, name))
+            columns += [jnp.asarray(mean / mean_width), jnp.asarray(variance / variance_width)]
+        return jnp.concatenate(columns, axis=1)
+
+    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+        """Standard normal."""
+        like = self.coordinates(like)
+        return jax.random.normal(key, (n, like.shape[1]), like.dtype)
+
+    @property
+    def is_radial(self) -> bool:
+        """True, in its coordinates."""
+        return True
+
+    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+        """An RBF kernel on the coordinates."""
+        return RBF(1.0), self.coordinates(x), None if y is None else self.coordinates(y)
+
+
+def _median_columns(values: Any, what: str) -> Any:
+    library = jnp if isinstance(values, jax.Array) else np
+    columns = (values[:, d] for d in range(values.shape[1]))
+    return library.stack([median_of_pairs(abs(column[:, None] - column[None, :]), what) for column in columns])
