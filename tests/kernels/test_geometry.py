@@ -1,0 +1,58 @@
+"""Distances, inner products and the root between them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from meanmap.core import KindError
+from meanmap.kernels.geometry import inner_products, known, safe_sqrt, side_by_side, squared_distances
+
+pytestmark = pytest.mark.oldest
+
+
+@given(st.integers(1, 6).flatmap(lambda d: arrays(float, (4, d), elements=st.integers(-9, 9).map(float))))
+def test_squared_distances(x):
+    with jax.enable_x64(True):
+        ours = np.asarray(squared_distances(jnp.asarray(x), jnp.asarray(x[:2])))
+    np.testing.assert_allclose(ours, cdist(x, x[:2], "sqeuclidean"), atol=1e-12)
+    assert (ours >= 0).all()
+    sparse = squared_distances(scipy.sparse.csr_array(x), scipy.sparse.csr_array(x[:2]))
+    np.testing.assert_allclose(sparse, cdist(x, x[:2], "sqeuclidean"), atol=1e-4)
+
+
+def test_root_and_its_derivatives():
+    values = jnp.array([0.0, 1e-20, 0.25, 4.0])
+    np.testing.assert_allclose(safe_sqrt(values), np.sqrt(values))
+    np.testing.assert_allclose(jax.vmap(jax.grad(safe_sqrt))(values), [0, 5e9, 1, 0.25], rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(jax.grad(safe_sqrt))(4.0), -1 / 32)
+    assert jax.jacfwd(safe_sqrt)(jnp.zeros(2)).tolist() == [[0, 0], [0, 0]]
+    assert jax.jit(jax.grad(jax.grad(safe_sqrt)))(0.0) == 0
+
+
+def test_products_of_all_mixtures():
+    x, y = np.eye(3)[:2], np.arange(9.0).reshape(3, 3)
+    for first in (x, scipy.sparse.csr_array(x), scipy.sparse.csr_matrix(x), jnp.asarray(x)):
+        for second in (y, scipy.sparse.csr_array(y), jnp.asarray(y)):
+            np.testing.assert_array_equal(inner_products(first, second), y.T[:2])
+
+
+def test_very_wide_sparse_products():
+    x = scipy.sparse.csr_array((np.array([1.0, 2.0, 3.0]), [5, 2**61, 5], [0, 2, 3]), shape=(2, 2**62))
+    np.testing.assert_array_equal(inner_products(x, x), [[5, 3], [3, 9]])
+
+
+def test_side_by_side():
+    sparse = scipy.sparse.csr_array(np.eye(2))
+    assert scipy.sparse.issparse(side_by_side([sparse, sparse]))
+    np.testing.assert_array_equal(side_by_side([sparse, np.ones((2, 1))]), [[1, 0, 1], [0, 1, 1]])
+
+
+def test_traced_hyperparameters_do_not_meet_sparse_points():
+    with pytest.raises(KindError, match=r"lengthscale is traced by jit or grad, and sparse .*: pass x.toarray\(\)"):
+        jax.grad(lambda scale: known(scale, "lengthscale"))(1.0)
