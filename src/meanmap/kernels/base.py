@@ -80,7 +80,7 @@ class Kernel(eqx.Module):
         with Door(self, x, y) as door:
             kernel, x, y = read_pair(self, x, y, door)
             if door.follows:
-                return gram_array(kernel, x, y).astype(door.dtype)
+                return jnp.asarray(gram_array(kernel, x, y), door.dtype)
             return gram_matrix(kernel, x, y)
 
     def diag(self, x: Any) -> Any:

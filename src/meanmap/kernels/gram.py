@@ -74,7 +74,8 @@ def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
 def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
     """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
     if any_sparse(x):
-        diagonal = _sparse_diagonal(kernel, x)
+        with jax.enable_x64(True):
+            diagonal = _sparse_diagonal(kernel, x)
         return jnp.asarray(diagonal, door.dtype) if door.follows else diagonal
     if door.follows:
         return point_values(kernel, x).astype(door.dtype)
@@ -82,10 +83,11 @@ def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
     return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
 
 
-def gram_array(kernel: Any, x: Any, y: Any = None) -> jax.Array:
+def gram_array(kernel: Any, x: Any, y: Any = None) -> Any:
     """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
     if any_sparse((x, y)):
-        return kernel.gram(x, x if y is None else y)
+        with jax.enable_x64(True):  # sparse points stay on the host, in float64
+            return gram_matrix(kernel, x, y)
     return _square(kernel, x) if y is None else _tile(kernel, x, y)
 
 
@@ -203,5 +205,6 @@ def times(kernel: Any, x: Any, y: Any, v: Any, door: Door) -> Any:
     """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
     if door.follows and not any_sparse((x, y)):
         return product(kernel, x, y, jnp.asarray(v))
-    result = streamed_product(kernel, x, y, np.asarray(v))  # sparse points stay on the host
+    with jax.enable_x64(True):  # sparse points stay on the host, in float64
+        result = streamed_product(kernel, x, y, np.asarray(v))
     return jnp.asarray(result, door.dtype) if door.follows else result

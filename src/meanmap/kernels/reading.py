@@ -8,7 +8,7 @@ from meanmap.core.domains import Columns, Domain, Each, Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import is_sparse
+from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
 
 __all__ = ["check_alike", "read_pair", "read_points"]
@@ -36,12 +36,22 @@ def read_pair(kernel: Any, x: Any, y: Any, door: Door) -> tuple[Any, Any, Any]:
 
 def check_alike(first: Any, second: Any, name: str, other: str) -> None:
     """Refuse two sets of points, already read, that differ in anything but their number."""
-    for a, b in zip(*(jax.tree.leaves(p, is_leaf=is_sparse) for p in (first, second)), strict=True):
-        if a.shape[1:] != b.shape[1:]:
+    for a, b in zip(*(jax.tree.leaves(p, is_leaf=_has_rows) for p in (first, second)), strict=True):
+        if _row_shape(a) != _row_shape(b):
+            shapes = [(count(p), *_row_shape(p)) for p in (a, b)]
             raise ShapeError(
-                f"{name} and {other} differ in their columns: shapes {tuple(a.shape)} and {tuple(b.shape)}. "
+                f"{name} and {other} differ in their columns: shapes {shapes[0]} and {shapes[1]}. "
                 "Both need the same number of columns, one row per point."
             )
+
+
+def _has_rows(points: Any) -> bool:
+    """Sparse matrices, and points that say themselves what their rows must share (bags of samples)."""
+    return is_sparse(points) or hasattr(points, "row_shape")
+
+
+def _row_shape(points: Any) -> tuple[int, ...]:
+    return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 
 def _check_names(domain: Domain, x: Any, y: Any) -> None:

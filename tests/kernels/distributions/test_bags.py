@@ -138,3 +138,17 @@ def test_bags_of_other_columns_do_not_meet():
         ExpectedProduct()(np.zeros((4, 5, 1)), Normal([0.0], 1.0))
     with pytest.raises(KindError, match="expected a list with one array of points per bag"):
         Bags(3.0)
+
+
+def test_sums_and_products_take_bags_of_different_largest_sizes():
+    x, y = [[1.0, 2.0, 3.0], [4.0]], [[0.0], [2.0, 5.0]]
+    k = ExpectedProduct(RBF(1.0))
+    np.testing.assert_allclose((2.0 * k)(x, y), 2 * k(x, y), atol=1e-14)
+    np.testing.assert_allclose((k + k)(x, y), 2 * k(x, y), atol=1e-14)
+    np.testing.assert_allclose((k * k)(x, y), k(x, y) ** 2, atol=1e-14)
+
+
+def test_sums_refuse_bags_of_different_columns():
+    k = 2.0 * ExpectedProduct(RBF(1.0))
+    with pytest.raises(ShapeError, match="differ in their columns"):
+        k([[[1.0, 2.0]], [[0.0, 1.0]]], [[[1.0]], [[2.0]]])

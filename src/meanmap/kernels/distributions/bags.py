@@ -61,6 +61,11 @@ class Bags(eqx.Module):
             self.weights = library.asarray(weights, dtype=door.dtype)
 
     @property
+    def row_shape(self) -> tuple[int, ...]:
+        """What two sets of bags must share: their columns, not the size of their largest bag."""
+        return tuple(self.points.shape[2:])
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """(N,)."""
         return tuple(self.weights.shape[:-1])
