@@ -11,6 +11,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.points import is_sparse
 
 __all__ = [
+    "FEW_COLUMNS",
     "inner_products",
     "known",
     "safe_sqrt",

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, InputError
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel, OnColumns, Product
@@ -20,9 +20,9 @@ def default_kernel(table: Any, rng: Any = None) -> Kernel:
     """A characteristic kernel for a table: RBF on its numeric columns times Hamming on its labels.
 
     Numeric columns get one lengthscale each, √d times the median distance in that column, so that rescaling a column
-    changes nothing and two typical rows are about one lengthscale apart however many columns there are. A column of
-    labels counts as one mismatch of the Hamming kernel. Constant columns cannot tell rows apart and get lengthscale 1;
-    a table where no column varies is refused.
+    changes nothing and two typical rows are one to one and a half lengthscales apart however many columns there are. A
+    column of labels counts as one mismatch of the Hamming kernel. Constant columns cannot tell rows apart and get
+    lengthscale 1; a table where no column varies is refused.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def kernel_for(data: Any, rng: Any = None) -> Kernel:
             return default_kernel(table, rng)
     elif hasattr(data, "as_matrix"):
         return at_median(Rotation(), data, rng)
-    elif not hasattr(data, "nnz") and np.asarray(data).dtype.kind in "SUOT":
+    elif not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT":
         return Delta()
     return at_median(RBF(), data, rng)
 

@@ -14,7 +14,7 @@ from meanmap.core.errors import ColumnError, InputError, KindError, ParameterErr
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.kernels.base import Composite, Kernel, Wrapper
-from meanmap.kernels.geometry import safe_sqrt, squared_distances
+from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import Laplace
 
@@ -131,7 +131,13 @@ def _distances(points: Any, metric: Literal["euclidean", "cityblock"] = "euclide
     first, second = np.triu_indices(n, 1)
     if metric == "cityblock":
         return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)
-    return safe_sqrt(squared_distances(points, points)[first, second])
+    squared = squared_distances(points, points)[first, second]
+    if points.shape[1] > FEW_COLUMNS or is_sparse(points):
+        # By expansion equal points are 1e-16 apart in float64, which is not the smallest distance but none.
+        norms = squared_norms(points if is_sparse(points) else points - points.mean(axis=0))
+        floor = 32 * jnp.finfo(squared.dtype).eps * (norms[first] + norms[second])
+        squared = jnp.where(squared > floor, squared, 0)
+    return safe_sqrt(squared)
 
 
 def _nonzero_median(distances: Any, trouble: str) -> Any:
