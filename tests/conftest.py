@@ -2,6 +2,8 @@
 
 import os
 
+import jax
+import pytest
 from hypothesis import HealthCheck, settings
 
 # By day few examples, the same ones every time; by night many, and new ones.
@@ -10,3 +12,10 @@ settings.register_profile(
 )
 settings.register_profile("night", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("MEANMAP_TEST_PROFILE", "day"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compilations():
+    """Drop compiled programs after each file: kept to the end they would take gigabytes of memory per worker."""
+    yield
+    jax.clear_caches()

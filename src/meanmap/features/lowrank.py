@@ -78,23 +78,35 @@ class PivotedCholesky(Features):
         True
         """
         with Door(kernel, x) as door:
-            points = read_points(kernel, x, "x", door)
-            cast = door.cast(kernel)
-            if rank is not None:
-                low = _fixed(cast, points, rank)
-            elif door.follows and not is_concrete(jax.tree.leaves(points)[0]):
-                raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
-            else:
-                low = _by_tolerance(cast, points, tolerance, max_rank, door)
-            if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
-                raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
-            chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
-            factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, jnp.asarray(low.rank)))
-            if rank is None:
-                ending = (low.report.status, low.report.converged, low.report.notes)
-            else:
-                ending = ("took the number of features asked for", True, ())
-            return cls(kernel, door.leave(chosen), factor, errors, in_use, ending)
+            return cls.of_points(kernel, read_points(kernel, x, "x", door), door, tolerance, max_rank, rank)
+
+    @classmethod
+    def of_points(
+        cls,
+        kernel: Kernel,
+        points: Any,
+        door: Door,
+        tolerance: float = 1e-6,
+        max_rank: int | None = None,
+        rank: int | None = None,
+    ) -> "PivotedCholesky":
+        """`fit` for points that were read already, inside somebody's door."""
+        cast = door.cast(kernel)
+        if rank is not None:
+            low = _fixed(cast, points, rank)
+        elif door.follows and not is_concrete(jax.tree.leaves(points)[0]):
+            raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
+        else:
+            low = _by_tolerance(cast, points, tolerance, max_rank, door)
+        if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
+            raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
+        chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
+        factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, jnp.asarray(low.rank)))
+        if rank is None:
+            ending = (low.report.status, low.report.converged, low.report.notes)
+        else:
+            ending = ("took the number of features asked for", True, ())
+        return cls(kernel, door.leave(chosen), factor, errors, in_use, ending)
 
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, r)."""
