@@ -42,7 +42,7 @@ def demo(
 
     path, sections, seconds = run(output, seed)
     for section in sections:
-        typer.echo(f"{section.title}: {section.answer}")
+        typer.echo(f"- {section.title}\n  {section.answer}")
     typer.echo(f"\n{path} ({seconds:.0f} s): open it in a browser.")
 
 

@@ -29,8 +29,8 @@ def _two_samples(rng: np.random.Generator) -> Section:
     left, right = figure.subplots(1, 2)
     left.plot(*x.T, ".", ms=2, label="x: round")
     left.plot(*y.T, ".", ms=2, label="y: stretched along the diagonal")
-    left.set(aspect="equal", title="900 points each")
-    left.legend(fontsize="small")
+    left.set(aspect="equal", title="900 points each", ylim=(-13, 26))
+    left.legend(fontsize="small", loc="lower center")
     default.plot(right)
     right.set_title("MMD fused over 20 kernels")
     return Section(
@@ -54,10 +54,10 @@ def _independence(rng: np.random.Generator) -> Section:
     angle = rng.uniform(0, 2 * np.pi, 300)
     x, y = np.cos(angle) + 0.2 * rng.normal(size=300), np.sin(angle) + 0.2 * rng.normal(size=300)
     result = independence_test(x, y, rng=int(rng.integers(2**31)))
-    correlation = np.corrcoef(x, y)[0, 1]
+    correlation = abs(np.corrcoef(x, y)[0, 1])
     return Section(
         "Are two variables independent?",
-        f"Points on a noisy circle: correlation {correlation:.2f}, HSIC p = {result.pvalue:.3g}.",
+        f"Points on a noisy circle: absolute correlation {correlation:.2f}, HSIC p = {result.pvalue:.3g}.",
         "The norm of the cross-covariance operator is zero only for independent variables. Numbers, labels and whole "
         "tables can be tested against each other, and rescaling a column changes nothing.",
         'mm.independence_test(x, y)\nmm.independence_test(table[["age", "town"]], table["income"])',
