@@ -13,6 +13,6 @@ def test_every_snippet_runs(block):
 
 def test_every_command_is_a_target():
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
-    commands = set(re.findall(r"\bmake ([a-z-]+)", README.read_text(encoding="utf-8")))
+    commands = set(re.findall(r"(?:^|`)make ([a-z-]+)", README.read_text(encoding="utf-8"), re.MULTILINE))
     assert {"demo", "test"} <= commands
     assert [name for name in commands if f"\n{name}:" not in makefile] == []
