@@ -77,7 +77,9 @@ def products_are_dense_products(kernel, x):
     np.testing.assert_allclose(kernel.matvec(x, y, v), cross @ v, rtol=0, atol=atol)
     np.testing.assert_allclose(kernel.matvec(x, y, v[:, 0]), cross @ v[:, 0], rtol=0, atol=atol)
     np.testing.assert_allclose(kernel.mean(x, y), cross.mean(axis=1), rtol=0, atol=atol)
-    np.testing.assert_allclose(kernel.mean(x), kernel(x).mean(axis=1), rtol=0, atol=atol)
+    # Of all points the Gram matrix can be larger than of some, and rounding with it.
+    whole = kernel(x)
+    np.testing.assert_allclose(kernel.mean(x), whole.mean(axis=1), rtol=0, atol=size(x) * tolerance(kernel, whole))
 
 
 def numpy_in_numpy_out(kernel, x):
