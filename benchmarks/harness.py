@@ -112,6 +112,8 @@ def measure(case: Case, sizes: Sequence[int] | None = None, *, seconds: float | 
     sizes = case.sizes if sizes is None else sizes
     calls = {name: case.side(name) for name in ("ours", *case.peers)}
     data = {n: case.setup(n) for n in sizes}
+    # First calls pay for their own compilation, whatever other cases have compiled before.
+    jax.clear_caches()
     rows = [_first_calls(case, n, calls, data[n]) for n in sizes]
     # A second call each, no longer compiling, says how many rounds there is time for.
     single = {(n, name): _timed(call, data[n])[0] for n in sizes for name, call in calls.items()}

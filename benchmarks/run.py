@@ -41,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         print(f"No benchmark is called {', '.join(unknown)}. There are: {', '.join(known)}.", file=sys.stderr)
         return 2
+    load = table.others()
+    if load > table.BUSY * table.cores():
+        print(f"Others keep this machine busy (load {load:.1f} on {table.cores()} cores): ratios are less sure.")
     sections = {}
     for name in chosen.cases or known:
         case = known[name]
@@ -52,10 +55,11 @@ def main(arguments: list[str] | None = None) -> int:
                 memory[side, row.n] = peak_memory(name, side, row.n)
         RESULTS.mkdir(exist_ok=True)
         record = {"case": name, "title": case.title, "machine": table.machine(), "versions": table.versions(case)}
+        record["load_of_others"] = load
         record["rows"] = [dataclasses.asdict(row) for row in rows]
         record["memory_mib"] = [{"side": side, "n": n, "peak": peak} for (side, n), peak in memory.items()]
         (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-        sections[name] = table.section(case, rows, memory, jax.default_backend())
+        sections[name] = table.section(case, rows, memory, jax.default_backend(), load)
         if not chosen.quick:
             table.update(sections, list(known))
     return 0

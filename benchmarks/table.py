@@ -13,16 +13,27 @@ from typing import Any
 
 from benchmarks.harness import Case, Row, growth
 
-__all__ = ["TABLE", "machine", "section", "update"]
+__all__ = ["BUSY", "TABLE", "cores", "machine", "others", "section", "update"]
 
+# Above this share of the cores, others slow what runs on all cores more than what runs on one, so ratios are less sure.
+BUSY = 0.25
 TABLE = Path(__file__).parents[1] / "docs" / "benchmarks" / "table.rst"
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def machine() -> str:
     """The size of this machine, without its name."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{cores} cores ({platform.machine()}), {memory:.0f} GiB of memory"
+    return f"{cores()} cores ({platform.machine()}), {memory:.0f} GiB of memory"
+
+
+def others() -> float:
+    """How many processes wanted a core over the last minute: before a benchmark, how busy others keep the machine."""
+    return os.getloadavg()[0]
 
 
 def versions(case: Case) -> str:
@@ -44,8 +55,10 @@ def mebibytes(value: float | None) -> str:
     return "–" if value is None else f"{value:.0f} MiB"
 
 
-def section(case: Case, rows: list[Row], memory: dict[tuple[str, int], float | None], backend: str) -> str:
-    """The section of one case."""
+def section(
+    case: Case, rows: list[Row], memory: dict[tuple[str, int], float | None], backend: str, load: float = 0.0
+) -> str:
+    """The section of one case, measured when others kept `load` cores busy."""
     peers = list(case.peers)
     header = ["n", "ours", "first call", "peak memory"]
     for peer in peers:
@@ -63,11 +76,11 @@ def section(case: Case, rows: list[Row], memory: dict[tuple[str, int], float | N
     text += [".. list-table::", "   :header-rows: 1", ""]
     for line in lines:
         text += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(line)]
-    text += ["", _remarks(case, rows, backend), "", f".. end {case.name}", ""]
+    text += ["", _remarks(case, rows, backend, load), "", f".. end {case.name}", ""]
     return "\n".join(text)
 
 
-def _remarks(case: Case, rows: list[Row], backend: str) -> str:
+def _remarks(case: Case, rows: list[Row], backend: str, load: float) -> str:
     remarks = []
     exponents = {name: growth(rows, name) for name in ("ours", *case.peers)}
     stated = [f"{name} n^{value:.1f}" for name, value in exponents.items() if value is not None]
@@ -76,6 +89,8 @@ def _remarks(case: Case, rows: list[Row], backend: str) -> str:
     for peer in case.peers:
         worst = max(row.differences[peer] for row in rows)
         remarks.append(f"Largest difference from {peer}: {worst:.0e}.")
+    if load > BUSY * cores():
+        remarks.append(f"The machine was busy: a load of {load:.1f} from others.")
     today = datetime.date.today().isoformat()
     remarks.append(f"Measured {today} on {machine()}, JAX on {backend}; {versions(case)}.")
     return " ".join(remarks)

@@ -51,6 +51,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# Attributes are listed in the class, and described once more where they are properties.
+napoleon_use_ivar = True
 napoleon_preprocess_types = False
 
 myst_heading_anchors = 3

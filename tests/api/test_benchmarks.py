@@ -87,6 +87,8 @@ def test_table_replaces_one_section_and_keeps_the_others(tmp_path):
     text = table.section(toy(Clock()), rows, {("ours", 1): 12.3, ("slow", 1): None}, "cpu")
     assert "3.00 (3.00 to 3.00)" in text
     assert "12 MiB" in text
+    assert "busy" not in text
+    assert "a load of 99.0 from others" in table.section(toy(Clock()), rows, {}, "cpu", load=99.0)
     other = text.replace("toy", "other")
     table.update({"toy": text, "other": other, "gone": text.replace("toy", "gone")}, ["gone", "toy", "other"], path)
     table.update({"toy": text.replace("Waiting.", "Waiting again.")}, ["toy", "other"], path)
