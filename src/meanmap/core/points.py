@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["any_sparse", "bucket", "count", "is_sparse", "one_row", "pad", "rows"]
+__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "one_row", "pad", "rows"]
 
 
 def is_sparse(value: Any) -> bool:
@@ -36,6 +36,11 @@ def one_row(points: Any) -> Any:
 def any_sparse(points: Any) -> bool:
     """Whether any part of `points` is sparse, so that it must stay on the host."""
     return any(is_sparse(leaf) for leaf in _leaves(points))
+
+
+def dense(points: Any) -> Any:
+    """`points` with sparse parts as arrays: for a few of them only."""
+    return jax.tree.map(lambda leaf: leaf.toarray() if is_sparse(leaf) else leaf, points, is_leaf=is_sparse)
 
 
 def pad(points: Any, size: int) -> Any:

@@ -1,5 +1,6 @@
 """Random Fourier features of shift-invariant kernels."""
 
+from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.points import one_row
+from meanmap.core.points import dense, one_row
 from meanmap.core.rng import Rng
 from meanmap.features.base import Concatenated, Features, sample_row
 from meanmap.kernels.base import Kernel, Sum
@@ -85,7 +86,7 @@ class Fourier(Features):
         if kind == "cos-sin" and n_features % 2:
             raise ParameterError(f"n_features is {n_features}; cosines and sines come in pairs: use an even number.")
         with Door(kernel, like) as door:
-            row = sample_row(kernel, like, door)
+            row = dense(sample_row(kernel, like, door))
             return door.leave(_draw(door.cast(kernel), row, int(n_features), kind, orthogonal, Rng.of(rng).key))
 
     def transform(self, x: Any) -> jax.Array:
@@ -114,6 +115,7 @@ class Fourier(Features):
         return self.frequencies.shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 
+@partial(jax.jit, static_argnames=("n_features", "kind", "orthogonal"))
 def _draw(kernel: Kernel, row: Any, n_features: int, kind: Any, orthogonal: bool, key: jax.Array) -> Features:
     if isinstance(kernel, Sum):
         keys = jax.random.split(key, len(kernel.members))

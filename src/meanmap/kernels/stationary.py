@@ -146,7 +146,9 @@ class Matern(_WithLengthscale, Stationary):
         like = self.coordinates(like)
         key_normal, key_chi = jax.random.split(key)
         normal = jax.random.normal(key_normal, (n, like.shape[1]), like.dtype)
-        return normal / jnp.sqrt(jax.random.gamma(key_chi, self.smoothness, (n, 1), like.dtype) / self.smoothness)
+        # 2ν is 1, 3 or 5: as many squared normals make the chi-square.
+        squares = jax.random.normal(key_chi, (n, round(2 * self.smoothness)), like.dtype) ** 2
+        return normal / jnp.sqrt(jnp.mean(squares, axis=1, keepdims=True))
 
 
 class RationalQuadratic(_WithLengthscale, Stationary):
