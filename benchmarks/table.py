@@ -15,7 +15,7 @@ from benchmarks.harness import Case, Row, growth
 
 __all__ = ["BUSY", "TABLE", "cores", "machine", "others", "section", "update"]
 
-# Above this share of the cores, others slow what runs on all cores more than what runs on one, so ratios are less sure.
+# Above this share of several cores, others slow what runs on all of them more than what runs on one: ratios are less sure.
 BUSY = 0.25
 TABLE = Path(__file__).parents[1] / "docs" / "benchmarks" / "table.rst"
 
@@ -28,7 +28,7 @@ def cores() -> int:
 def machine() -> str:
     """The size of this machine, without its name."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{cores()} cores ({platform.machine()}), {memory:.0f} GiB of memory"
+    return f"{cores()} core{'s' * (cores() > 1)} ({platform.machine()}), {memory:.0f} GiB of memory"
 
 
 def others() -> float:
@@ -89,7 +89,7 @@ def _remarks(case: Case, rows: list[Row], backend: str, load: float) -> str:
     for peer in case.peers:
         worst = max(row.differences[peer] for row in rows)
         remarks.append(f"Largest difference from {peer}: {worst:.0e}.")
-    if load > BUSY * cores():
+    if load > BUSY * cores() > BUSY:
         remarks.append(f"The machine was busy: a load of {load:.1f} from others.")
     today = datetime.date.today().isoformat()
     remarks.append(f"Measured {today} on {machine()}, JAX on {backend}; {versions(case)}.")

@@ -88,7 +88,6 @@ def test_table_replaces_one_section_and_keeps_the_others(tmp_path):
     assert "3.00 (3.00 to 3.00)" in text
     assert "12 MiB" in text
     assert "busy" not in text
-    assert "a load of 99.0 from others" in table.section(toy(Clock()), rows, {}, "cpu", load=99.0)
     other = text.replace("toy", "other")
     table.update({"toy": text, "other": other, "gone": text.replace("toy", "gone")}, ["gone", "toy", "other"], path)
     table.update({"toy": text.replace("Waiting.", "Waiting again.")}, ["toy", "other"], path)
@@ -97,6 +96,14 @@ def test_table_replaces_one_section_and_keeps_the_others(tmp_path):
     assert "Waiting again." in page
     assert page.index(".. begin toy") < page.index(".. begin other")
     assert "gone" not in page
+
+
+def test_a_busy_machine_is_told_where_threads_wait_for_one_another(monkeypatch):
+    rows = [Row(1, {"ours": Side(9.0, [1.0, 1.0]), "slow": Side(9.0, [3.0, 3.0])}, {"slow": 0.0})]
+    monkeypatch.setattr(table, "cores", lambda: 2)
+    assert "a load of 9.0 from others" in table.section(toy(Clock()), rows, {}, "cpu", load=9.0)
+    monkeypatch.setattr(table, "cores", lambda: 1)
+    assert "busy" not in table.section(toy(Clock()), rows, {}, "cpu", load=9.0)
 
 
 def test_durations_have_a_unit_that_fits():
