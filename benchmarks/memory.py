@@ -15,6 +15,8 @@ from pathlib import Path
 
 import jax
 
+from benchmarks.cases import all_cases
+
 __all__ = ["peak_memory"]
 
 STATUS = Path("/proc/self/status")
@@ -45,8 +47,6 @@ def peak_memory(case: str, side: str, n: int) -> float | None:
 
 
 def _main(name: str, side: str, n: int) -> None:
-    from benchmarks.run import all_cases
-
     case = all_cases()[name]
     call = case.side(side)
     jax.block_until_ready(call(case.setup(min(case.sizes))))

@@ -3,32 +3,19 @@
 import argparse
 import dataclasses
 import json
-import os
-import pkgutil
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import jax
 
-from benchmarks import cases, table
+from benchmarks import table
+from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, measure
 from benchmarks.memory import peak_memory
 
-__all__ = ["all_cases", "main"]
+__all__ = ["main"]
 
 RESULTS = Path(__file__).parent / "results"
-
-
-def all_cases() -> dict[str, Case]:
-    """Every case in benchmarks/cases, by name, in the order of files and declarations."""
-    found: dict[str, Case] = {}
-    for module in sorted(pkgutil.iter_modules(cases.__path__), key=lambda module: module.name):
-        for case in import_module(f"benchmarks.cases.{module.name}").CASES:
-            if case.name in found:
-                raise ValueError(f"two benchmarks are called {case.name!r}: rename the one in cases/{module.name}.py")
-            found[case.name] = case
-    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,18 +24,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"all unless named: {', '.join(known)}")
     parser.add_argument("--quick", action="store_true", help="smallest size, few rounds, no memory, table left alone")
-    parser.add_argument("--cores", type=int, help="use this many cores only: 1 gives sure ratios on a busy machine")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.cases if name not in known]
     if unknown:
         print(f"No benchmark is called {', '.join(unknown)}. There are: {', '.join(known)}.", file=sys.stderr)
         return 2
-    if chosen.cores and chosen.cores < table.cores():
-        _start_again_on(chosen.cores)
     load = table.others()
     if load > table.BUSY * table.cores() > table.BUSY:
         print(f"Others keep this machine busy (load {load:.1f} on {table.cores()} cores), which slows calls on several")
-        print("threads more than those on one: for sure ratios add --cores 1 (make bench ARGS='--cores 1').")
+        print("threads more than those on one: taskset -c 0 make bench gives surer ratios.")
     sections = {}
     for name in chosen.cases or known:
         case = known[name]
@@ -68,14 +52,6 @@ def main(arguments: list[str] | None = None) -> int:
         if not chosen.quick:
             table.update(sections, list(known))
     return 0
-
-
-def _start_again_on(cores: int) -> None:
-    """Thread pools have their size by now, so a new process takes over, and passes the restriction on to its own."""
-    if not hasattr(os, "sched_setaffinity"):
-        sys.exit("--cores needs an operating system on which a process can choose its cores, such as Linux.")
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    os.execv(sys.executable, [sys.executable, "-m", "benchmarks.run", *sys.argv[1:]])
 
 
 def _summary(case: Case, row: Row) -> str:

@@ -15,7 +15,7 @@ from benchmarks.harness import Case, Row, growth
 
 __all__ = ["BUSY", "TABLE", "cores", "machine", "others", "section", "update"]
 
-# Above this share of several cores, others slow what runs on all of them more than what runs on one: ratios are less sure.
+# Above this share of several cores, others slow what runs on all of them more than what runs on one.
 BUSY = 0.25
 TABLE = Path(__file__).parents[1] / "docs" / "benchmarks" / "table.rst"
 

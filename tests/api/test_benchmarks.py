@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks import harness, table
+from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, Side, growth, measure
-from benchmarks.run import all_cases, main
+from benchmarks.run import main
 
 
 class Clock:
