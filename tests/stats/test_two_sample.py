@@ -10,6 +10,7 @@ from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
 
 FAILURE_RATE = 1e-5
+TWO = [mm.kernels.RBF(1.0), mm.kernels.RBF(2.0)]
 
 
 def mmd_by_hand(gram, first, unbiased):
@@ -32,15 +33,15 @@ def test_the_matrix_form_is_the_definition(unbiased):
     gram = mm.kernels.RBF(1.0)(pooled) * np.outer(*(rng.uniform(1, 2, 17),) * 2)  # an uneven diagonal too
     z = assignments(7, 10, 20, rng)
     values = permuted_mmd(CentredGram(gram), z, 7, unbiased)
-    expected = [mmd_by_hand(gram, column == 1, unbiased) for column in z.T]
+    expected = [mmd_by_hand(gram, row == 1, unbiased) for row in z]
     np.testing.assert_allclose(values, expected, atol=5e-6)
 
 
 def test_assignments_are_permutations_after_the_data():
     z = assignments(3, 4, 50, np.random.default_rng(0))
-    assert z[:, 0].tolist() == [1, 1, 1, 0, 0, 0, 0]
-    assert (z.sum(axis=0) == 3).all()
-    assert len({tuple(column) for column in z.T[1:]}) > 20
+    assert z[0].tolist() == [1, 1, 1, 0, 0, 0, 0]
+    assert (z.sum(axis=1) == 3).all()
+    assert len({tuple(row) for row in z[1:]}) > 20
 
 
 def test_the_statistic_is_the_squared_norm_of_the_witness():
@@ -156,8 +157,20 @@ def test_tied_data_keep_their_ties():
         ((np.eye(6), np.ones((9, 2))), {}, ShapeError, "differ in their columns"),
         ((np.zeros(9), np.zeros(9)), {}, InputError, "equal"),
         ((np.arange(9), np.arange(9)), {"kernel": "mean"}, KindError, "expected a kernel"),
-        ((np.arange(9), np.arange(9)), {"null": "wild"}, ParameterError, "expected one of 'auto'"),
-        ((np.arange(9), np.arange(9)), {"null": "gamma"}, ParameterError, "for one kernel"),
+        ((np.arange(9), np.arange(9)), {"null": "bootstrap"}, ParameterError, "expected one of 'auto'"),
+        ((np.arange(9), np.arange(8)), {"null": "wild"}, ShapeError, "exchanges pairs"),
+        (
+            (np.arange(9), np.arange(8)),
+            {"null": "gamma", "statistic": "unbiased"},
+            ParameterError,
+            "has no null='gamma'",
+        ),
+        (
+            (np.arange(9), np.arange(9)),
+            {"null": "gamma", "kernel": [mm.kernels.RBF(1.0)] * 2},
+            ParameterError,
+            "one kernel",
+        ),
         ((np.arange(9), np.arange(9)), {"n_permutations": 5}, ParameterError, "at least 19"),
         ((np.r_[np.nan, np.arange(9)], np.arange(9)), {}, InputError, "not finite"),
     ],

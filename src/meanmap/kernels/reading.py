@@ -1,5 +1,6 @@
 """From what users pass to points that fit a kernel and each other."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from meanmap.core.labels import Labels
 from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
 
-__all__ = ["check_alike", "read_pair", "read_points"]
+__all__ = ["check_alike", "read_alike", "read_pair", "read_points"]
 
 
 def read_points(kernel: Any, data: Any, argument: str, door: Door) -> Any:
@@ -25,13 +26,19 @@ def read_points(kernel: Any, data: Any, argument: str, door: Door) -> Any:
 
 def read_pair(kernel: Any, x: Any, y: Any, door: Door) -> tuple[Any, Any, Any]:
     """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
-    first = read_points(kernel, x, "x", door)
-    second = None if y is None else read_points(kernel, y, "y", door)
-    if second is not None:
-        check_alike(first, second, "x", "y")
-        if Table.looks_like_one(x) and Table.looks_like_one(y):
-            _check_names(kernel.domain, x, y)
-    return door.cast(kernel), first, second
+    if y is None:
+        return door.cast(kernel), read_points(kernel, x, "x", door), None
+    return door.cast(kernel), *read_alike(kernel, (x, y), ("x", "y"), door)
+
+
+def read_alike(kernel: Any, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
+    """The points of several samples, checked to fit the kernel and the first of them; `names` are for errors."""
+    points = [read_points(kernel, data, name, door) for data, name in zip(samples, names, strict=True)]
+    for i in range(1, len(points)):
+        check_alike(points[0], points[i], names[0], names[i])
+        if Table.looks_like_one(samples[0]) and Table.looks_like_one(samples[i]):
+            _check_names(kernel.domain, (samples[0], samples[i]), (names[0], names[i]))
+    return points
 
 
 def check_alike(first: Any, second: Any, name: str, other: str) -> None:
@@ -54,13 +61,14 @@ def _row_shape(points: Any) -> tuple[int, ...]:
     return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 
-def _check_names(domain: Domain, x: Any, y: Any) -> None:
+def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]) -> None:
     """Refuse tables whose columns differ by name where a kernel would match them by position."""
-    names = [Table.names_in(data, argument) for data, argument in ((x, "x"), (y, "y"))]
-    if names[0] != names[1] and _by_position(domain):
+    first, second = (Table.names_in(data, argument) for data, argument in zip(tables, arguments, strict=True))
+    if first != second and _by_position(domain):
         raise ColumnError(
-            f"x and y differ in their columns: x has {', '.join(map(repr, names[0]))} and y has "
-            f"{', '.join(map(repr, names[1]))}. Give both the same columns in the same order."
+            f"{arguments[0]} and {arguments[1]} differ in their columns: {arguments[0]} has "
+            f"{', '.join(map(repr, first))} and {arguments[1]} has {', '.join(map(repr, second))}. "
+            "Give both the same columns in the same order."
         )
 
 

@@ -1,43 +1,64 @@
 """Do two samples come from one distribution?"""
 
-from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ParameterError
-from meanmap.core.points import count, is_sparse
+from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
+from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
+from meanmap.features.base import FeatureKernel, transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
-from meanmap.kernels.reading import read_pair
-from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import kernel_for
-from meanmap.learning.median import at_median
-from meanmap.stats.collections import default_collection, fused
+from meanmap.stats.blocks import block_length, block_test
+from meanmap.stats.collections import fused
+from meanmap.stats.feature_means import FeatureMeans, draw_features, gaussian_limit, working_precision
 from meanmap.stats.limits import gamma_null, spectral_null
-from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
+from meanmap.stats.permutations import (
+    Centred,
+    CentredFeatures,
+    CentredGram,
+    assignments,
+    flipped_mmd,
+    permuted_mmd,
+    signs,
+)
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_settings
+from meanmap.stats.samples import Samples, read_samples
+from meanmap.stats.settings import check_choice, check_draws
 
 __all__ = ["two_sample_test"]
 
-STATISTICS = ("unbiased", "biased")
+# Which null distributions each statistic has; the first is what "auto" takes.
+CHOICES = {
+    "auto": ("permutation", "wild", "gamma", "spectral", "normal"),
+    "unbiased": ("permutation", "wild"),
+    "biased": ("permutation", "wild", "gamma", "spectral"),
+    "features": ("permutation", "spectral"),
+    "block": ("wild", "normal"),
+    "linear": ("wild", "normal"),
+}
+# Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
+WHOLE = 5000
 # Above this many points in all a Gram matrix no longer fits comfortably.
-MOST_POINTS = 20_000
+MOST_POINTS = 12_000
+# Up to this many points in all features are permuted; beyond, both samples are large enough for the Gaussian limit.
+PERMUTED = 20_000
+# From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
+LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
 
 
 def two_sample_test(
     x: Any,
     y: Any,
-    kernel: Kernel | str | Sequence[Kernel] | None = None,
+    kernel: Any = None,
     *,
+    statistic: str = "auto",
     null: str = "auto",
-    statistic: str = "unbiased",
     n_permutations: int = 1000,
     rng: Any = None,
 ) -> TestResult:
@@ -47,16 +68,20 @@ def two_sample_test(
     ----------
     x, y : points
         n and m points, at least 5 of each.
-    kernel : Kernel, "median", a sequence of kernels, or None
-        A kernel; "median", the default kernel at the median distance of the pooled sample; several kernels, whose
-        statistics are fused into one. None, the default: for numbers, ten RBF and ten Laplace kernels over the range of
-        distances, fused (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables
-        their default kernel.
-    null : {"auto", "permutation", "gamma", "spectral"}
-        "permutation" (what "auto" chooses) keeps the level exactly at every size. "gamma" and "spectral" use the limit
-        of the biased statistic, for one kernel.
-    statistic : {"unbiased", "biased"}
-        Whether pairs of a point with itself are left out.
+    kernel : Kernel, Features, "median", a sequence of kernels, or None
+        None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
+        into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
+        default kernel. "median" is one RBF kernel at the median distance of the pooled sample. A sequence of kernels is
+        fused like the default.
+    statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
+        "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
+        "features" compares means of random features (64 for each of several kernels, 256 for one alone), O(n + m).
+        "block" and "linear" are means over blocks of √n or 2 pairs of one kernel, the least powerful (Zaremba et al.
+        2013; Gretton et al. 2012, section 6). "auto" is "unbiased" up to 5000 points in all, then "features".
+    null : {"auto", "permutation", "wild", "gamma", "spectral", "normal"}
+        "permutation" and, for pairs (n = m), "wild" (random signs) keep the level exactly at every size. The others
+        use the limit: weighted chi-squares ("spectral") or their gamma fit for "biased", weighted chi-squares for
+        "features", a normal one for "block" and "linear". "auto" is exact up to 20,000 points, and the limit beyond.
     n_permutations : int
         Permutations, or draws from the limit.
     rng : None, int, numpy.random.Generator or JAX key
@@ -68,7 +93,8 @@ def two_sample_test(
 
     Notes
     -----
-    Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel.
+    Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or
+    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified.
 
     Examples
     --------
@@ -78,128 +104,152 @@ def two_sample_test(
     >>> r.reject(0.05), r.pvalue < 0.01
     (True, True)
     """
-    check_settings(null, statistic, STATISTICS, n_permutations)
+    check_choice(statistic, null, CHOICES)
+    check_draws(n_permutations)
     random = Rng.of(rng)
     with Door() as door:
-        x, y = _on_host(x), _on_host(y)
-        chosen, pooled, n = _choose(x, y, kernel, random.generator, door)
-        m = count(pooled) - n
-        first, *others = chosen
-        if others and null in ("gamma", "spectral"):
-            raise ParameterError(f"null={null!r} is for one kernel; with several use null='permutation'.")
-        if null in ("gamma", "spectral"):
-            value, law = _limit(first, pooled, n, null, n_permutations, random.generator)
-            label = "biased MMD² × nm/(n + m)"
+        one = statistic in ("block", "linear") or null in ("gamma", "normal")
+        one = one or (statistic, null) == ("biased", "spectral")
+        samples = read_samples(
+            (x, y), ("x", "y"), "median" if one and kernel is None else kernel, random.generator, door
+        )
+        if one and len(samples.kernels) > 1:
+            raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
+        statistic, null = _automatic(samples, statistic, null)
+        witness = _witness(samples, x)
+        if statistic in ("block", "linear"):
+            value, law = _of_blocks(samples, statistic, null, n_permutations, random.generator)
+        elif statistic == "features":
+            value, law, witness = _of_features(samples, null, n_permutations, random.generator, door, witness)
+        elif null in ("gamma", "spectral"):
+            value, law = _limit(samples, null, n_permutations, random.generator)
         else:
-            value, law = _permuted(chosen, pooled, n, statistic == "unbiased", n_permutations, random.generator)
-            label = f"MMD² fused over {len(chosen)} kernels" if others else f"{statistic} MMD²"
+            value, law = _whole(samples, statistic == "unbiased", null, n_permutations, random.generator, door)
         return TestResult(
             statistic=value,
             pvalue=law.pvalue(value),
             null=law,
-            kernel=chosen if others else first,
-            method=f"two-sample test, {label}",
-            sizes=(n, m),
+            kernel=samples.kernel,
+            method=f"two-sample test, {_label(samples, statistic, null)}",
+            sizes=samples.sizes,
             seed=random.seed,
             warnings=_warnings(law, n_permutations),
-            witness=_witness(chosen, x, pooled, n),
+            witness=witness,
         )
 
 
-def _on_host(data: Any) -> Any:
-    return np.asarray(data) if isinstance(data, jax.Array) else data
+def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
+    """The statistic and the null that "auto" stands for."""
+    size = sum(samples.sizes)
+    if statistic == "auto":
+        fitting = [name for name, nulls in CHOICES.items() if name != "auto" and null in nulls]
+        large = size > WHOLE or any(isinstance(kernel, FeatureKernel) for kernel in samples.kernels)
+        large = large or (null == "spectral" and len(samples.kernels) > 1)
+        preferred = "features" if large else "biased" if null == "spectral" else "unbiased"
+        statistic = preferred if null == "auto" or preferred in fitting else fitting[0]
+    if statistic in ("unbiased", "biased") and size > MOST_POINTS:
+        raise InputError(
+            f"x and y have {size} points together, and whole Gram matrices are for at most {MOST_POINTS}: "
+            "pass statistic='features' (or 'auto'), or draw a sample."
+        )
+    if null == "wild" and len(set(samples.sizes)) > 1:
+        raise ShapeError(
+            f"null='wild' exchanges pairs, and x has {samples.sizes[0]} points and y {samples.sizes[1]}: "
+            "pass null='permutation'."
+        )
+    if null == "auto" and statistic in ("unbiased", "biased", "features"):
+        null = "permutation" if statistic != "features" or size <= PERMUTED else "spectral"
+    return statistic, null
 
 
-def _choose(
-    x: Any, y: Any, kernel: Any, generator: np.random.Generator, door: Door
-) -> tuple[tuple[Kernel, ...], Any, int]:
-    """The kernels, the pooled points and the size of the first sample."""
-    listed = _listed(kernel)
-    first = listed[0] if listed else kernel_for(_stack(x, y), generator)
-    _, points_x, points_y = read_pair(first, x, y, door)
-    n, m = count(points_x), count(points_y)
-    check_rows(n, "x", LEAST_POINTS)
-    check_rows(m, "y", LEAST_POINTS)
-    if n + m > MOST_POINTS:
-        raise InputError(f"x and y have {n + m} points together; this test takes at most {MOST_POINTS}: draw a sample.")
-    pooled = jax.tree.map(_join, points_x, points_y, is_leaf=is_sparse)
-    if listed:
-        return listed, pooled, n
-    if isinstance(first, RBF) and isinstance(pooled, np.ndarray):
-        # The first guess saw both samples in the order they came; these see the pooled sample without labels.
-        if kernel == "median":
-            return (at_median(RBF(), pooled, generator),), pooled, n
-        return default_collection(pooled, generator), pooled, n
-    return (first,), pooled, n
-
-
-def _listed(kernel: Any) -> tuple[Kernel, ...]:
-    """The kernels that were named, none for the default or the median."""
-    if kernel is None or (isinstance(kernel, str) and kernel == "median"):
-        return ()
-    if isinstance(kernel, Kernel):
-        return (kernel,)
-    if isinstance(kernel, Sequence):
-        members = tuple(member for member in kernel if isinstance(member, Kernel))
-        if members and len(members) == len(kernel):
-            return members
-    raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median' or None.")
-
-
-def _stack(x: Any, y: Any) -> Any:
-    """Both samples as one, for a default kernel that sees no labels."""
-    if hasattr(x, "columns") or isinstance(x, dict):
-        from meanmap.core.table import Table
-
-        a, b = Table.of(x, "x"), Table.of(y, "y").select(Table.of(x, "x").names, "y")
-        return Table({name: np.concatenate([a[name], b[name]]) for name in a.names})
-    if is_sparse(x):
-        return x
-    a, b = np.asarray(x), np.asarray(y)
-    return np.concatenate([a, b]) if a.shape[1:] == b.shape[1:] else a
-
-
-def _join(a: Any, b: Any) -> Any:
-    if is_sparse(a) or is_sparse(b):
-        import scipy.sparse
-
-        return scipy.sparse.vstack([a, b]).tocsr()
-    return np.concatenate([a, b])
-
-
-def _permuted(
-    kernels: tuple[Kernel, ...],
-    pooled: Any,
-    n: int,
-    unbiased: bool,
-    n_permutations: int,
-    generator: np.random.Generator,
+def _whole(
+    samples: Samples, unbiased: bool, null: str, n_draws: int, generator: np.random.Generator, door: Door
 ) -> tuple[float, Null]:
-    m = count(pooled) - n
-    z = assignments(n, m, n_permutations, generator)
+    """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs."""
+    n, m = samples.sizes
+    flips = null == "wild"
+    z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
     values, squares = [], []
-    for kernel in kernels:
-        gram = CentredGram(gram_matrix(kernel, pooled))
-        values.append(permuted_mmd(gram, z, n, unbiased))
-        squares.append(max(gram.mean_square, np.finfo(float).tiny))
-    smaller = min(n, m)
-    result = values[0] if len(kernels) == 1 else fused(np.stack(values), squares, smaller * (smaller - 1))
-    return float(result[0]), Null("permutation", result[1:], exact=True)
+    for kernel in samples.kernels:
+        if flips:
+            gram = gram_matrix(kernel, samples.pooled)
+            values.append(flipped_mmd(gram, z, unbiased))
+            squares.append(CentredGram(gram).mean_square if len(samples.kernels) > 1 else 1.0)
+        else:
+            centred = _centred(kernel, samples.pooled, door)
+            values.append(permuted_mmd(centred, z, n, unbiased))
+            squares.append(centred.mean_square)
+    return _law(values, squares, samples, "random signs" if flips else "permutation")
 
 
-def _limit(
-    kernel: Kernel, pooled: Any, n: int, kind: str, n_draws: int, generator: np.random.Generator
-) -> tuple[float, Null]:
+def _law(values: list[np.ndarray], squares: list[float], samples: Samples, kind: str) -> tuple[float, Null]:
+    smaller = min(samples.sizes)
+    result = fused(np.stack(values), squares, np.sqrt(smaller * (smaller - 1.0)))
+    return float(result[0]), Null(kind, result[1:], exact=True)
+
+
+def _centred(kernel: Kernel, pooled: Any, door: Door) -> Centred:
+    """The centred Gram matrix, by few features where these hold it."""
     size = count(pooled)
-    m = size - n
-    gram = CentredGram(gram_matrix(kernel, pooled))
-    z = np.zeros((size, 1), np.float32)
-    z[:n] = 1
-    value = n * m / size * float(permuted_mmd(gram, z, n, unbiased=False)[0])
-    centred = gram.centred.astype(float) / size
+    if size >= LOW_RANK_FROM:
+        some = rows(pooled, slice(None, None, size // LOW_RANK))
+        if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
+            low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
+            if low.report.converged:
+                return CentredFeatures(np.concatenate(list(transform_in_chunks(low, pooled))))
+    return CentredGram(gram_matrix(kernel, pooled))
+
+
+def _of_blocks(
+    samples: Samples, statistic: str, null: str, n_draws: int, generator: np.random.Generator
+) -> tuple[float, Null]:
+    n = min(samples.sizes)
+    x, y = (rows(samples[i], slice(0, n)) for i in (0, 1))
+    return block_test(samples.kernels[0], x, y, block_length(statistic, n), null, n_draws, generator)
+
+
+def _of_features(
+    samples: Samples, null: str, n_draws: int, generator: np.random.Generator, door: Door, witness: Any
+) -> tuple[float, Null, Any]:
+    features = draw_features(samples.kernels, samples.pooled, generator, door)
+    n, m = samples.sizes
+    if null == "permutation":
+        z = assignments(n, m, n_draws, generator)
+        members = [
+            CentredFeatures(np.concatenate(list(transform_in_chunks(f, samples.pooled)))) for f in features.members
+        ]
+        values = [permuted_mmd(member, z, n, unbiased=True) for member in members]
+        return *_law(values, [member.mean_square for member in members], samples, "permutation"), witness
+    dtype = working_precision(samples.pooled)
+    means = [FeatureMeans.of(features, [samples[i]], dtype) for i in (0, 1)]
+    sizes = [member.size for member in features.members]
+    witness = FeatureEmbedding(features, means[0].mean - means[1].mean)
+    return *gaussian_limit(*means, sizes, n_draws, generator), witness
+
+
+def _limit(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+    """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
+    n, m = samples.sizes
+    gram = CentredGram(gram_matrix(samples.kernels[0], samples.pooled))
+    z = np.zeros((1, n + m), np.float32)
+    z[0, :n] = 1
+    value = n * m / (n + m) * float(permuted_mmd(gram, z, n, unbiased=False)[0])
+    centred = gram.centred.astype(float) / (n + m)
     if kind == "gamma":
         return value, gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
     return value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator)
+
+
+def _label(samples: Samples, statistic: str, null: str) -> str:
+    several = f" fused over {len(samples.kernels)} kernels" if len(samples.kernels) > 1 else ""
+    if statistic == "features":
+        return f"unbiased MMD² of features{several}"
+    if statistic in ("block", "linear"):
+        length = block_length(statistic, min(samples.sizes))
+        return f"mean MMD² over blocks of {length} pairs"
+    if null in ("gamma", "spectral"):
+        return "biased MMD² × nm/(n + m)"
+    return f"{statistic} MMD²{several}"
 
 
 def _warnings(law: Null, n_permutations: int) -> tuple[str, ...]:
@@ -211,8 +261,8 @@ def _warnings(law: Null, n_permutations: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _witness(kernels: tuple[Kernel, ...], x: Any, pooled: Any, n: int) -> PointEmbedding:
-    """μ_P − μ_Q; of several kernels under the one in the middle of the first half, an RBF of medium lengthscale."""
-    kernel = kernels[len(kernels) // 4]
-    m = count(pooled) - n
-    return PointEmbedding(kernel, pooled, np.r_[np.full(n, 1 / n), np.full(m, -1 / m)], is_flat(x, kernel))
+def _witness(samples: Samples, x: Any) -> PointEmbedding:
+    """μ_P − μ_Q; of several kernels under the one in the middle."""
+    kernel = samples.kernels[len(samples.kernels) // 2]
+    n, m = samples.sizes
+    return PointEmbedding(kernel, samples.pooled, np.r_[np.full(n, 1 / n), np.full(m, -1 / m)], is_flat(x, kernel))

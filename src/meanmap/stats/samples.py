@@ -1,0 +1,91 @@
+"""From what users pass as samples to one pooled sample and the kernels to compare it with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError
+from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.table import Table
+from meanmap.features.base import FeatureKernel, Features
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_alike
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import kernel_for
+from meanmap.learning.median import at_median
+from meanmap.stats.collections import default_collection
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["Samples", "read_samples"]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Two or more samples, one after another, and one or more kernels on them."""
+
+    kernels: tuple[Kernel, ...]
+    pooled: Any
+    sizes: tuple[int, ...]
+
+    def __getitem__(self, index: int) -> Any:
+        """The points of one sample."""
+        start = sum(self.sizes[:index])
+        return rows(self.pooled, slice(start, start + self.sizes[index]))
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, or the tuple of several: what a result shows."""
+        return self.kernels[0] if len(self.kernels) == 1 else self.kernels
+
+
+def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng: Any, door: Door) -> Samples:
+    """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels."""
+    samples = [np.asarray(data) if isinstance(data, jax.Array) else data for data in samples]
+    given = _given(kernel)
+    # The first guess only tells numbers from labels and tables; for numbers the kernel is chosen below.
+    reader = given[0] if given else kernel_for(_stacked(samples, names), rng)
+    points = read_alike(reader, samples, names, door)
+    for sample, name in zip(points, names, strict=True):
+        check_rows(count(sample), name, LEAST_POINTS)
+    pooled = jax.tree.map(_joined, *points, is_leaf=is_sparse)
+    kernels = given or (reader,)
+    if not given and isinstance(reader, RBF) and isinstance(pooled, np.ndarray):
+        kernels = default_collection(pooled, rng) if kernel is None else (at_median(RBF(), pooled, rng),)
+    return Samples(kernels, pooled, tuple(map(count, points)))
+
+
+def _given(kernel: Any) -> tuple[Kernel, ...]:
+    """The kernels that were named, none for the default or the median."""
+    if kernel is None or (isinstance(kernel, str) and kernel == "median"):
+        return ()
+    members: tuple[Any, ...] = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel,)
+    if members and all(isinstance(member, Kernel | Features) for member in members):
+        return tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
+    raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median' or None.")
+
+
+def _stacked(samples: list[Any], names: Sequence[str]) -> Any:
+    """All samples as one, for a default kernel that sees no labels."""
+    first = samples[0]
+    if Table.looks_like_one(first):
+        tables = [Table.of(data, name) for data, name in zip(samples, names, strict=True)]
+        columns = tables[0].names
+        tables = [table.select(columns, name) for table, name in zip(tables, names, strict=True)]
+        return Table({column: np.concatenate([table[column] for table in tables]) for column in columns})
+    if is_sparse(first):
+        return first
+    arrays = [np.asarray(data) for data in samples]
+    return np.concatenate(arrays) if len({array.shape[1:] for array in arrays}) == 1 else first
+
+
+def _joined(*parts: Any) -> Any:
+    if any(map(is_sparse, parts)):
+        import scipy.sparse
+
+        return scipy.sparse.vstack(parts).tocsr()
+    return np.concatenate(parts)
