@@ -214,14 +214,18 @@ class Nystrom(Features):
             if not 1 <= n_landmarks <= n:
                 raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
             chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
-            landmarks = rows(points, chosen)
-            if not all(map(is_concrete, jax.tree.leaves((cast, landmarks)))):
-                raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
-            values, vectors = np.linalg.eigh(np.asarray(cast.gram(landmarks, landmarks), dtype=np.float64))
-            # Below this, eigenvalues are rounding errors, whose inverses would be noise.
-            kept = values > values.max() * len(values) * np.finfo(door.dtype).eps
-            whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(door.dtype)
-            return cls(kernel, door.leave(landmarks), jnp.asarray(whitening) if door.follows else whitening)
+            return cls.at(cast, rows(points, chosen), door)
+
+    @classmethod
+    def at(cls, kernel: Kernel, landmarks: Any, door: Door, working: Any = None) -> "Nystrom":
+        """Given landmarks, read already, inside somebody's door; `working` is the dtype of later calls, if another."""
+        if not all(map(is_concrete, jax.tree.leaves((kernel, landmarks)))):
+            raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
+        values, vectors = np.linalg.eigh(np.asarray(kernel.gram(landmarks, landmarks), dtype=np.float64))
+        # Below this, eigenvalues are rounding errors, whose inverses would be noise.
+        kept = values > values.max() * len(values) * np.finfo(working or door.dtype).eps
+        whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(door.dtype)
+        return cls(kernel, door.leave(landmarks), jnp.asarray(whitening) if door.follows else whitening)
 
     def transform(self, x: Any) -> jax.Array:
         """φ(x), (n, r)."""

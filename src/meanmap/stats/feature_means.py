@@ -8,43 +8,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import any_sparse, count, one_row, pad, rows
+from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.features.base import Concatenated, FeatureKernel, Features
-from meanmap.features.fourier import Fourier
-from meanmap.features.lowrank import PivotedCholesky
+from meanmap.features.lowrank import Nystrom
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.stats.collections import fused
 from meanmap.stats.result import Null
 
-__all__ = ["FeatureMeans", "draw_features", "gaussian_limit", "working_precision"]
+__all__ = ["FeatureMeans", "gaussian_limit", "landmark_features", "working_precision"]
 
 # Rows that are mapped in one compiled call, the same whatever chunks the data come in, so that sums are the same too.
 CHUNK = 8192
-# Features of a kernel alone, and of each of several.
-FEATURES, FEATURES_OF_SEVERAL = 256, 64
-# Points among which pivots are chosen for kernels without random Fourier features.
-PIVOT_POINTS = 2000
 
 
-def draw_features(kernels: tuple[Kernel, ...], points: Any, generator: np.random.Generator, door: Door) -> Concatenated:
-    """Features of every kernel side by side: random Fourier where there are any, else pivoted Cholesky on `points`."""
-    size = FEATURES if len(kernels) == 1 else FEATURES_OF_SEVERAL
-    members = []
-    for kernel in kernels:
-        if isinstance(kernel, FeatureKernel):
-            members.append(kernel.features)
-            continue
-        try:
-            if not isinstance(kernel.domain, Real):
-                raise KindError("only real points have frequencies")
-            members.append(Fourier.draw(kernel, one_row(points), size, rng=int(generator.integers(2**53))))
-        except KindError:
-            some = np.sort(generator.permutation(count(points))[:PIVOT_POINTS])
-            members.append(PivotedCholesky.of_points(kernel, rows(points, some), door, max_rank=size))
-    return Concatenated(Sum(kernels), tuple(members))
+def landmark_features(
+    kernels: tuple[Kernel, ...], points: Any, n_landmarks: int, generator: np.random.Generator, door: Door, dtype: Any
+) -> Concatenated:
+    """Nyström features of every kernel side by side, all on the same landmarks, drawn from `points` at random.
+
+    On the panel in the documentation 64 of them saw nearly what whole Gram matrices see, and 256 random Fourier
+    features of each kernel much less, the less the more columns there are.
+    """
+    n = count(points)
+    landmarks = rows(points, np.sort(generator.choice(n, min(n, n_landmarks), replace=False)))
+    members = tuple(
+        kernel.features if isinstance(kernel, FeatureKernel) else Nystrom.at(door.cast(kernel), landmarks, door, dtype)
+        for kernel in kernels
+    )
+    return Concatenated(Sum(kernels), members)
 
 
 def working_precision(points: Any) -> Any:
