@@ -38,6 +38,12 @@ class Samples:
         return rows(self.pooled, slice(start, start + self.sizes[index]))
 
     @property
+    def rate(self) -> float:
+        """√(n (n − 1)) of the smallest sample, by which MMD² is of order one under the hypothesis."""
+        smallest = min(self.sizes)
+        return float(np.sqrt(smallest * (smallest - 1.0)))
+
+    @property
     def kernel(self) -> Any:
         """The kernel, or the tuple of several: what a result shows."""
         return self.kernels[0] if len(self.kernels) == 1 else self.kernels

@@ -1,32 +1,22 @@
 """Do two samples come from one distribution?"""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from meanmap.core.chunks import chunks_of, comes_in_pieces
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.points import count, rows
+from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.points import rows
+from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
-from meanmap.features.base import FeatureKernel, transform_in_chunks
-from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
+from meanmap.features.base import FeatureKernel
 from meanmap.stats.blocks import block_length, block_test
-from meanmap.stats.collections import fused
-from meanmap.stats.feature_means import FeatureMeans, gaussian_limit, landmark_features, working_precision
-from meanmap.stats.limits import gamma_null, spectral_null
-from meanmap.stats.permutations import (
-    Centred,
-    CentredFeatures,
-    CentredGram,
-    assignments,
-    flipped_mmd,
-    permuted_mmd,
-    signs,
-)
+from meanmap.stats.feature_means import BLOCK
+from meanmap.stats.feature_statistics import feature_test, streamed_test
+from meanmap.stats.gram_statistics import gram_test, limit_test
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples import Samples, read_samples
 from meanmap.stats.settings import check_choice, check_draws
@@ -43,15 +33,13 @@ CHOICES = {
     "linear": ("wild", "normal"),
 }
 # Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
-WHOLE = 5000
+WHOLE = 3000
 # Above this many points in all a Gram matrix no longer fits comfortably.
 MOST_POINTS = 12_000
 # Up to this many points in all features are permuted; beyond, both samples are large enough for the Gaussian limit.
 PERMUTED = 20_000
-# Landmarks of each kernel, and where many rows meet several kernels, whose features all correlate.
-LANDMARKS, FEWER_LANDMARKS = 256, 64
-# From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
-LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
+# With fewer points in the smaller sample a limit is doubtful, and the result says so.
+FEW_FOR_A_LIMIT = 100
 
 
 def two_sample_test(
@@ -68,8 +56,9 @@ def two_sample_test(
 
     Parameters
     ----------
-    x, y : points
-        n and m points, at least 5 of each.
+    x, y : points, or pieces of a sample
+        n and m points, at least 5 of each. Samples that do not fit in memory come in pieces: an iterator of arrays or
+        tables, a memory map, the path of a Parquet file. They are read once, and compared by "features".
     kernel : Kernel, Features, "median", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
@@ -77,10 +66,10 @@ def two_sample_test(
         fused like the default.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
-        "features" compares means of Nyström features on 256 landmarks drawn from the pooled sample, O(n + m); from
-        20,000 points on 64 for each of several kernels.
+        "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
+        landmarks, or with the limit as null 256, 64 of each of several kernels.
         "block" and "linear" are means over blocks of √n or 2 pairs of one kernel, the least powerful (Zaremba et al.
-        2013; Gretton et al. 2012, section 6). "auto" is "unbiased" up to 5000 points in all, then "features".
+        2013; Gretton et al. 2012, section 6). "auto" is "unbiased" up to 3000 points in all, then "features".
     null : {"auto", "permutation", "wild", "gamma", "spectral", "normal"}
         "permutation" and, for pairs (n = m), "wild" (random signs) keep the level exactly at every size. The others
         use the limit: weighted chi-squares ("spectral") or their gamma fit for "biased", weighted chi-squares for
@@ -110,35 +99,63 @@ def two_sample_test(
     check_choice(statistic, null, CHOICES)
     check_draws(n_permutations)
     random = Rng.of(rng)
+    one = statistic in ("block", "linear") or null in ("gamma", "normal") or (statistic, null) == ("biased", "spectral")
+    kernel = "median" if one and kernel is None else kernel
+    sources = (x, y)
+    rest: list[Any] = []
+    if any(map(comes_in_pieces, sources)):
+        x, y, rest = _first_rows(sources, statistic, null)
     with Door() as door:
-        one = statistic in ("block", "linear") or null in ("gamma", "normal")
-        one = one or (statistic, null) == ("biased", "spectral")
-        samples = read_samples(
-            (x, y), ("x", "y"), "median" if one and kernel is None else kernel, random.generator, door
-        )
+        samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door)
         if one and len(samples.kernels) > 1:
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
-        statistic, null = _automatic(samples, statistic, null)
-        witness = _witness(samples, x)
-        if statistic in ("block", "linear"):
-            value, law = _of_blocks(samples, statistic, null, n_permutations, random.generator)
-        elif statistic == "features":
-            value, law, witness = _of_features(samples, null, n_permutations, random.generator, door, witness)
-        elif null in ("gamma", "spectral"):
-            value, law = _limit(samples, null, n_permutations, random.generator)
+        witness, sizes = _witness(samples, x), samples.sizes
+        if rest:
+            statistic = "features"
+            value, law, witness, sizes = streamed_test(samples, rest, n_permutations, random.generator, door)
         else:
-            value, law = _whole(samples, statistic == "unbiased", null, n_permutations, random.generator, door)
+            statistic, null = _automatic(samples, statistic, null)
+            if statistic in ("block", "linear"):
+                pairs = [rows(samples[i], slice(0, min(sizes))) for i in (0, 1)]
+                length = block_length(statistic, min(sizes))
+                value, law = block_test(samples.kernels[0], *pairs, length, null, n_permutations, random.generator)
+            elif statistic == "features":
+                value, law, difference = feature_test(samples, null, n_permutations, random.generator, door)
+                witness = difference or witness
+            elif null in ("gamma", "spectral"):
+                value, law = limit_test(samples, null, n_permutations, random.generator)
+            else:
+                value, law = gram_test(samples, statistic == "unbiased", null, n_permutations, random.generator, door)
         return TestResult(
             statistic=value,
             pvalue=law.pvalue(value),
             null=law,
             kernel=samples.kernel,
             method=f"two-sample test, {_label(samples, statistic, null)}",
-            sizes=samples.sizes,
+            sizes=sizes,
             seed=random.seed,
-            warnings=_warnings(law, n_permutations),
+            warnings=_warnings(law, n_permutations, sizes),
             witness=witness,
         )
+
+
+def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[Any, Any, list[Any]]:
+    """The first rows of both samples, and what follows; nothing follows where that was all."""
+    if statistic not in ("auto", "features") or null not in ("auto", "spectral"):
+        raise ParameterError(
+            "samples that come in pieces (an iterator, a Parquet file, a memory map) are compared by "
+            f"statistic='features' with null='spectral', not {statistic!r} with {null!r}: pass arrays for these."
+        )
+    streams = [chunks_of(source, BLOCK, name) for source, name in zip(sources, "xy", strict=True)]
+    first = [next(stream, None) for stream in streams]
+    for block, name in zip(first, "xy", strict=True):
+        if block is None:
+            raise EmptyError(f"{name} gave no rows; expected pieces of a sample.")
+    second = [next(stream, None) for stream in streams]
+    if second == [None, None]:
+        return first[0], first[1], []
+    rest = [chain([] if block is None else [block], stream) for block, stream in zip(second, streams, strict=True)]
+    return first[0], first[1], [track(part, f"rows of {name}") for part, name in zip(rest, "xy", strict=True)]
 
 
 def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
@@ -165,86 +182,6 @@ def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
     return statistic, null
 
 
-def _whole(
-    samples: Samples, unbiased: bool, null: str, n_draws: int, generator: np.random.Generator, door: Door
-) -> tuple[float, Null]:
-    """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs."""
-    n, m = samples.sizes
-    flips = null == "wild"
-    z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
-    values, squares = [], []
-    for kernel in samples.kernels:
-        if flips:
-            gram = gram_matrix(kernel, samples.pooled)
-            values.append(flipped_mmd(gram, z, unbiased))
-            squares.append(CentredGram(gram).mean_square if len(samples.kernels) > 1 else 1.0)
-        else:
-            centred = _centred(kernel, samples.pooled, door)
-            values.append(permuted_mmd(centred, z, n, unbiased))
-            squares.append(centred.mean_square)
-    return _law(values, squares, samples, "random signs" if flips else "permutation")
-
-
-def _law(values: list[np.ndarray], squares: list[float], samples: Samples, kind: str) -> tuple[float, Null]:
-    smaller = min(samples.sizes)
-    result = fused(np.stack(values), squares, np.sqrt(smaller * (smaller - 1.0)))
-    return float(result[0]), Null(kind, result[1:], exact=True)
-
-
-def _centred(kernel: Kernel, pooled: Any, door: Door) -> Centred:
-    """The centred Gram matrix, by few features where these hold it."""
-    size = count(pooled)
-    if size >= LOW_RANK_FROM:
-        some = rows(pooled, slice(None, None, size // LOW_RANK))
-        if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
-            low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
-            if low.report.converged:
-                return CentredFeatures(np.concatenate(list(transform_in_chunks(low, pooled))))
-    return CentredGram(gram_matrix(kernel, pooled))
-
-
-def _of_blocks(
-    samples: Samples, statistic: str, null: str, n_draws: int, generator: np.random.Generator
-) -> tuple[float, Null]:
-    n = min(samples.sizes)
-    x, y = (rows(samples[i], slice(0, n)) for i in (0, 1))
-    return block_test(samples.kernels[0], x, y, block_length(statistic, n), null, n_draws, generator)
-
-
-def _of_features(
-    samples: Samples, null: str, n_draws: int, generator: np.random.Generator, door: Door, witness: Any
-) -> tuple[float, Null, Any]:
-    n, m = samples.sizes
-    permuted = null == "permutation"
-    dtype = np.float64 if permuted else working_precision(samples.pooled)
-    number = LANDMARKS if permuted or len(samples.kernels) == 1 else FEWER_LANDMARKS
-    features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
-    if permuted:
-        z = assignments(n, m, n_draws, generator)
-        members = [
-            CentredFeatures(np.concatenate(list(transform_in_chunks(f, samples.pooled)))) for f in features.members
-        ]
-        values = [permuted_mmd(member, z, n, unbiased=True) for member in members]
-        return *_law(values, [member.mean_square for member in members], samples, "permutation"), witness
-    means = [FeatureMeans.of(features, [samples[i]], dtype) for i in (0, 1)]
-    sizes = [member.size for member in features.members]
-    witness = FeatureEmbedding(features, means[0].mean - means[1].mean)
-    return *gaussian_limit(*means, sizes, n_draws, generator), witness
-
-
-def _limit(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
-    """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
-    n, m = samples.sizes
-    gram = CentredGram(gram_matrix(samples.kernels[0], samples.pooled))
-    z = np.zeros((1, n + m), np.float32)
-    z[0, :n] = 1
-    value = n * m / (n + m) * float(permuted_mmd(gram, z, n, unbiased=False)[0])
-    centred = gram.centred.astype(float) / (n + m)
-    if kind == "gamma":
-        return value, gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
-    return value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator)
-
-
 def _label(samples: Samples, statistic: str, null: str) -> str:
     several = f" fused over {len(samples.kernels)} kernels" if len(samples.kernels) > 1 else ""
     if statistic == "features":
@@ -257,8 +194,10 @@ def _label(samples: Samples, statistic: str, null: str) -> str:
     return f"{statistic} MMD²{several}"
 
 
-def _warnings(law: Null, n_permutations: int) -> tuple[str, ...]:
+def _warnings(law: Null, n_permutations: int, sizes: tuple[int, ...]) -> tuple[str, ...]:
     found = []
+    if law.kind == "weighted chi-squares" and min(sizes) < FEW_FOR_A_LIMIT:
+        found.append(f"the limit needs large samples, and the smaller one has {min(sizes)} points.")
     if np.ptp(law.draws) == 0:
         found.append("the statistic is the same under every permutation: the data cannot tell the samples apart.")
     if law.exact and n_permutations < 100:

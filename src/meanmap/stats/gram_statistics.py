@@ -1,0 +1,76 @@
+"""Two-sample statistics from whole Gram matrices, and their null distributions."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.points import count, rows
+from meanmap.features.base import transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import gram_matrix
+from meanmap.stats.collections import fused
+from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.permutations import (
+    Centred,
+    CentredFeatures,
+    CentredGram,
+    assignments,
+    flipped_mmd,
+    permuted_mmd,
+    signs,
+)
+from meanmap.stats.result import Null
+from meanmap.stats.samples import Samples
+
+__all__ = ["gram_test", "limit_test"]
+
+# From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
+LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
+
+
+def gram_test(
+    samples: Samples, unbiased: bool, null: str, n_draws: int, generator: np.random.Generator, door: Door
+) -> tuple[float, Null]:
+    """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
+    n, m = samples.sizes
+    flips = null == "wild"
+    z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
+    values, squares = [], []
+    for kernel in samples.kernels:
+        if flips:
+            gram = gram_matrix(kernel, samples.pooled)
+            values.append(flipped_mmd(gram, z, unbiased))
+            squares.append(CentredGram(gram).mean_square)
+        else:
+            centred = _centred(kernel, samples.pooled, door)
+            values.append(permuted_mmd(centred, z, n, unbiased))
+            squares.append(centred.mean_square)
+    result = fused(np.stack(values), squares, samples.rate)
+    return float(result[0]), Null("random signs" if flips else "permutation", result[1:], exact=True)
+
+
+def _centred(kernel: Kernel, pooled: Any, door: Door) -> Centred:
+    """The centred Gram matrix, by few features where these hold it."""
+    size = count(pooled)
+    if size >= LOW_RANK_FROM:
+        some = rows(pooled, slice(None, None, size // LOW_RANK))
+        if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
+            low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
+            if low.report.converged:
+                return CentredFeatures(np.concatenate(list(transform_in_chunks(low, pooled))))
+    return CentredGram(gram_matrix(kernel, pooled))
+
+
+def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+    """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
+    n, m = samples.sizes
+    gram = CentredGram(gram_matrix(samples.kernels[0], samples.pooled))
+    z = np.zeros((1, n + m), np.float32)
+    z[0, :n] = 1
+    value = n * m / (n + m) * float(permuted_mmd(gram, z, n, unbiased=False)[0])
+    centred = gram.centred.astype(float) / (n + m)
+    if kind == "gamma":
+        return value, gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
+    return value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator)
