@@ -1,0 +1,182 @@
+"""Data read piece by piece: arrays, memory maps, tables, Parquet files and iterators, cut into blocks of equal length.
+
+The cut does not depend on how the data came: an iterator's pieces are regrouped, so that a sum over blocks has the same
+rounding, and a test the same p-value, whatever the size of the pieces.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import plain
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.points import is_sparse
+from meanmap.core.table import Table
+
+__all__ = ["chunks_of", "count_rows", "is_stream", "paired_chunks", "take_rows"]
+
+
+def is_stream(source: Any) -> bool:
+    """Whether `source` gives its rows once and in order: an iterator of pieces (a generator, say)."""
+    return hasattr(source, "__next__")
+
+
+def is_file(source: Any) -> bool:
+    """Whether `source` names a Parquet file: a path, or text that ends in .parquet."""
+    return isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
+
+
+def count_rows(source: Any) -> int | None:
+    """How many rows there are; None for an iterator, which does not know."""
+    if is_stream(source):
+        return None
+    if is_file(source):
+        polars = _polars(source)
+        return int(polars.scan_parquet(source).select(polars.len()).collect().item())
+    if isinstance(source, Table):
+        return len(source)
+    if isinstance(source, Mapping):
+        return len(next(iter(source.values()), ()))
+    return int(source.shape[0]) if getattr(source, "shape", ()) else len(source)
+
+
+def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
+    """Successive blocks of `rows` rows, the last one shorter: arrays or tables, ready for a kernel to read.
+
+    Parameters
+    ----------
+    source : array, memory map, sparse matrix, table, path of a Parquet file, or iterator of pieces
+        Pieces of an iterator are arrays or tables of any lengths, or tuples of these: pairs (x, y), say, whose members
+        have equal lengths; blocks are then tuples too. Parquet files are read through polars.
+    rows : int
+        Rows of a block.
+    argument : str
+        The name of `source` in errors.
+
+    Examples
+    --------
+    >>> [len(block) for block in chunks_of(np.zeros((5, 2)), 2)]
+    [2, 2, 1]
+    >>> pieces = iter([np.zeros((3, 2)), np.ones((2, 2))])
+    >>> [block[:, 0].tolist() for block in chunks_of(pieces, 4)]
+    [[0.0, 0.0, 0.0, 1.0], [1.0]]
+    """
+    if is_stream(source):
+        yield from _regrouped(source, rows, argument)
+        return
+    if is_file(source):
+        frame = _polars(source).scan_parquet(source)
+        for start in range(0, count_rows(source) or 0, rows):
+            yield frame.slice(start, rows).collect()
+        return
+    if isinstance(source, list | tuple):
+        source = plain(source, argument)
+    for start in range(0, count_rows(source) or 0, rows):
+        yield _cut(source, slice(start, start + rows))
+
+
+def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Blocks of several sources side by side, refused where their lengths differ."""
+    streams = [chunks_of(source, rows, name) for source, name in zip(sources, names, strict=True)]
+    seen = 0
+    for blocks in zip_longest(*streams):
+        lengths = [seen + (0 if block is None else count_rows(block) or 0) for block in blocks]
+        if len(set(lengths)) > 1:
+            known = [count_rows(source) for source in sources]
+            counts = [n if m is None else m for n, m in zip(lengths, known, strict=True)]
+            listed = " and ".join(f"{name} has {n}" for name, n in zip(names, counts, strict=True))
+            raise ShapeError(f"{listed} points; expected as many of each, row by row.")
+        seen = lengths[0]
+        yield blocks
+
+
+def take_rows(source: Any, index: np.ndarray) -> Any:
+    """The rows at `index` of a source that is not an iterator, read without the others."""
+    if is_file(source):
+        frame = _polars(source).scan_parquet(source).with_row_index("row of the file")
+        chosen = frame.filter(_polars(source).col("row of the file").is_in(index.tolist()))
+        return chosen.drop("row of the file").collect()
+    return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
+
+
+def _cut(data: Any, index: Any) -> Any:
+    if isinstance(data, Table):
+        return Table({name: column[index] for name, column in data.columns.items()})
+    if isinstance(data, Mapping):
+        return {name: np.asarray(column)[index] for name, column in data.items()}
+    if hasattr(data, "iloc"):
+        return data.iloc[index]
+    return data[index]
+
+
+def _regrouped(pieces: Iterator[Any], rows: int, argument: str) -> Iterator[Any]:
+    """Pieces of any length as blocks of `rows` rows; what is waiting is never longer than a piece and a block."""
+    waiting: list[tuple[Any, ...]] = []
+    held, alone = 0, True
+    for piece in pieces:
+        alone = not isinstance(piece, tuple)
+        parts = tuple(_piece(part, argument) for part in (piece if isinstance(piece, tuple) else (piece,)))
+        lengths = [count_rows(part) or 0 for part in parts]
+        if len(set(lengths)) > 1:
+            raise ShapeError(f"a piece of {argument} has members of {lengths} rows; expected as many of each.")
+        start = 0
+        while held + lengths[0] - start >= rows:
+            end = start + rows - held
+            waiting.append(tuple(_cut(part, slice(start, end)) for part in parts))
+            yield _joined(waiting, alone)
+            waiting, held, start = [], 0, end
+        if start < lengths[0]:
+            waiting.append(tuple(_cut(part, slice(start, None)) for part in parts))
+            held += lengths[0] - start
+    if held:
+        yield _joined(waiting, alone)
+
+
+def _piece(part: Any, argument: str) -> Any:
+    if is_sparse(part):
+        return part.tocsr()
+    if Table.looks_like_one(part):
+        return Table.of(part, f"a piece of {argument}")
+    array = plain(part, f"a piece of {argument}")
+    if array.ndim == 0:
+        raise KindError(f"{argument} is an iterator that gives {part!r}; expected pieces: arrays or tables of rows.")
+    return array
+
+
+def _joined(waiting: list[tuple[Any, ...]], alone: bool) -> Any:
+    joined = tuple(_join(parts) for parts in zip(*waiting, strict=True))
+    return joined[0] if alone else joined
+
+
+def _join(parts: tuple[Any, ...]) -> Any:
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, Table):
+        tables = [part.select(first.names) for part in parts]
+        return Table({name: np.concatenate([table.columns[name] for table in tables]) for name in first.names})
+    if is_sparse(first):
+        import scipy.sparse
+
+        return scipy.sparse.vstack(parts).tocsr()
+    widths = {part.shape[1:] for part in parts}
+    if len(widths) > 1:
+        raise ShapeError(f"pieces differ in their columns: rows of shapes {sorted(widths)}.")
+    return np.concatenate(parts)
+
+
+def _polars(source: Any) -> Any:
+    try:
+        import polars
+    except ImportError as error:
+        raise KindError(
+            f"{str(source)!r} is the path of a file, and reading Parquet needs polars: pip install 'meanmap[tables]'."
+        ) from error
+    if not str(source).endswith(".parquet"):
+        raise KindError(
+            f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, mmap_mode='r')."
+        )
+    return polars

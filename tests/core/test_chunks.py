@@ -1,0 +1,120 @@
+import sys
+
+import numpy as np
+import pandas
+import polars
+import pytest
+import scipy.sparse
+
+from meanmap.core.chunks import chunks_of, count_rows, is_stream, paired_chunks, take_rows
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.table import Table
+
+N = 23
+DATA = np.arange(2.0 * N).reshape(N, 2)
+
+
+def parquet(folder, data=DATA):
+    path = folder / "data.parquet"
+    polars.DataFrame({"a": data[:, 0], "b": data[:, 1]}).write_parquet(path, row_group_size=7)
+    return path
+
+
+def memory_map(folder):
+    np.save(folder / "data.npy", DATA)
+    return np.load(folder / "data.npy", mmap_mode="r")
+
+
+SOURCES = {
+    "array": lambda folder: DATA,
+    "list": lambda folder: DATA.tolist(),
+    "memory map": memory_map,
+    "sparse": lambda folder: scipy.sparse.csr_array(DATA),
+    "mapping": lambda folder: {"a": DATA[:, 0], "b": DATA[:, 1].tolist()},
+    "table": lambda folder: Table.of(DATA),
+    "pandas": lambda folder: pandas.DataFrame(DATA),
+    "polars": lambda folder: polars.DataFrame(DATA),
+    "parquet": parquet,
+    "text": lambda folder: str(parquet(folder)),
+    "iterator": lambda folder: iter(np.split(DATA, [1, 1, 9, 10, 20])),
+    "iterator of tables": lambda folder: iter([{"a": p[:, 0], "b": p[:, 1]} for p in np.split(DATA, [3, 21])]),
+    "iterator of sparse": lambda folder: iter([scipy.sparse.csr_array(p) for p in np.split(DATA, [3, 21])]),
+}
+
+
+def matrix(block):
+    if isinstance(block, np.ndarray):
+        return block
+    if scipy.sparse.issparse(block):
+        return block.toarray()
+    return Table.of(block).matrix()
+
+
+@pytest.mark.parametrize("rows", [1, 4, 23, 50])
+@pytest.mark.parametrize("name", SOURCES)
+def test_blocks_have_equal_lengths_and_all_the_rows(name, rows, tmp_path):
+    blocks = [matrix(block) for block in chunks_of(SOURCES[name](tmp_path), rows)]
+    assert [len(block) for block in blocks] == [min(rows, N - start) for start in range(0, N, rows)]
+    np.testing.assert_array_equal(np.concatenate(blocks), DATA)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_rows_are_counted_where_they_are_known(name, tmp_path):
+    source = SOURCES[name](tmp_path)
+    assert count_rows(source) == (None if is_stream(source) else N)
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if "iterator" not in name])
+def test_single_rows_are_taken(name, tmp_path):
+    index = np.array([2, 3, 17])
+    np.testing.assert_array_equal(matrix(take_rows(SOURCES[name](tmp_path), index)), DATA[index])
+
+
+def test_pairs_of_an_iterator_stay_together():
+    labels = np.array(list("abcdefghijklmnopqrstuvw"))
+    pieces = ((DATA[a:b], labels[a:b]) for a, b in ((0, 10), (10, 12), (12, 23)))
+    blocks = list(chunks_of(pieces, 9))
+    assert [len(x) for x, _ in blocks] == [9, 9, 5]
+    np.testing.assert_array_equal(np.concatenate([x for x, _ in blocks]), DATA)
+    assert "".join(np.concatenate([y for _, y in blocks])) == "abcdefghijklmnopqrstuvw"
+
+
+def test_sources_side_by_side():
+    blocks = list(paired_chunks((DATA, iter([DATA[:7, 0], DATA[7:, 0]])), 10, ("x", "y")))
+    assert [len(y) for _, y in blocks] == [10, 10, 3]
+    assert all((x[:, 0] == y).all() for x, y in blocks)
+
+
+@pytest.mark.parametrize("short", [20, 21])
+def test_sources_of_different_lengths_are_refused(short):
+    with pytest.raises(ShapeError, match=f"x has 23 and y has {short} points"):
+        list(paired_chunks((DATA, DATA[:short]), 10, ("x", "y")))
+
+
+def test_an_iterator_is_not_read_ahead():
+    taken = []
+
+    def pieces():
+        for number in range(5):
+            taken.append(number)
+            yield DATA[:4]
+
+    next(chunks_of(pieces(), 8))
+    assert taken == [0, 1]
+
+
+def test_bad_pieces():
+    with pytest.raises(ShapeError, match=r"differ in their columns: rows of shapes \[\(1,\), \(2,\)\]"):
+        list(chunks_of(iter([DATA, DATA[:, :1]]), 100))
+    with pytest.raises(ShapeError, match=r"members of \[23, 5\] rows"):
+        list(chunks_of(iter([(DATA, DATA[:5])]), 100, "pairs"))
+    with pytest.raises(KindError, match="expected pieces: arrays or tables"):
+        list(chunks_of(iter([1.0, 2.0]), 100))
+
+
+def test_files_that_cannot_be_read(tmp_path, monkeypatch):
+    with pytest.raises(KindError, match="is no Parquet file"):
+        list(chunks_of(tmp_path / "data.csv", 10))
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(KindError, match="reading Parquet needs polars"):
+        list(chunks_of("data.parquet", 10))
