@@ -16,7 +16,7 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
 
-__all__ = ["chunks_of", "count_rows", "is_stream", "paired_chunks", "take_rows"]
+__all__ = ["chunks_of", "comes_in_pieces", "count_rows", "is_stream", "paired_chunks", "take_rows"]
 
 
 def is_stream(source: Any) -> bool:
@@ -27,6 +27,11 @@ def is_stream(source: Any) -> bool:
 def is_file(source: Any) -> bool:
     """Whether `source` names a Parquet file: a path, or text that ends in .parquet."""
     return isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
+
+
+def comes_in_pieces(source: Any) -> bool:
+    """Whether `source` may not fit in memory: an iterator, a Parquet file or a memory map."""
+    return is_stream(source) or is_file(source) or isinstance(source, np.memmap)
 
 
 def count_rows(source: Any) -> int | None:

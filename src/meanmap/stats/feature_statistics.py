@@ -1,6 +1,6 @@
 """Two-sample statistics of many rows: differences of feature means, permuted or with their Gaussian limit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def feature_test(
 
 def streamed_test(
     samples: Samples,
-    rest: tuple[Iterator[Any], Iterator[Any]],
+    rest: Sequence[Iterator[Any]],
     n_draws: int,
     generator: np.random.Generator,
     door: Door,

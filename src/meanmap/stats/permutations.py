@@ -72,7 +72,7 @@ class CentredFeatures(Centred):
         self.centred = centred.astype(np.float32)
 
     def _forms(self, z: np.ndarray) -> np.ndarray:
-        return np.sum((z @ self.centred) ** 2, axis=1, dtype=np.float64)
+        return np.square(z @ self.centred).sum(axis=1, dtype=np.float64)
 
 
 def permuted_mmd(gram: Centred, z: np.ndarray, n: int, unbiased: bool) -> np.ndarray:

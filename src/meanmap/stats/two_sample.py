@@ -116,9 +116,11 @@ def two_sample_test(
         else:
             statistic, null = _automatic(samples, statistic, null)
             if statistic in ("block", "linear"):
-                pairs = [rows(samples[i], slice(0, min(sizes))) for i in (0, 1)]
+                first, second = (rows(samples[i], slice(0, min(sizes))) for i in (0, 1))
                 length = block_length(statistic, min(sizes))
-                value, law = block_test(samples.kernels[0], *pairs, length, null, n_permutations, random.generator)
+                value, law = block_test(
+                    samples.kernels[0], first, second, length, null, n_permutations, random.generator
+                )
             elif statistic == "features":
                 value, law, difference = feature_test(samples, null, n_permutations, random.generator, door)
                 witness = difference or witness
@@ -152,7 +154,7 @@ def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[An
         if block is None:
             raise EmptyError(f"{name} gave no rows; expected pieces of a sample.")
     second = [next(stream, None) for stream in streams]
-    if second == [None, None]:
+    if all(block is None for block in second):
         return first[0], first[1], []
     rest = [chain([] if block is None else [block], stream) for block, stream in zip(second, streams, strict=True)]
     return first[0], first[1], [track(part, f"rows of {name}") for part, name in zip(rest, "xy", strict=True)]
