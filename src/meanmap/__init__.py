@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed
     from meanmap.learning import default_kernel, median_heuristic
-    from meanmap.stats import TestResult, independence_test, two_sample_test
+    from meanmap.stats import TestResult, independence_test, k_sample_test, two_sample_test
 
 __version__ = "0.1.0"
 
@@ -23,6 +23,7 @@ _NAMES = {
     "default_kernel": "meanmap.learning",
     "embed": "meanmap.embeddings",
     "independence_test": "meanmap.stats",
+    "k_sample_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
@@ -40,6 +41,7 @@ __all__ = [
     "families",
     "features",
     "independence_test",
+    "k_sample_test",
     "kernels",
     "learning",
     "linalg",

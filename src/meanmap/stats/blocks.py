@@ -12,11 +12,12 @@ from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.kernels.base import Kernel
 from meanmap.stats.permutations import BLOCK
 from meanmap.stats.result import Null
+from meanmap.stats.samples import Samples
 
 __all__ = ["block_length", "block_test"]
 
-# Blocks that are computed in one compiled call: about this many entries of Gram matrices.
-ENTRIES = 1 << 21
+# Blocks that are computed in one compiled call: at most about this many entries of Gram matrices, and pairs.
+ENTRIES, POINTS = 1 << 21, 1 << 15
 # Above this many signs (pairs × draws), the normal limit of the mean of many blocks stands for them.
 MOST_SIGNS = 2 * 10**7
 
@@ -27,37 +28,37 @@ def block_length(statistic: str, n: int) -> int:
 
 
 def block_test(
-    kernel: Kernel, x: Any, y: Any, length: int, null: str, n_draws: int, generator: np.random.Generator
+    samples: Samples, statistic: str, null: str, n_draws: int, generator: np.random.Generator
 ) -> tuple[float, Null]:
-    """The mean over blocks of the unbiased MMD² of n paired points, and its null distribution.
+    """The mean over blocks of the unbiased MMD² of paired points, and its null distribution.
 
     With h_ij = k(xᵢ, xⱼ) + k(yᵢ, yⱼ) − k(xᵢ, yⱼ) − k(xⱼ, yᵢ) a block's statistic is the mean of h_ij over i ≠ j
     (Gretton et al. 2012, lemma 6 and section 6). Exchanging xᵢ and yᵢ changes the sign of every h_ij, and under the
-    hypothesis changes nothing in law: random signs, εᵢ εⱼ h_ij, give an exact null.
+    hypothesis changes nothing in law: random signs, εᵢ εⱼ h_ij, give an exact null. Points that fill no block are left
+    out.
     """
+    kernel, x, y = samples.kernels[0], samples[0], samples[1]
     if any_sparse((x, y)):
         raise KindError("x is sparse, which block statistics do not take: pass x.toarray(), or statistic='unbiased'.")
-    n = count(x) // length * length
+    length = block_length(statistic, min(samples.sizes))
+    n = min(samples.sizes) // length * length
     if null == "auto":
         null = "wild" if n * n_draws <= MOST_SIGNS else "normal"
-    signs = None
-    if null == "wild":
-        signs = generator.choice(np.array([-1, 1], np.float32), (n // length, length, n_draws))
     means, draws = [], np.zeros(n_draws)
-    step = max(1, ENTRIES // length**2)
+    step = max(1, min(ENTRIES // length**2, POINTS // length))
     for start in range(0, n // length, step):
         stop = min(start + step, n // length)
         part = slice(start * length, stop * length)
         h = _differences(kernel, rows(x, part), rows(y, part), length, step if n // length > step else stop)
         means.append(h.sum(axis=(1, 2)) / (length * (length - 1)))
-        if signs is not None:
-            block = signs[start:stop]
+        if null == "wild":
             for first in range(0, n_draws, BLOCK):
-                chosen = block[:, :, first : first + BLOCK]
-                draws[first : first + BLOCK] += np.sum(chosen * (h @ chosen), axis=(0, 1)) / (length * (length - 1))
+                number = min(BLOCK, n_draws - first)
+                signs = generator.choice(np.array([-1, 1], np.float32), (stop - start, length, number))
+                draws[first : first + number] += np.einsum("bij,bij->j", signs, h @ signs, dtype=np.float64)
     values = np.concatenate(means)
-    if signs is not None:
-        return float(values.mean()), Null("random signs", draws / len(values), exact=True)
+    if null == "wild":
+        return float(values.mean()), Null("random signs", draws / (n * (length - 1)), exact=True)
     spread = values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean()), Null("normal limit", spread * generator.standard_normal(n_draws), exact=False)
 
@@ -80,4 +81,4 @@ def _differences(kernel: Kernel, x: Any, y: Any, length: int, blocks: int) -> np
         points = pad(points, blocks * length)
         return jax.tree.map(lambda leaf: leaf.reshape(blocks, length, *leaf.shape[1:]), points)
 
-    return np.asarray(_blocks(kernel, cut(x), cut(y)))[:kept]
+    return np.asarray(_blocks(kernel, cut(x), cut(y)), np.float32)[:kept]

@@ -24,7 +24,7 @@ from meanmap.stats.permutations import (
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Samples
 
-__all__ = ["gram_test", "limit_test"]
+__all__ = ["centred_gram", "gram_test", "limit_test"]
 
 # From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
@@ -44,14 +44,14 @@ def gram_test(
             values.append(flipped_mmd(gram, z, unbiased))
             squares.append(CentredGram(gram).mean_square)
         else:
-            centred = _centred(kernel, samples.pooled, door)
+            centred = centred_gram(kernel, samples.pooled, door)
             values.append(permuted_mmd(centred, z, n, unbiased))
             squares.append(centred.mean_square)
     result = fused(np.stack(values), squares, samples.rate)
     return float(result[0]), Null("random signs" if flips else "permutation", result[1:], exact=True)
 
 
-def _centred(kernel: Kernel, pooled: Any, door: Door) -> Centred:
+def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
     """The centred Gram matrix, by few features where these hold it."""
     size = count(pooled)
     if size >= LOW_RANK_FROM:

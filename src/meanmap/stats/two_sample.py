@@ -8,7 +8,6 @@ import numpy as np
 from meanmap.core.chunks import chunks_of, comes_in_pieces
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
-from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.embeddings.points import PointEmbedding, is_flat
@@ -109,25 +108,22 @@ def two_sample_test(
         samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door)
         if one and len(samples.kernels) > 1:
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
-        witness, sizes = _witness(samples, x), samples.sizes
+        draws = n_permutations, random.generator
         if rest:
             statistic = "features"
-            value, law, witness, sizes = streamed_test(samples, rest, n_permutations, random.generator, door)
+            value, law, witness, sizes = streamed_test(samples, rest, *draws, door)
         else:
             statistic, null = _automatic(samples, statistic, null)
+            witness, sizes = _witness(samples, x), samples.sizes
             if statistic in ("block", "linear"):
-                first, second = (rows(samples[i], slice(0, min(sizes))) for i in (0, 1))
-                length = block_length(statistic, min(sizes))
-                value, law = block_test(
-                    samples.kernels[0], first, second, length, null, n_permutations, random.generator
-                )
+                value, law = block_test(samples, statistic, null, *draws)
             elif statistic == "features":
-                value, law, difference = feature_test(samples, null, n_permutations, random.generator, door)
+                value, law, difference = feature_test(samples, null, *draws, door)
                 witness = difference or witness
             elif null in ("gamma", "spectral"):
-                value, law = limit_test(samples, null, n_permutations, random.generator)
+                value, law = limit_test(samples, null, *draws)
             else:
-                value, law = gram_test(samples, statistic == "unbiased", null, n_permutations, random.generator, door)
+                value, law = gram_test(samples, statistic == "unbiased", null, *draws, door)
         return TestResult(
             statistic=value,
             pvalue=law.pvalue(value),
@@ -174,7 +170,7 @@ def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
             f"x and y have {size} points together, and whole Gram matrices are for at most {MOST_POINTS}: "
             "pass statistic='features' (or 'auto'), or draw a sample."
         )
-    if null == "wild" and len(set(samples.sizes)) > 1:
+    if null == "wild" and statistic in ("unbiased", "biased") and len(set(samples.sizes)) > 1:
         raise ShapeError(
             f"null='wild' exchanges pairs, and x has {samples.sizes[0]} points and y {samples.sizes[1]}: "
             "pass null='permutation'."

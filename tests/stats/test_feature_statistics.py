@@ -1,0 +1,190 @@
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, ParameterError, ShapeError
+from meanmap.features import Fourier
+from meanmap.stats import feature_statistics, gram_statistics, two_sample
+from meanmap.stats.feature_means import BLOCK, FeatureMeans, blocks_of, working_precision
+from meanmap.stats.gram_statistics import gram_test
+from meanmap.stats.samples import read_samples
+
+FAILURE_RATE = 1e-5
+KERNEL = mm.kernels.RBF(1.0)
+
+
+def two(n=60, m=50, shift=0.3, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(shift, 1.0, size=(m, d))
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, None, [KERNEL, mm.kernels.Laplace(2.0)]], ids=["one", "default", "two"])
+def test_landmarks_everywhere_are_the_whole_gram_matrix(kernel):
+    """With every point a landmark Nyström features hold the Gram matrix exactly."""
+    x, y = two()
+    whole = mm.two_sample_test(x, y, kernel, statistic="unbiased", rng=0)
+    features = mm.two_sample_test(x, y, kernel, statistic="features", rng=0)
+    assert features.statistic == pytest.approx(whole.statistic, abs=1e-5)
+    assert features.null.exact
+
+
+def test_labels_and_mixed_tables_have_features_too():
+    rng = np.random.default_rng(1)
+    table = {"a": rng.normal(size=40), "b": np.where(rng.uniform(size=40) < 0.5, "u", "v")}
+    other = {"a": rng.normal(size=40), "b": np.where(rng.uniform(size=40) < 0.5, "u", "w")}
+    for null in ("permutation", "spectral"):
+        result = mm.two_sample_test(table, other, statistic="features", null=null, rng=0)
+        assert result.reject(0.05)
+
+
+def test_the_limit_is_that_of_the_permutations():
+    x, y = two(n=800, m=1200, shift=0.0)
+    draws = [
+        mm.two_sample_test(x, y, KERNEL, statistic="features", null=null, n_permutations=2000, rng=0).null.draws
+        for null in ("permutation", "spectral")
+    ]
+    assert scipy.stats.ks_2samp(*draws).pvalue > FAILURE_RATE
+    np.testing.assert_allclose(*(np.quantile(d, 0.95) for d in draws), rtol=0.15)
+
+
+def test_means_and_covariances_are_those_of_the_features():
+    x = np.random.default_rng(2).normal(size=(3 * BLOCK // 2, 2))
+    phi = Fourier.draw(KERNEL, like=2, n_features=6, rng=0)
+    with Door():
+        found = FeatureMeans.of(phi, blocks_of(x, "rows"), np.float64)
+        single = FeatureMeans.of(phi, blocks_of(x, "rows"), np.float32)
+    np.testing.assert_allclose(found.mean, phi(x).mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(found.covariance, np.cov(phi(x).T), atol=1e-12)
+    np.testing.assert_allclose(single.covariance, found.covariance, atol=1e-5)
+
+
+def test_columns_far_from_zero_are_kept_in_double_precision():
+    x = np.random.default_rng(3).normal(size=(100, 2))
+    assert working_precision(x) is np.float32
+    assert working_precision(x + np.array([0, 1e6])) is np.float64
+
+
+def test_level_and_power_of_the_limit():
+    trials, rejected, seen = 100, 0, 0
+    for trial in range(trials):
+        x, y = two(200, 300, shift=0.0, seed=trial)
+        settings = {"statistic": "features", "null": "spectral", "n_permutations": 199, "rng": trial}
+        rejected += mm.two_sample_test(x, y, **settings).reject(0.05)
+        seen += mm.two_sample_test(x, y + 0.5, **settings).reject(0.05) if trial < 20 else 0
+    assert scipy.stats.binomtest(rejected, trials, 0.05).pvalue > FAILURE_RATE
+    assert seen == 20
+
+
+def test_large_samples_are_compared_by_features():
+    x, y = two(two_sample.WHOLE, 100)
+    assert "features" in mm.two_sample_test(x, y, rng=0).method
+    many = mm.two_sample_test(*two(two_sample.PERMUTED, 2000), rng=0)
+    assert many.null.kind == "weighted chi-squares"
+    assert many.witness(np.zeros((1, 2))) > 0  # the first sample is denser at the origin
+
+
+def test_features_can_be_given():
+    x, y = two()
+    phi = Fourier.draw(KERNEL, like=2, n_features=200, rng=0)
+    result = mm.two_sample_test(x, y, phi, rng=0)
+    difference = phi(x).mean(axis=0) - phi(y).mean(axis=0)
+    traces = np.trace(np.cov(phi(x).T)) / len(x) + np.trace(np.cov(phi(y).T)) / len(y)
+    assert result.statistic == pytest.approx(difference @ difference - traces, abs=1e-6)
+
+
+def pieces(x, *cuts):
+    return iter(np.split(x, cuts))
+
+
+def test_the_pvalue_does_not_depend_on_the_pieces(tmp_path):
+    x, y = two(2 * BLOCK + 100, BLOCK + 5, shift=0.02)
+    np.save(tmp_path / "x.npy", x)
+    first = mm.two_sample_test(pieces(x, 7, 9000), pieces(y, 5000), rng=0)
+    again = mm.two_sample_test(pieces(x, 100, 101, 12_000), y, rng=0)
+    mapped = mm.two_sample_test(np.load(tmp_path / "x.npy", mmap_mode="r"), pieces(y, 1), rng=0)
+    assert first.sizes == again.sizes == mapped.sizes == (len(x), len(y))
+    assert first.statistic == again.statistic == mapped.statistic
+    assert first.pvalue == again.pvalue == mapped.pvalue
+
+
+def test_a_parquet_file_is_read(tmp_path):
+    polars = pytest.importorskip("polars")
+    x, y = two(BLOCK + 50, BLOCK + 30)
+    for name, data in (("x", x), ("y", y)):
+        polars.DataFrame({"a": data[:, 0], "b": data[:, 1]}).write_parquet(tmp_path / f"{name}.parquet")
+    from_files = mm.two_sample_test(tmp_path / "x.parquet", str(tmp_path / "y.parquet"), rng=0)
+    assert from_files.pvalue == mm.two_sample_test(pieces(x), pieces(y), rng=0).pvalue
+
+
+def test_few_rows_in_pieces_are_compared_like_arrays():
+    x, y = two()
+    assert mm.two_sample_test(pieces(x, 10), pieces(y), rng=0).pvalue == mm.two_sample_test(x, y, rng=0).pvalue
+
+
+def test_a_small_sample_with_a_limit_is_told():
+    x, y = two(50, BLOCK + 1)
+    result = mm.two_sample_test(pieces(x), pieces(y), rng=0)
+    assert any("the smaller one has 50 points" in text for text in result.warnings)
+
+
+def test_pieces_that_do_not_fit():
+    x, y = two(BLOCK + 1, BLOCK + 1)
+    with pytest.raises(ParameterError, match="come in pieces"):
+        mm.two_sample_test(pieces(x), y, statistic="unbiased")
+    with pytest.raises(EmptyError, match="x gave no rows"):
+        mm.two_sample_test(iter([]), y)
+    with pytest.raises(ShapeError, match="differ in their columns"):
+        mm.two_sample_test(pieces(x), iter([np.zeros((9, 3))]))
+
+
+def test_few_features_stand_for_a_gram_matrix_only_when_they_hold_it():
+    x, y = two(1600, 1500, shift=0.1)
+    settings = {"unbiased": True, "null": "permutation", "n_draws": 50}
+    for kernel in (mm.kernels.RBF(3.0), mm.kernels.Laplace(0.1)):
+        with Door() as door:
+            samples = read_samples((x, y), "xy", kernel, None, door)
+            low = gram_statistics.centred_gram(kernel, samples.pooled, door)
+            assert type(low).__name__ == ("CentredFeatures" if kernel == mm.kernels.RBF(3.0) else "CentredGram")
+            value, law = gram_test(samples, **settings, generator=np.random.default_rng(0), door=door)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(gram_statistics, "LOW_RANK_FROM", 10**6)
+                whole, whole_law = gram_test(samples, **settings, generator=np.random.default_rng(0), door=door)
+        assert value == pytest.approx(whole, abs=4e-6)
+        np.testing.assert_allclose(law.draws, whole_law.draws, atol=4e-6)
+
+
+def test_threads_do_not_change_the_pvalue():
+    code = """
+import json, numpy as np, meanmap as mm
+rng = np.random.default_rng(0)
+x, y = rng.normal(size=(700, 3)), rng.normal(0.05, 1.0, size=(800, 3))
+big = [rng.normal(size=(15_000, 3)) for _ in range(2)]
+results = [mm.two_sample_test(x, y, rng=0), mm.two_sample_test(x, y, "median", rng=0), mm.two_sample_test(*big, rng=0)]
+print(json.dumps([r.pvalue for r in results]))
+"""
+    found = []
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+
+
+def test_landmarks_do_not_depend_on_the_labels(monkeypatch):
+    """Exchanging the samples exchanges nothing else: the same landmarks, the same statistic."""
+    x, y = two(40, 40)
+    monkeypatch.setattr(feature_statistics, "LANDMARKS", 20)
+    pooled = np.concatenate([x, y])
+    swapped = mm.two_sample_test(pooled[:40], pooled[40:], KERNEL, statistic="features", rng=0)
+    chosen = np.sort(np.random.default_rng(0).choice(80, 20, replace=False))
+    by_hand = mm.features.Nystrom.fit(KERNEL, pooled[chosen], 20)(pooled)
+    difference = by_hand[:40].mean(axis=0) - by_hand[40:].mean(axis=0)
+    traces = sum(np.trace(np.cov(part.T)) / 40 for part in (by_hand[:40], by_hand[40:]))
+    assert swapped.statistic == pytest.approx(difference @ difference - traces, abs=1e-6)

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.stats.k_sample import between_groups
+from meanmap.stats.permutations import CentredGram
+
+FAILURE_RATE = 1e-5
+KERNEL = mm.kernels.RBF(1.0)
+
+
+def three(rng, shift=0.0):
+    return [rng.normal(size=(20, 2)), rng.normal(size=(30, 2)), rng.normal(shift, 1.0, size=(25, 2))]
+
+
+def test_the_statistic_is_the_spread_of_the_embeddings():
+    """Against ‖μ_g − μ̄‖² by the algebra of embeddings, less the mean over all permutations of one Gram matrix."""
+    samples = three(np.random.default_rng(0), shift=0.5)
+    sizes, pooled = tuple(map(len, samples)), np.concatenate(samples)
+    centre = mm.embed(pooled, KERNEL)
+    spread = sum(len(sample) * (mm.embed(sample, KERNEL) - centre).squared_norm() for sample in samples)
+    labels = np.repeat([0, 1, 2], sizes)[None].astype(np.int32)
+    rng = np.random.default_rng(1)
+    many = rng.permuted(np.repeat(labels, 4000, axis=0), axis=1)
+    gram = CentredGram(KERNEL(pooled))
+    found = between_groups(gram, labels, sizes)[0]
+    assert found == pytest.approx(spread - 2 * gram.diagonal.sum() / (len(pooled) - 1), abs=1e-4)
+    draws = between_groups(gram, many, sizes)
+    assert abs(draws.mean()) < 5 * draws.std() / np.sqrt(len(draws))
+
+
+def test_two_samples_are_ordered_as_by_their_discrepancy():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 40, 2))
+    gram = CentredGram(KERNEL(np.concatenate([x, y])))
+    labels = rng.permuted(np.repeat(np.repeat([0, 1], 40)[None].astype(np.int32), 50, axis=0), axis=1)
+    spread = between_groups(gram, labels, (40, 40)) + gram.diagonal.sum() / 79
+    np.testing.assert_allclose(spread, 20 * (2 / 40) ** 2 * gram.forms((labels == 0).astype(np.float32)), atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [None, "median"])
+def test_level_and_power(kernel):
+    rng = np.random.default_rng(3)
+    trials, rejected, seen = 150, 0, 0
+    for trial in range(trials):
+        rejected += mm.k_sample_test(three(rng), kernel, n_permutations=199, rng=trial).reject(0.05)
+        seen += mm.k_sample_test(three(rng, 1.5), kernel, n_permutations=199, rng=trial).reject(0.05)
+    assert scipy.stats.binomtest(rejected, trials, 0.05).pvalue > FAILURE_RATE
+    assert seen > 0.95 * trials
+
+
+def test_a_mapping_and_a_seed():
+    samples = three(np.random.default_rng(4))
+    listed = mm.k_sample_test(samples, n_permutations=99)
+    named = mm.k_sample_test(dict(zip("abc", samples, strict=True)), n_permutations=99, rng=listed.seed)
+    assert named.pvalue == listed.pvalue
+    assert listed.sizes == (20, 30, 25)
+    assert "3-sample test" in str(listed)
+
+
+@pytest.mark.parametrize(
+    ("samples", "error", "message"),
+    [
+        ([np.zeros(9)], InputError, "at least two"),
+        (np.zeros((9, 2)), KindError, "one array or table"),
+        ([np.arange(9), np.arange(4), np.arange(9)], EmptyError, r"samples\[1\] has 4 points"),
+        ({"a": np.arange(9), "b": np.zeros((9, 2))}, ShapeError, "a and b differ in their columns"),
+        ([np.zeros(9), np.zeros(9)], InputError, "equal"),
+    ],
+)
+def test_bad_input(samples, error, message):
+    with pytest.raises(error, match=message):
+        mm.k_sample_test(samples)
