@@ -12,7 +12,7 @@ from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.kernels.base import Kernel
 from meanmap.stats.permutations import BLOCK
 from meanmap.stats.result import Null
-from meanmap.stats.samples import Samples
+from meanmap.stats.samples import Outcome, Samples
 
 __all__ = ["block_length", "block_test"]
 
@@ -27,9 +27,7 @@ def block_length(statistic: str, n: int) -> int:
     return 2 if statistic == "linear" else max(2, math.isqrt(n))
 
 
-def block_test(
-    samples: Samples, statistic: str, null: str, n_draws: int, generator: np.random.Generator
-) -> tuple[float, Null]:
+def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:
     """The mean over blocks of the unbiased MMD² of paired points, and its null distribution.
 
     With h_ij = k(xᵢ, xⱼ) + k(yᵢ, yⱼ) − k(xᵢ, yⱼ) − k(xⱼ, yᵢ) a block's statistic is the mean of h_ij over i ≠ j
@@ -42,8 +40,8 @@ def block_test(
         raise KindError("x is sparse, which block statistics do not take: pass x.toarray(), or statistic='unbiased'.")
     length = block_length(statistic, min(samples.sizes))
     n = min(samples.sizes) // length * length
-    if null == "auto":
-        null = "wild" if n * n_draws <= MOST_SIGNS else "normal"
+    if kind == "auto":
+        kind = "wild" if n * n_draws <= MOST_SIGNS else "normal"
     means, draws = [], np.zeros(n_draws)
     step = max(1, min(ENTRIES // length**2, POINTS // length))
     for start in range(0, n // length, step):
@@ -51,16 +49,17 @@ def block_test(
         part = slice(start * length, stop * length)
         h = _differences(kernel, rows(x, part), rows(y, part), length, step if n // length > step else stop)
         means.append(h.sum(axis=(1, 2)) / (length * (length - 1)))
-        if null == "wild":
+        if kind == "wild":
             for first in range(0, n_draws, BLOCK):
                 number = min(BLOCK, n_draws - first)
                 signs = generator.choice(np.array([-1, 1], np.float32), (stop - start, length, number))
                 draws[first : first + number] += np.einsum("bij,bij->j", signs, h @ signs, dtype=np.float64)
     values = np.concatenate(means)
-    if null == "wild":
-        return float(values.mean()), Null("random signs", draws / (n * (length - 1)), exact=True)
+    if kind == "wild":
+        return Outcome(float(values.mean()), Null("random signs", draws / (n * (length - 1)), exact=True))
     spread = values.std(ddof=1) / math.sqrt(len(values))
-    return float(values.mean()), Null("normal limit", spread * generator.standard_normal(n_draws), exact=False)
+    null = Null("normal limit", spread * generator.standard_normal(n_draws), exact=False)
+    return Outcome(float(values.mean()), null)
 
 
 @jax.jit

@@ -38,16 +38,18 @@ def default_collection(pooled: np.ndarray, generator: np.random.Generator) -> tu
     return tuple(Laplace(scale) for scale in np.geomspace(low / 2, high, LENGTHSCALES))
 
 
-def fused(statistics: np.ndarray, mean_squares: Any, rate: float) -> np.ndarray:
+def fused(statistics: np.ndarray, mean_squares: Any, rate: float) -> tuple[np.ndarray, int]:
     """(1/λ) log mean_k exp(λ MMD²_k / √N_k): a soft maximum over kernels, (B,) from (kernels, B).
+
+    Also the kernel with the largest term in the first column, that of the data.
 
     MMD-FUSE (Biggs, Schrab & Gretton 2023, eq. 6), with `rate` λ = √(n (n − 1)) for MMD². N_k, the mean square of the
     Gram matrix off its diagonal, does not change under permutations, so a permutation test of the fused statistic is
     exact. One kernel alone is left as it is.
     """
     if len(statistics) == 1:
-        return statistics[0]
+        return statistics[0], 0
     norms = np.sqrt(np.maximum(np.asarray(mean_squares), np.finfo(float).tiny))
     scaled = rate * statistics / norms[:, None]
     top = scaled.max(axis=0)
-    return (top + np.log(np.mean(np.exp(scaled - top), axis=0))) / rate
+    return (top + np.log(np.mean(np.exp(scaled - top), axis=0))) / rate, int(np.argmax(scaled[:, 0]))

@@ -16,7 +16,7 @@ from meanmap.stats.collections import fused
 from meanmap.stats.feature_means import FeatureMeans, blocks_of, working_precision
 from meanmap.stats.permutations import CentredFeatures, assignments, permuted_mmd
 from meanmap.stats.result import Null
-from meanmap.stats.samples import Samples
+from meanmap.stats.samples import Outcome, Samples
 
 __all__ = ["feature_test", "streamed_test"]
 
@@ -43,12 +43,10 @@ def landmark_features(
     return Concatenated(Sum(kernels), members)
 
 
-def feature_test(
-    samples: Samples, null: str, n_draws: int, generator: np.random.Generator, door: Door
-) -> tuple[float, Null, FeatureEmbedding | None]:
-    """The fused statistic of the features of samples in memory; with the limit also the difference of the means."""
+def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    """The fused statistic of the features of samples in memory."""
     n, m = samples.sizes
-    if null == "permutation":
+    if kind == "permutation":
         features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
         z = assignments(n, m, n_draws, generator)
         values, squares = [], []
@@ -56,11 +54,10 @@ def feature_test(
             centred = CentredFeatures(np.concatenate(list(transform_in_chunks(member, samples.pooled))))
             values.append(permuted_mmd(centred, z, n, unbiased=True))
             squares.append(centred.mean_square)
-        result = fused(np.stack(values), squares, samples.rate)
-        return float(result[0]), Null("permutation", result[1:], exact=True), None
+        result, strongest = fused(np.stack(values), squares, samples.rate)
+        return Outcome(float(result[0]), Null("permutation", result[1:], exact=True), strongest)
     blocks = [blocks_of(samples[i], f"rows of {name}") for i, name in enumerate("xy")]
-    value, law, difference, _ = _streamed(samples, blocks, n_draws, generator, door)
-    return value, law, difference
+    return _streamed(samples, blocks, n_draws, generator, door)
 
 
 def streamed_test(
@@ -69,8 +66,8 @@ def streamed_test(
     n_draws: int,
     generator: np.random.Generator,
     door: Door,
-) -> tuple[float, Null, FeatureEmbedding, tuple[int, int]]:
-    """The same where `samples` holds the first rows only, and `rest` the blocks that follow; with both sizes.
+) -> Outcome:
+    """The same where `samples` holds the first rows only, and `rest` the blocks that follow.
 
     Kernels and landmarks come from the first rows.
     """
@@ -85,15 +82,13 @@ def streamed_test(
     return _streamed(samples, [points(0), points(1)], n_draws, generator, door)
 
 
-def _streamed(
-    samples: Samples, blocks: list[Any], n_draws: int, generator: np.random.Generator, door: Door
-) -> tuple[float, Null, FeatureEmbedding, tuple[int, int]]:
+def _streamed(samples: Samples, blocks: list[Any], n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
     x, y = (FeatureMeans.of(features, part, dtype) for part in blocks)
-    value, law = gaussian_limit(x, y, [member.size for member in features.members], n_draws, generator)
-    return value, law, FeatureEmbedding(features, x.mean - y.mean), (x.n, y.n)
+    value, null = gaussian_limit(x, y, [member.size for member in features.members], n_draws, generator)
+    return Outcome(value, null, difference=FeatureEmbedding(features, x.mean - y.mean), sizes=(x.n, y.n))
 
 
 def gaussian_limit(
@@ -116,5 +111,5 @@ def gaussian_limit(
         statistics.append(np.sum(differences[part] ** 2, axis=0) - np.trace(covariance[part, part]))
         norms.append(np.sum(second[part, part] ** 2))
     smaller = min(x.n, y.n)
-    result = fused(np.stack(statistics), norms, np.sqrt(smaller * (smaller - 1.0)))
+    result, _ = fused(np.stack(statistics), norms, np.sqrt(smaller * (smaller - 1.0)))
     return float(result[0]), Null("weighted chi-squares", result[1:], exact=False)

@@ -22,7 +22,7 @@ from meanmap.stats.permutations import (
     signs,
 )
 from meanmap.stats.result import Null
-from meanmap.stats.samples import Samples
+from meanmap.stats.samples import Outcome, Samples
 
 __all__ = ["centred_gram", "gram_test", "limit_test"]
 
@@ -31,11 +31,11 @@ LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
 
 
 def gram_test(
-    samples: Samples, unbiased: bool, null: str, n_draws: int, generator: np.random.Generator, door: Door
-) -> tuple[float, Null]:
+    samples: Samples, unbiased: bool, kind: str, n_draws: int, generator: np.random.Generator, door: Door
+) -> Outcome:
     """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
     n, m = samples.sizes
-    flips = null == "wild"
+    flips = kind == "wild"
     z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
     values, squares = [], []
     for kernel in samples.kernels:
@@ -47,8 +47,9 @@ def gram_test(
             centred = centred_gram(kernel, samples.pooled, door)
             values.append(permuted_mmd(centred, z, n, unbiased))
             squares.append(centred.mean_square)
-    result = fused(np.stack(values), squares, samples.rate)
-    return float(result[0]), Null("random signs" if flips else "permutation", result[1:], exact=True)
+    result, strongest = fused(np.stack(values), squares, samples.rate)
+    null = Null("random signs" if flips else "permutation", result[1:], exact=True)
+    return Outcome(float(result[0]), null, strongest)
 
 
 def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
@@ -63,7 +64,7 @@ def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
     return CentredGram(gram_matrix(kernel, pooled))
 
 
-def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:
     """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
     n, m = samples.sizes
     gram = CentredGram(gram_matrix(samples.kernels[0], samples.pooled))
@@ -72,5 +73,6 @@ def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.G
     value = n * m / (n + m) * float(permuted_mmd(gram, z, n, unbiased=False)[0])
     centred = gram.centred.astype(float) / (n + m)
     if kind == "gamma":
-        return value, gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
-    return value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator)
+        null = gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
+        return Outcome(value, null)
+    return Outcome(value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator))

@@ -70,7 +70,7 @@ def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 100
             centred = centred_gram(one, read.pooled, door)
             values.append(between_groups(centred, labels, read.sizes))
             squares.append(centred.mean_square)
-        result = fused(np.stack(values), squares, rate=2.0)  # for two samples of one size the rate of MMD-FUSE
+        result, _ = fused(np.stack(values), squares, rate=2.0)  # for two samples of one size the rate of MMD-FUSE
     law = Null("permutation", result[1:], exact=True)
     several = f" fused over {len(read.kernels)} kernels" if len(read.kernels) > 1 else ""
     return TestResult(

@@ -1,6 +1,7 @@
 """What a test says: statistic, null, p-value, and what is needed to repeat it."""
 
-from dataclasses import dataclass, field
+import html
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,6 @@ class TestResult:
         `rng=result.seed` repeats the run.
     warnings : tuple of str
         What a careful reader should know.
-    witness : Embedding or None
-        For two samples, μ_P − μ_Q: where it is large, x is denser; where it is negative, y is.
 
     Examples
     --------
@@ -79,14 +78,13 @@ class TestResult:
     sizes: tuple[int, ...]
     seed: int | None
     warnings: tuple[str, ...] = ()
-    witness: Any = field(default=None, repr=False)
 
     def reject(self, level: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at this level."""
         return self.pvalue <= check_level(level)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain Python values, ready for JSON (without the witness)."""
+        """The result as plain Python values, ready for JSON."""
         return {
             "statistic": self.statistic,
             "pvalue": self.pvalue,
@@ -112,16 +110,25 @@ class TestResult:
         axes.legend()
         return axes
 
-    def __str__(self) -> str:
-        lines = [
-            self.method,
-            f"  p-value    {self.pvalue:.4g}   ({'rejected' if self.pvalue <= 0.05 else 'not rejected'} at level 0.05)",
-            f"  statistic  {self.statistic:.6g}",
-            f"  null       {self.null.kind}, {len(self.null.draws)} draws",
-            f"  samples    {', '.join(map(str, self.sizes))}",
-            f"  seed       {self.seed}",
+    def _lines(self) -> list[tuple[str, str]]:
+        """What is told, in words."""
+        verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
+        return [
+            ("p-value", f"{self.pvalue:.4g}   ({verdict} at level 0.05)"),
+            ("statistic", f"{self.statistic:.6g}"),
+            ("null", f"{self.null.kind}, {len(self.null.draws)} draws"),
+            ("samples", ", ".join(map(str, self.sizes))),
+            ("seed", str(self.seed)),
+            *(("warning", text) for text in self.warnings),
         ]
-        return "\n".join([*lines, *(f"  warning: {text}" for text in self.warnings)])
+
+    def __str__(self) -> str:
+        return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self._lines())])
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._lines())
+        return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"
 
 
 def check_level(level: float) -> float:

@@ -19,9 +19,10 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
+from meanmap.stats.result import Null
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Samples", "read_samples"]
+__all__ = ["Outcome", "Samples", "read_samples"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,29 @@ class Samples:
     def kernel(self) -> Any:
         """The kernel, or the tuple of several: what a result shows."""
         return self.kernels[0] if len(self.kernels) == 1 else self.kernels
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a statistic found in samples, before it is told.
+
+    Attributes
+    ----------
+    statistic, null : float, Null
+        The statistic and its null distribution.
+    strongest : int
+        Which of several kernels saw the largest difference, for its size under the hypothesis.
+    difference : Embedding or None
+        μ_P − μ_Q, where it came about on the way.
+    sizes : tuple of int
+        Sample sizes, where they were not known before.
+    """
+
+    statistic: float
+    null: Null
+    strongest: int = 0
+    difference: Any = None
+    sizes: tuple[int, ...] = ()
 
 
 def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng: Any, door: Door) -> Samples:

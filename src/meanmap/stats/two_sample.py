@@ -10,15 +10,17 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.table import Table
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
 from meanmap.stats.blocks import block_length, block_test
 from meanmap.stats.feature_means import BLOCK
 from meanmap.stats.feature_statistics import feature_test, streamed_test
 from meanmap.stats.gram_statistics import gram_test, limit_test
-from meanmap.stats.result import Null, TestResult
+from meanmap.stats.result import Null
 from meanmap.stats.samples import Samples, read_samples
 from meanmap.stats.settings import check_choice, check_draws
+from meanmap.stats.two_sample_result import TwoSampleResult
 
 __all__ = ["two_sample_test"]
 
@@ -50,7 +52,7 @@ def two_sample_test(
     null: str = "auto",
     n_permutations: int = 1000,
     rng: Any = None,
-) -> TestResult:
+) -> TwoSampleResult:
     """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
 
     Parameters
@@ -80,7 +82,8 @@ def two_sample_test(
 
     Returns
     -------
-    TestResult
+    TwoSampleResult
+        A TestResult that also shows the witness μ_P − μ_Q, and which points and columns drive the difference.
 
     Notes
     -----
@@ -111,30 +114,30 @@ def two_sample_test(
         draws = n_permutations, random.generator
         if rest:
             statistic = "features"
-            value, law, witness, sizes = streamed_test(samples, rest, *draws, door)
+            found = streamed_test(samples, rest, *draws, door)
         else:
             statistic, null = _automatic(samples, statistic, null)
-            witness, sizes = _witness(samples, x), samples.sizes
             if statistic in ("block", "linear"):
-                value, law = block_test(samples, statistic, null, *draws)
+                found = block_test(samples, statistic, null, *draws)
             elif statistic == "features":
-                value, law, difference = feature_test(samples, null, *draws, door)
-                witness = difference or witness
+                found = feature_test(samples, null, *draws, door)
             elif null in ("gamma", "spectral"):
-                value, law = limit_test(samples, null, *draws)
+                found = limit_test(samples, null, *draws)
             else:
-                value, law = gram_test(samples, statistic == "unbiased", null, *draws, door)
-        return TestResult(
-            statistic=value,
-            pvalue=law.pvalue(value),
-            null=law,
-            kernel=samples.kernel,
-            method=f"two-sample test, {_label(samples, statistic, null)}",
-            sizes=sizes,
-            seed=random.seed,
-            warnings=_warnings(law, n_permutations, sizes),
-            witness=witness,
-        )
+                found = gram_test(samples, statistic == "unbiased", null, *draws, door)
+    sizes = found.sizes or samples.sizes
+    return TwoSampleResult(
+        statistic=found.statistic,
+        pvalue=found.null.pvalue(found.statistic),
+        null=found.null,
+        kernel=samples.kernel,
+        method=f"two-sample test, {_label(samples, statistic, null)}",
+        sizes=sizes,
+        seed=random.seed,
+        warnings=_warnings(found.null, n_permutations, sizes),
+        witness=found.difference or _witness(samples, x, found.strongest),
+        columns=_columns(x, samples),
+    )
 
 
 def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[Any, Any, list[Any]]:
@@ -203,8 +206,16 @@ def _warnings(law: Null, n_permutations: int, sizes: tuple[int, ...]) -> tuple[s
     return tuple(found)
 
 
-def _witness(samples: Samples, x: Any) -> PointEmbedding:
-    """μ_P − μ_Q; of several kernels under the one in the middle."""
-    kernel = samples.kernels[len(samples.kernels) // 2]
+def _witness(samples: Samples, x: Any, strongest: int) -> PointEmbedding:
+    """μ_P − μ_Q; of several kernels under the one that sees it best."""
+    kernel = samples.kernels[strongest]
     n, m = samples.sizes
     return PointEmbedding(kernel, samples.pooled, np.r_[np.full(n, 1 / n), np.full(m, -1 / m)], is_flat(x, kernel))
+
+
+def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
+    """The names of the columns, where points are rows of numbers."""
+    if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
+        return ()
+    names = Table.names_in(x) if Table.looks_like_one(x) else range(samples.pooled.shape[1])
+    return tuple(map(str, names))

@@ -1,0 +1,137 @@
+"""What a two-sample test says beyond its p-value: where the samples differ, and in which columns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.points import count, rows
+from meanmap.core.rng import Rng
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.kernels.gram import gram_matrix
+from meanmap.stats.permutations import CentredGram, permuted_mmd
+from meanmap.stats.result import TestResult
+
+__all__ = ["TwoSampleResult"]
+
+# Of larger samples this many points, drawn at random, are enough to see which columns matter.
+MOST_POINTS = 1000
+SHUFFLES = 5
+
+
+@dataclass(frozen=True)
+class TwoSampleResult(TestResult):
+    """The outcome of a two-sample test.
+
+    Attributes
+    ----------
+    witness : Embedding
+        μ_P − μ_Q: where it is positive x is denser, where it is negative y is. Of several kernels under the one that
+        saw most; for samples too large for one Gram matrix in the features of all.
+    columns : tuple of str
+        Names of the columns, where points are rows of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(100, 3)), rng.normal([0.0, 2.0, 0.0], 1.0, size=(100, 3))
+    >>> r = mm.two_sample_test(x, y, rng=0)
+    >>> shares = r.driving_columns(rng=0)
+    >>> max(shares, key=shares.get)
+    '1'
+    """
+
+    witness: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] = field(default=(), repr=False)
+
+    def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
+        witness = self._on_points()
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise ParameterError(f"number is {number!r}; expected a whole number of at least 1.")
+        values, n = witness(witness.points), self.sizes[0]
+        return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]
+
+    def driving_columns(self, rng: Any = None) -> dict[str, float]:
+        """The share of MMD² that is lost when one column is shuffled over both samples; near 0, it plays no part.
+
+        A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
+        removes both. Shares need not sum to one. At most 1000 points, under the kernel of the witness; O(N² d) for
+        each column.
+        """
+        witness = self._on_points()
+        if not self.columns:
+            raise KindError("the points of these samples are not rows of numbers: there are no columns to shuffle.")
+        generator = Rng.of(rng).generator
+        chosen, sizes = np.arange(count(witness.points)), self.sizes
+        if len(chosen) > MOST_POINTS:
+            chosen = np.sort(generator.choice(chosen, MOST_POINTS, replace=False))
+            sizes = (int(np.sum(chosen < self.sizes[0])), int(np.sum(chosen >= self.sizes[0])))
+        points = np.asarray(rows(witness.points, chosen))
+        z = np.zeros((1, len(points)), np.float32)
+        z[0, : sizes[0]] = 1
+
+        def discrepancy(data: np.ndarray) -> float:
+            return float(permuted_mmd(CentredGram(gram_matrix(witness.kernel, data)), z, sizes[0], unbiased=True)[0])
+
+        lost = {}
+        with Door():
+            whole = discrepancy(points)
+            for j, name in enumerate(self.columns):
+                shuffled = []
+                for _ in range(SHUFFLES):
+                    data = points.copy()
+                    data[:, j] = generator.permutation(data[:, j])
+                    shuffled.append(discrepancy(data))
+                lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
+        return lost
+
+    def plot_witness(self, axes: Any = None) -> Any:
+        """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes."""
+        witness = self._on_points()
+        if len(self.columns) not in (1, 2):
+            raise KindError(
+                f"a witness is drawn over 1 or 2 columns of numbers, and these points have {len(self.columns)}: see "
+                "driving_columns() and driving_points()."
+            )
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(5, 3.5), layout="constrained").subplots()
+        points, n = np.asarray(witness.points), self.sizes[0]
+        low, high = points.min(axis=0), points.max(axis=0)
+        margin = 0.1 * np.where(high > low, high - low, 1.0)
+        grids = [
+            np.linspace(a, b, 300 if len(low) == 1 else 80) for a, b in zip(low - margin, high + margin, strict=True)
+        ]
+        if len(grids) == 1:
+            axes.axhline(0, color="lightgrey", lw=1)
+            axes.plot(grids[0], witness(grids[0][:, None]), color="black", label="witness")
+            bottom, top = axes.get_ylim()
+            for sample, side, color, name in ((points[:n], top, "C0", "x"), (points[n:], bottom, "C1", "y")):
+                axes.plot(sample[:, 0], np.full(len(sample), side), "|", color=color, ms=8, alpha=0.5, label=name)
+            axes.set(xlabel=self.columns[0], ylabel="μ_P − μ_Q")
+        else:
+            mesh = np.stack(np.meshgrid(*grids), axis=-1)
+            values = witness(mesh.reshape(-1, 2)).reshape(mesh.shape[:2])
+            top = np.abs(values).max() or 1.0
+            drawn = axes.contourf(*grids, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
+            axes.figure.colorbar(drawn, ax=axes, label="μ_P − μ_Q")
+            axes.plot(*points[:n].T, ".", ms=2, color="navy", label="x")
+            axes.plot(*points[n:].T, ".", ms=2, color="darkred", label="y")
+            axes.set(xlabel=self.columns[0], ylabel=self.columns[1])
+        axes.set_title("where x (positive) and y (negative) are denser")
+        axes.legend(fontsize="small")
+        return axes
+
+    def _on_points(self) -> PointEmbedding:
+        if not isinstance(self.witness, PointEmbedding):
+            raise KindError(
+                "these samples were too large to be kept: test a few thousand rows of each to see points and columns, "
+                "or call result.witness at points of yours."
+            )
+        return self.witness
