@@ -106,7 +106,8 @@ class TestResult:
             axes = Figure(figsize=(5, 3), layout="constrained").subplots()
         axes.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")
         axes.axvline(self.statistic, color="C3", label=f"statistic, p = {self.pvalue:.3g}")
-        axes.set(xlabel="statistic", ylabel="draws", title=self.method)
+        axes.set(xlabel="statistic", ylabel="draws")
+        axes.set_title(self.method, fontsize="medium", wrap=True)
         axes.legend()
         return axes
 

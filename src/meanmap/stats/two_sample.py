@@ -217,5 +217,6 @@ def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers."""
     if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
         return ()
-    names = Table.names_in(x) if Table.looks_like_one(x) else range(samples.pooled.shape[1])
-    return tuple(map(str, names))
+    if Table.looks_like_one(x):
+        return tuple(Table.names_in(x))
+    return tuple(f"column {j}" for j in range(samples.pooled.shape[1]))

@@ -42,7 +42,7 @@ class TwoSampleResult(TestResult):
     >>> r = mm.two_sample_test(x, y, rng=0)
     >>> shares = r.driving_columns(rng=0)
     >>> max(shares, key=shares.get)
-    '1'
+    'column 1'
     """
 
     witness: Any = field(default=None, repr=False)
@@ -124,7 +124,7 @@ class TwoSampleResult(TestResult):
             axes.plot(*points[:n].T, ".", ms=2, color="navy", label="x")
             axes.plot(*points[n:].T, ".", ms=2, color="darkred", label="y")
             axes.set(xlabel=self.columns[0], ylabel=self.columns[1])
-        axes.set_title("where x (positive) and y (negative) are denser")
+        axes.set_title("where x (positive) and y (negative) are denser", fontsize="medium", wrap=True)
         axes.legend(fontsize="small")
         return axes
 
