@@ -8,8 +8,10 @@ import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
+from meanmap.stats.two_sample import CHOICES
 
 FAILURE_RATE = 1e-5
+EVERY = ("permutation", "wild")
 TWO = [mm.kernels.RBF(1.0), mm.kernels.RBF(2.0)]
 
 
@@ -62,34 +64,53 @@ def test_fusing_one_kernel_leaves_its_statistic():
     assert (fused(values, [0.3], 90)[0] == values[0]).all()
 
 
-@pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
-@pytest.mark.parametrize("kernel", ["median", None])
-def test_level(kernel, null):
-    if kernel is None and null != "permutation":
-        return
-    rng = np.random.default_rng(3)
-    trials = 200
-    rejections = 0
-    for trial in range(trials):
-        x, y = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
-        rejections += mm.two_sample_test(x, y, kernel, null=null, n_permutations=199, rng=trial).reject(0.05)
-    assert scipy.stats.binomtest(rejections, trials, 0.05).pvalue > FAILURE_RATE
+CELLS = [
+    (statistic, null, kernel)
+    for statistic, nulls in CHOICES.items()
+    if statistic != "auto"
+    for null in nulls
+    for kernel in ("default", "median", "given", "two")
+    if kernel in ("median", "given") or (statistic in ("unbiased", "biased", "features") and null in EVERY)
+]
+
+
+def rejections(statistic, null, kernel, trials, draw, n, m, seed):
+    """How often a true hypothesis is rejected at 0.05; wild draws need pairs."""
+    rng = np.random.default_rng(seed)
+    chosen = {"default": None, "median": "median", "given": mm.kernels.Laplace(0.3), "two": TWO}[kernel]
+    m = n if null == "wild" else m
+    settings = {"statistic": statistic, "null": null, "n_permutations": 199}
+    return sum(
+        mm.two_sample_test(draw(rng, (n, 2)), draw(rng, (m, 2)), chosen, rng=trial, **settings).reject(0.05)
+        for trial in range(trials)
+    )
+
+
+@pytest.mark.parametrize(
+    ("statistic", "null", "kernel"),
+    [
+        ("unbiased", "permutation", "default"),
+        ("biased", "wild", "two"),
+        ("biased", "gamma", "median"),
+        ("biased", "spectral", "median"),
+        ("features", "permutation", "given"),
+    ],
+)
+def test_level(statistic, null, kernel):
+    trials = 150
+    found = rejections(statistic, null, kernel, trials, lambda rng, size: rng.normal(size=size), 20, 30, seed=3)
+    assert scipy.stats.binomtest(found, trials, 0.05).pvalue > FAILURE_RATE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
-@pytest.mark.parametrize("kernel", ["median", None, mm.kernels.Laplace(0.3)], ids=["median", "default", "given"])
-def test_level_at_length(kernel, null):
-    if kernel is None and null != "permutation":
-        return
-    rng = np.random.default_rng(4)
+@pytest.mark.parametrize(("statistic", "null", "kernel"), CELLS, ids=map("-".join, CELLS))
+def test_level_at_length(statistic, null, kernel):
+    """A limit needs more points: 200 and 300 of them instead of 40 and 60."""
     trials = 1000
-    rejections = 0
-    for trial in range(trials):
-        x, y = rng.exponential(size=(40, 2)), rng.exponential(size=(60, 2))
-        rejections += mm.two_sample_test(x, y, kernel, null=null, n_permutations=199, rng=trial).reject(0.05)
+    n, m = (200, 300) if null in ("normal", "gamma", "spectral") else (40, 60)
+    found = rejections(statistic, null, kernel, trials, lambda rng, size: rng.exponential(size=size), n, m, seed=4)
     low, high = scipy.stats.binom.interval(0.99, trials, 0.05)
-    assert low <= rejections <= high, rejections
+    assert low <= found <= high, found
 
 
 def test_the_default_sees_a_scale_that_the_median_misses():

@@ -2,7 +2,8 @@
 Do two samples come from one distribution, and where do they differ?
 ====================================================================
 
-A test that keeps its level exactly, tries every scale, and says what it saw. The same call serves sixty rows and a million.
+A test that keeps its level exactly, tries every scale, and says what it saw. The same call serves sixty rows and
+a million.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +38,8 @@ names = ["age", "height", "weight", "steps", "sleep"]
 first, second = rng.normal(size=(2, 400, 5))
 second[:, 0] += 0.4
 second[:, 2] = 0.7 * second[:, 1] + 0.7 * second[:, 2]
-result = mm.two_sample_test(dict(zip(names, first.T)), dict(zip(names, second.T)), rng=0)
+tables = [dict(zip(names, sample.T, strict=True)) for sample in (first, second)]
+result = mm.two_sample_test(*tables, rng=0)
 lost = result.driving_columns(rng=0)
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
 axes.barh(list(lost), list(lost.values()))

@@ -34,8 +34,8 @@ def _two_samples(rng: np.random.Generator) -> Section:
         f"p = {default.pvalue:.3g} with the default, {median.pvalue:.2g} with the median heuristic, "
         f"in {seconds:.1f} s.",
         "The samples differ only in the shape of each of nine clusters. The median distance is that between clusters, "
-        "and a kernel of that width sees nothing. The default tries five scales and keeps the level exactly. The witness "
-        "shows that y is denser at the ends of each cluster's diagonal.",
+        "and a kernel of that width sees nothing. The default tries five scales and keeps the level exactly. The "
+        "witness shows that y is denser at the ends of each cluster's diagonal.",
         "r = mm.two_sample_test(x, y)\nr.pvalue, r.reject(0.05), r.plot(), r.plot_witness(), r.driving_columns()",
         (
             (
