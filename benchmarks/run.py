@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 
-from benchmarks import table
+from benchmarks import figure, table
 from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, measure
 from benchmarks.memory import peak_memory
@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         sections[name] = table.section(case, rows, memory, jax.default_backend(), load)
         if not chosen.quick:
+            figure.draw(case, rows, memory, table.TABLE.with_name(f"{name}.svg"))
             table.update(sections, list(known))
     return 0
 

@@ -76,6 +76,7 @@ def section(
     text += [".. list-table::", "   :header-rows: 1", ""]
     for line in lines:
         text += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(line)]
+    text += ["", f".. image:: {case.name}.svg", f"   :alt: {case.title} Time and memory against n."]
     text += ["", _remarks(case, rows, backend, load), "", f".. end {case.name}", ""]
     return "\n".join(text)
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import harness, table
+from benchmarks import figure, harness, table
 from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, Side, growth, measure
 from benchmarks.run import main
@@ -105,6 +105,15 @@ def test_a_busy_machine_is_told_where_threads_wait_for_one_another(monkeypatch):
     assert "a load of 9.0 from others" in table.section(toy(Clock()), rows, {}, "cpu", load=9.0)
     monkeypatch.setattr(table, "cores", lambda: 1)
     assert "busy" not in table.section(toy(Clock()), rows, {}, "cpu", load=9.0)
+
+
+def test_the_picture_changes_only_with_its_numbers(tmp_path):
+    rows = [Row(n, {"ours": Side(9.0, [n / 1e3]), "slow": Side(9.0, [n / 1e2])}, {"slow": 0.0}) for n in (10, 100)]
+    memory = {("ours", 10): 1.0, ("ours", 100): 10.0, ("slow", 10): None}
+    for name in ("first", "again"):
+        figure.draw(toy(Clock()), rows, memory, tmp_path / f"{name}.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
+    assert "seconds a call" in (tmp_path / "first.svg").read_text()
 
 
 def test_durations_have_a_unit_that_fits():
