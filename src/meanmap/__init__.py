@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from meanmap import core, embeddings, families, features, kernels, learning, linalg, stats
     from meanmap.core import Report, Table
-    from meanmap.embeddings import condition, embed
+    from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import TestResult, independence_test, k_sample_test, two_sample_test
 
@@ -25,6 +25,7 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
+    "posterior_embedding": "meanmap.embeddings",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -46,6 +47,7 @@ __all__ = [
     "learning",
     "linalg",
     "median_heuristic",
+    "posterior_embedding",
     "stats",
     "two_sample_test",
 ]

@@ -8,6 +8,7 @@ from meanmap.embeddings.families import FamilyEmbedding, mean_features
 from meanmap.embeddings.likelihood import likelihood
 from meanmap.embeddings.operators import Operator, cross_covariance
 from meanmap.embeddings.points import PointEmbedding
+from meanmap.embeddings.posterior import PosteriorDifference, PosteriorEmbedding, posterior_embedding
 from meanmap.embeddings.rules import bayes_rule, chain_rule, sum_rule
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "FeatureEmbedding",
     "Operator",
     "PointEmbedding",
+    "PosteriorDifference",
+    "PosteriorEmbedding",
     "bayes_rule",
     "chain_rule",
     "condition",
@@ -24,5 +27,6 @@ __all__ = [
     "embed",
     "likelihood",
     "mean_features",
+    "posterior_embedding",
     "sum_rule",
 ]

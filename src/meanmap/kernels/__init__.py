@@ -13,6 +13,7 @@ from meanmap.kernels.distributions import (
     TupleSum,
 )
 from meanmap.kernels.manifolds import Rotation, Torus
+from meanmap.kernels.smoothed import Smoothed
 from meanmap.kernels.stationary import RBF, Laplace, Matern, RationalQuadratic, Stationary
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "RationalQuadratic",
     "Rotation",
     "Scaled",
+    "Smoothed",
     "Spectrum",
     "Stationary",
     "Sum",
