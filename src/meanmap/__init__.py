@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.learning import default_kernel, median_heuristic
-    from meanmap.stats import TestResult, independence_test, k_sample_test, two_sample_test
+    from meanmap.stats import (
+        TestResult,
+        conditional_independence_test,
+        independence_test,
+        k_sample_test,
+        two_sample_test,
+    )
 
 __version__ = "0.1.0"
 
@@ -20,6 +26,7 @@ _NAMES = {
     "Report": "meanmap.core",
     "Table": "meanmap.core",
     "condition": "meanmap.embeddings",
+    "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
     "embed": "meanmap.embeddings",
     "independence_test": "meanmap.stats",
@@ -35,6 +42,7 @@ __all__ = [
     "Table",
     "TestResult",
     "condition",
+    "conditional_independence_test",
     "core",
     "default_kernel",
     "embed",

@@ -1,0 +1,101 @@
+"""Functions of z to regress on: kernels at landmarks, additive, joint, or in a metric learned from the targets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from meanmap.linalg.pivoted import pivoted_cholesky
+
+__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks"]
+
+# A share of the trace that no regression on noisy data can miss, and ranks that keep n r² cheap.
+TRACE_TOLERANCE = 1e-3
+MOST_LANDMARKS, MOST_ALONG_ONE_COLUMN = 200, 30
+MOST_FOR_MEDIAN = 1000
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """The features L⁻¹ k(landmarks, z) of an RBF kernel with lengthscale 1 on the columns z M.
+
+    Attributes
+    ----------
+    metric : array (d, d')
+        M: chooses, scales and turns columns.
+    points : array (r, d')
+        The landmarks, already in these columns.
+    triangle : array (r, r)
+        L, with L Lᵀ the landmarks' own Gram matrix.
+    weight : float
+        A factor of the features.
+    """
+
+    metric: np.ndarray
+    points: np.ndarray
+    triangle: np.ndarray
+    weight: float = 1.0
+
+    def gram(self, z: np.ndarray) -> np.ndarray:
+        """k(z, landmarks), (n, r)."""
+        return rbf(z @ self.metric, self.points)
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """The features of z, (n, r)."""
+        cross = self.gram(z).T
+        return self.weight * scipy.linalg.solve_triangular(self.triangle, cross, lower=True, check_finite=False).T
+
+
+def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """exp(−|aᵢ − bⱼ|²/2)."""
+    squares = np.sum(a**2, axis=1)[:, None] + np.sum(b**2, axis=1) - 2 * a @ b.T
+    return np.exp(-0.5 * np.maximum(squares, 0))
+
+
+def rbf_landmarks(
+    z: np.ndarray, metric: np.ndarray, tolerance: float = TRACE_TOLERANCE, most: int = MOST_LANDMARKS, weight: float = 1
+) -> Landmarks:
+    """Landmarks among the rows of z, each the one worst represented so far."""
+    points = z @ metric
+    # At most a row in two: more could not be told from noise.
+    low = pivoted_cholesky(
+        np.ones(len(z)),
+        lambda i: rbf(points[i : i + 1], points)[0],
+        tolerance=tolerance,
+        max_rank=max(1, min(most, len(z) // 2)),
+    )
+    return Landmarks(metric, points[low.pivots], np.asarray(low.pivot_factor), weight)
+
+
+def additive_landmarks(z: np.ndarray, weight: float = 1.0) -> tuple[Landmarks, ...]:
+    """One smooth function of each column that has more than two values; a sum of one-dimensional kernels."""
+    bent = [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
+    share = weight / np.sqrt(max(1, len(bent)))
+    return tuple(
+        # The median distance of normal columns is 0.95 standard deviations; functions bend about once in one of these.
+        rbf_landmarks(z, _column(z, j, 0.95 / median_distance(z[:, [j]])), 1e-4, MOST_ALONG_ONE_COLUMN, share)
+        for j in bent
+    )
+
+
+def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[Landmarks, ...]:
+    """One smooth function of all columns, its lengthscale in median distances."""
+    return (rbf_landmarks(z, np.eye(z.shape[1]) / (widths * median_distance(z)), weight=weight),)
+
+
+def median_distance(points: np.ndarray) -> float:
+    """The median distance between rows (the first thousand of them), that of the distinct ones where ties make it 0."""
+    from scipy.spatial.distance import pdist
+
+    distances = pdist(points[:MOST_FOR_MEDIAN])
+    median = float(np.median(distances))
+    if median > 0:
+        return median
+    distances = pdist(np.unique(points, axis=0)[:MOST_FOR_MEDIAN])
+    return float(np.median(distances[distances > 0]))
+
+
+def _column(z: np.ndarray, j: int, factor: float) -> np.ndarray:
+    metric = np.zeros((z.shape[1], 1))
+    metric[j] = factor
+    return metric

@@ -1,0 +1,170 @@
+"""Regression on z: a linear part that is free, a smooth part that is shrunk, everything chosen by cross-validation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from meanmap.stats.conditional_landmarks import (
+    Landmarks,
+    additive_landmarks,
+    joint_landmarks,
+    median_distance,
+    rbf_landmarks,
+)
+
+__all__ = ["Basis", "Fit", "Linear", "best_fit", "candidates", "learned_metric"]
+
+# Shrinkages that are tried, relative to the trace of the smooth part, from a nearly free fit to the linear one.
+SHIFTS = np.geomspace(2e-6, 20, 29)
+# Fits with more degrees of freedom per point than this are not looked at: their errors cannot be estimated.
+MOST_FREEDOM = 0.7
+METRIC_ROUNDS, METRIC_LANDMARKS, METRIC_FLOOR = 3, 120, 1e-2
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The linear functions of z: an orthonormal basis of 1 and the columns of z, which no regression shrinks."""
+
+    vectors: np.ndarray
+
+    @classmethod
+    def of(cls, z: np.ndarray) -> "Linear":
+        """Of n rows; columns that repeat others (indicators do) count once."""
+        left, values, _ = np.linalg.svd(np.column_stack([np.ones(len(z)), z]), full_matrices=False)
+        return cls(left[:, values > 1e-8 * values[0]])
+
+    def residuals(self, targets: np.ndarray) -> np.ndarray:
+        """What is left of the targets."""
+        return targets - self.vectors @ (self.vectors.T @ targets)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The smooth functions of z beyond the linear ones, orthonormal on the sample: U diag(values) Uᵀ is their kernel.
+
+    `coordinates` turn the landmarks' features, their linear part removed, into U.
+    """
+
+    landmarks: tuple[Landmarks, ...]
+    vectors: np.ndarray
+    values: np.ndarray
+    coordinates: np.ndarray
+
+    @classmethod
+    def of(cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, linear: Linear) -> "Basis":
+        """From features Φ of z: the eigenvectors of Φ̃ Φ̃ᵀ, Φ̃ without its linear part, in O(n r²)."""
+        features = linear.residuals(np.concatenate([part(z) for part in landmarks], axis=1))
+        values, turn = np.linalg.eigh(features.T @ features)
+        kept = values > 1e-7 * values[-1]
+        values, turn = values[kept][::-1], turn[:, kept][:, ::-1]
+        coordinates = turn / np.sqrt(values)
+        return cls(landmarks, features @ coordinates, values, coordinates)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A linear smoother: fitted values Q Qᵀ y + U diag(shrinkage) Uᵀ y.
+
+    Attributes
+    ----------
+    score : float
+        Its generalised cross-validation error, the rotation-invariant form of leaving one out.
+    """
+
+    linear: Linear
+    basis: Basis
+    shrinkage: np.ndarray
+    score: float
+
+    def in_sample(self, targets: np.ndarray) -> np.ndarray:
+        """Residuals of the points that were fitted."""
+        rest = self.linear.residuals(targets)
+        return rest - self.basis.vectors @ (self.shrinkage[:, None] * (self.basis.vectors.T @ rest))
+
+    def left_out(self, targets: np.ndarray) -> np.ndarray:
+        """Residuals of each point from the fit to the others, (y − ŷ)ᵢ / (1 − Hᵢᵢ): Hastie et al. (2009), eq. 7.64."""
+        return self.in_sample(targets) / (1 - np.minimum(self.leverages, 0.99))[:, None]
+
+    @property
+    def leverages(self) -> np.ndarray:
+        """The diagonal of H."""
+        return np.sum(self.linear.vectors**2, axis=1) + self.basis.vectors**2 @ self.shrinkage
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom tr H."""
+        return self.linear.vectors.shape[1] + float(self.shrinkage.sum())
+
+
+def best_fit(linear: Linear, bases: Sequence[Basis], targets: np.ndarray, undersmooth: float = 1.0) -> Fit:
+    """The basis and shrinkage with the lowest error; then `undersmooth` times the chosen shift.
+
+    GCV = |y − ŷ|² / n / (1 − tr H / n)² (Golub, Heath & Wahba 1979), from projections alone: O(n r q) a basis.
+    """
+    n = len(targets)
+    rest = linear.residuals(targets)
+    total = np.sum(rest**2)
+    best, lowest = None, np.inf
+    for basis in bases:
+        energy = np.sum((basis.vectors.T @ rest) ** 2, axis=1)
+        shifts = SHIFTS * basis.values.sum()
+        shrinkage = basis.values / (basis.values + shifts[:, None])
+        squares = total - energy.sum() + (1 - shrinkage) ** 2 @ energy
+        freedom = (linear.vectors.shape[1] + shrinkage.sum(axis=1)) / n
+        scores = np.where(freedom < MOST_FREEDOM, squares / n / (1 - np.minimum(freedom, MOST_FREEDOM)) ** 2, np.inf)
+        lowest_here = int(scores.argmin())
+        if best is None or scores[lowest_here] < lowest:
+            best, lowest = (basis, shifts[lowest_here]), float(scores[lowest_here])
+    basis, shift = best  # pyright: ignore[reportGeneralTypeIssues]
+    return Fit(linear, basis, basis.values / (basis.values + undersmooth * shift), lowest)
+
+
+def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear) -> list[Basis]:
+    """Smooth functions of z before anything is known of the targets; `sample` are the rows that landmarks are from."""
+    if z.shape[1] == 1:
+        kinds = [additive_landmarks(sample), joint_landmarks(sample, 0.4)]
+    else:
+        along, across = additive_landmarks(sample), joint_landmarks(sample, 1.0)
+        kinds = [along, across, along + joint_landmarks(sample, 1.0, 0.7), joint_landmarks(sample, 0.6)]
+    return [Basis.of(kind, z, linear) for kind in kinds if kind]
+
+
+def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear) -> tuple[Landmarks, ...]:
+    """Landmarks in the metric in which the targets vary: M Mᵀ = the mean of ∇f ∇fᵀ over points, f the fit before.
+
+    Fit, take the mean outer product of the gradients as the new metric, and fit again (Radhakrishnan et al. 2024); the
+    round with the lowest error is kept. A function of a few columns, or of one direction, then costs no more degrees of
+    freedom than a function of as few variables. A little of every direction (METRIC_FLOOR of the trace) stays.
+    """
+    n, d = z.shape
+    metric, best, lowest = np.eye(d), None, np.inf
+    for _ in range(METRIC_ROUNDS):
+        values, turn = np.linalg.eigh(metric)
+        root = turn * np.sqrt(np.maximum(values, 0) / values[-1])
+        root = root / median_distance(z @ root)
+        landmarks = rbf_landmarks(z, root, most=METRIC_LANDMARKS)
+        fit = best_fit(linear, [Basis.of((landmarks,), z, linear)], targets)
+        if best is None or fit.score < lowest:
+            best, lowest = landmarks, fit.score
+        metric = np.zeros((d, d))
+        for gradient in _gradients(fit, z, targets):
+            metric += gradient.T @ gradient / n
+        metric = metric / max(np.trace(metric), 1e-300) + METRIC_FLOOR / d * np.eye(d)
+    return (best,)  # pyright: ignore[reportReturnType]
+
+
+def _gradients(fit: Fit, z: np.ndarray, targets: np.ndarray) -> list[np.ndarray]:
+    """∇f at the rows of z, (n, d) for each target: f = Σ βₘ k(·, landmarkₘ) plus a linear function."""
+    (landmarks,) = fit.basis.landmarks
+    energy = fit.basis.vectors.T @ fit.linear.residuals(targets)
+    smooth = fit.basis.coordinates @ (fit.shrinkage[:, None] * energy)
+    slopes = np.linalg.lstsq(np.column_stack([np.ones(len(z)), z]), targets - landmarks(z) @ smooth, rcond=None)[0][1:]
+    weights = scipy.linalg.solve_triangular(landmarks.triangle, smooth, lower=True, trans="T", check_finite=False)
+    gram, points = landmarks.gram(z), z @ landmarks.metric
+    found = []
+    for column, slope in zip(weights.T, slopes.T, strict=True):
+        pull = gram * column
+        found.append((pull @ landmarks.points - pull.sum(axis=1)[:, None] * points) @ landmarks.metric.T + slope)
+    return found

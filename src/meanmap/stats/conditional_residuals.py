@@ -1,0 +1,182 @@
+"""What is left of a variable once z is known: residuals of its numbers, then residuals of a kernel's features of these."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.points import count
+from meanmap.features.base import transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.discrete import Delta
+from meanmap.kernels.reading import read_points
+from meanmap.kernels.stationary import RBF
+from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
+from meanmap.stats.conditional_regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
+from meanmap.stats.conditional_statistics import linear_share
+from meanmap.stats.conditional_variables import Variable, read_variable
+
+__all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "Given", "Residuals", "Unread", "read_side", "residuals"]
+
+# Sides are held by at most this many features, the rest of the trace being below the tolerance in one dimension.
+TRACE_TOLERANCE, MOST_FEATURES = 1e-3, 60
+# The shift of the first regression is this share of the one with the lowest error. That one balances squared bias and
+# variance, but here only the product of both sides' biases does harm, while variances of the two sides do not multiply.
+UNDERSMOOTH = 0.3
+# Rows from which landmarks and metrics are chosen.
+MOST_ROWS, MOST_ROWS_FOR_METRIC = 2000, 1000
+# Less variance than this is rounding: the variable is a function of z.
+NOTHING_LEFT = 1e-10
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A variable that only its own kernel can read: labels, strings, rotations or mixed tables with a chosen kernel."""
+
+    points: Any
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Given:
+    """z as columns, with the functions of z that regressions start from."""
+
+    columns: np.ndarray
+    sample: np.ndarray
+    linear: Linear
+    bases: tuple[Basis, ...]
+
+    @classmethod
+    def of(cls, columns: np.ndarray, generator: np.random.Generator) -> "Given":
+        """At least four points a linear function are needed, or no residual would be trusted."""
+        n = len(columns)
+        linear = Linear.of(columns)
+        q = linear.vectors.shape[1]
+        if n < 4 * q:
+            raise InputError(
+                f"{n} points are too few to condition on {q - 1} columns (labels count one column each, less one): "
+                f"expected at least {4 * q}. Give more points, or condition on less."
+            )
+        sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
+        return cls(columns, sample, linear, tuple(candidates(columns, columns[sample], linear)))
+
+    def metric_of(self, targets: np.ndarray) -> tuple[Landmarks, ...]:
+        """Landmarks in the metric learned for these targets, from a part of the sample."""
+        rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
+        z = self.columns[rows]
+        return learned_metric(z, targets[rows], Linear.of(z))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """One side of the test.
+
+    Attributes
+    ----------
+    columns : array (n, a + b)
+        Residuals of its numbers from fits to the other points, divided by `scales`, and the indicators of its labels.
+    scales : array (a,)
+        The standard deviations of these residuals; infinite where nothing but rounding is left.
+    features : array (n, r)
+        Centred features of the columns.
+    left : array (n, r)
+        The features less their own regressions on z.
+    first, second : Fit
+        The regression of the numbers (None without any) and that of the features.
+    share : float
+        The part of the features that is linear in the residuals: there both regressions act.
+    kernel : Kernel
+        With what features were made.
+    landmarks : Landmarks or None
+        What makes them, for the default kernel.
+    """
+
+    columns: np.ndarray
+    scales: np.ndarray
+    features: np.ndarray
+    left: np.ndarray
+    first: Fit | None
+    second: Fit
+    share: float
+    kernel: Kernel
+    landmarks: Landmarks | None
+
+    @property
+    def determined(self) -> bool:
+        """Whether nothing is left of the variable given z."""
+        return bool(np.sum(self.left**2) <= NOTHING_LEFT * len(self.left))
+
+    @property
+    def freedom(self) -> float:
+        """The most degrees of freedom that a regression took."""
+        return max(fit.freedom for fit in (self.first, self.second) if fit is not None)
+
+
+def read_side(data: Any, argument: str, kernel: Kernel | None, door: Door) -> Variable | Unread:
+    """A variable as columns, or with a kernel of its own where that is what reads it."""
+    if kernel is None:
+        return read_variable(data, argument)
+    try:
+        variable = read_variable(data, argument)
+    except KindError:
+        return Unread(read_points(kernel, data, argument, door), kernel)
+    if variable.indicators.shape[1]:
+        return Unread(read_points(kernel, data, argument, door), kernel)
+    return variable
+
+
+def residuals(side: Variable | Unread, kernel: Kernel | None, given: Given, door: Door) -> Residuals:
+    """Regress the numbers on z, make features of their residuals, regress these on z too.
+
+    x and y are independent given z just when x − f(z) and y − g(z) are, whatever f and g are. So the first regression
+    changes nothing about the hypothesis, but what it leaves hardly depends on z: the second one has little to do, and
+    little to do wrong. Its bias on both sides is what makes conditional tests reject too often.
+    """
+    bases, first = given.bases, None
+    columns, scales = np.zeros((len(given.columns), 0)), np.zeros(0)
+    if isinstance(side, Variable):
+        columns = side.indicators
+        if side.numbers.shape[1]:
+            options = bases
+            if given.columns.shape[1] > 1:
+                options = (*bases, Basis.of(given.metric_of(side.numbers), given.columns, given.linear))
+            first = best_fit(given.linear, options, side.numbers, UNDERSMOOTH)
+            numbers = first.left_out(side.numbers)
+            scales = numbers.std(axis=0)
+            scales = np.where(scales**2 > NOTHING_LEFT, scales, np.inf)
+            columns = np.concatenate([numbers / scales, side.indicators], axis=1)
+            if not any(basis is first.basis for basis in bases):
+                bases = (*bases, first.basis)
+    if isinstance(side, Unread):
+        features, used, landmarks = _kernel_features(side.kernel, side.points, door), side.kernel, None
+    elif kernel is not None and len(scales):
+        points = kernel.domain.read(columns * scales * side.scales, "the residuals", door)
+        features, used, landmarks = _kernel_features(kernel, points, door), kernel, None
+    else:
+        landmarks = rbf_landmarks(columns, _metric(columns), TRACE_TOLERANCE, MOST_FEATURES)
+        features, used = landmarks(columns), _as_kernel(landmarks, scales * side.scales)
+    features = features - features.mean(axis=0)
+    second = best_fit(given.linear, bases, features)
+    share = linear_share(features, columns[:, : len(scales)])
+    return Residuals(columns, scales, features, second.left_out(features), first, second, share, used, landmarks)
+
+
+def _kernel_features(kernel: Kernel, points: Any, door: Door) -> np.ndarray:
+    """Features of a chosen kernel, from the data."""
+    most = min(MOST_FEATURES, max(1, count(points) // 2))
+    low = PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=most)
+    return np.concatenate([np.asarray(part) for part in transform_in_chunks(low, points)])
+
+
+def _metric(columns: np.ndarray) -> np.ndarray:
+    """Columns in units of their median distance."""
+    return np.eye(columns.shape[1]) / (median_distance(columns) if columns.any() else 1.0)
+
+
+def _as_kernel(landmarks: Landmarks, units: np.ndarray) -> Kernel:
+    """What the default features belong to, in the units of the data."""
+    # On indicators alone any radial kernel is a constant plus a multiple of Delta.
+    return RBF(units / landmarks.metric[0, 0]) if len(units) and np.isfinite(units).all() else Delta()

@@ -1,0 +1,100 @@
+"""The conditional statistic, and its law when the hypothesis holds: signs flipped at random, or chi-squares."""
+
+import numpy as np
+
+from meanmap.stats.conditional_landmarks import median_distance, rbf
+from meanmap.stats.conditional_regression import Fit
+from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.result import Null
+
+__all__ = ["Products", "linear_share", "permuted", "variance_ratio"]
+
+# Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine.
+BLOCK = 512
+# How much of the kernel on z is constant (dependence everywhere) and how much local (dependence that turns with z).
+LOCAL = 0.8
+
+
+class Products:
+    """The matrix Kᵢⱼ = ⟨uᵢ, uⱼ⟩ ⟨vᵢ, vⱼ⟩ k(zᵢ, zⱼ) of residuals u of x and v of y, by blocks of rows.
+
+    (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero when x and y are independent given z.
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray, z: np.ndarray):
+        self.left, self.right, self.z = left, right, z / median_distance(z)
+
+    def block(self, rows: slice) -> np.ndarray:
+        """Some rows of K, in single precision."""
+        weights = 1 - LOCAL + LOCAL * rbf(self.z[rows], self.z)
+        for features in (self.left, self.right):
+            weights *= features[rows] @ features.T
+        return weights.astype(np.float32)
+
+    def forms(self, signs: np.ndarray) -> np.ndarray:
+        """εᵀ K ε / n for each column of `signs` (n, B)."""
+        n, total = len(signs), np.zeros(signs.shape[1])
+        for rows in _blocks(n):
+            total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
+        return total / n
+
+    def bootstrap(self, ratio: float, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, each draw times the variance ratio."""
+        signs = np.ones((len(self.z), n_draws + 1), dtype=np.float32)
+        signs[:, 1:] -= 2 * generator.integers(0, 2, size=(n_draws, len(self.z)), dtype=np.int8).T
+        values = self.forms(signs)
+        return float(values[0]), Null("wild bootstrap", ratio * values[1:], exact=False)
+
+    def limit(self, kind: str, ratio: float, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+        """The statistic, and draws of Σ λᵢ zᵢ² with the eigenvalues of K / n, or of a gamma law with their moments."""
+        n = len(self.z)
+        if kind == "spectral":
+            whole = np.concatenate([self.block(rows) for rows in _blocks(n)]).astype(float) / n
+            return float(whole.sum()), spectral_null(ratio * np.linalg.eigvalsh(whole), n_draws, generator)
+        value, mean, square = 0.0, 0.0, 0.0
+        for rows in _blocks(n):
+            block = self.block(rows).astype(float) / n
+            value += block.sum()
+            mean += np.trace(block[:, rows])
+            square += np.sum(block**2)
+        return value, gamma_null(ratio * mean, 2 * ratio**2 * square, n_draws, generator)
+
+
+def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.random.Generator) -> np.ndarray:
+    """n HSIC of two sets of centred features, |Φᵀ Ψ|²/n: for the data, then for Ψ in random orders."""
+    n = len(left)
+    transposed = np.ascontiguousarray(left.T)
+    values = [np.sum((transposed @ right) ** 2) / n]
+    values += [np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in range(n_draws)]
+    return np.array(values)
+
+
+def variance_ratio(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> float:
+    """How much larger the variance of Σ (A u)ᵢ (B v)ᵢ is than that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
+
+    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first variance is
+    |AᵀB|², the second Σ (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection onto n − p directions the ratio is n / (n − p). Here
+    A = I − Q Qᵀ − U diag(1 − left) Uᵀ, and the same with `right` for B. Cost O(n r²).
+    """
+    q, n = first.linear.vectors.shape[1], len(first.linear.vectors)
+    # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
+    lost_left, lost_right = 1 - left**2, 1 - right**2
+    shared = first.basis.vectors.T @ second.basis.vectors
+    truth = n - q - lost_left.sum() - lost_right.sum() + lost_left @ shared**2 @ lost_right
+    linear = np.sum(first.linear.vectors**2, axis=1)
+    kept_left = 1 - linear - first.basis.vectors**2 @ lost_left
+    kept_right = 1 - linear - second.basis.vectors**2 @ lost_right
+    return float(truth / (kept_left @ kept_right))
+
+
+def linear_share(features: np.ndarray, columns: np.ndarray) -> float:
+    """The share of the features' variance that is linear in these columns."""
+    centred, total = columns - columns.mean(axis=0), np.sum(features**2)
+    if not centred.any() or total == 0:
+        return 0.0
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    return float(np.sum((left[:, values > 1e-8 * values[0]].T @ features) ** 2) / total)
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
