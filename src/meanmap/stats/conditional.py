@@ -75,18 +75,18 @@ def conditional_independence_test(
 
     Notes
     -----
-    With residual features uᵢ of x and vᵢ of y and a kernel k on z, the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
-    It is zero in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024), and needs no regression
-    of functions of x and z together.
+    With residual features uᵢ of x and vᵢ of y and a kernel k on z the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
+    Divided by n it vanishes in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024), and no
+    function of x and z together has to be regressed on z.
 
-    No conditional test keeps its level under every law (Shah & Peters 2020): it is lost where regressions are biased on
-    both sides. Against that: numbers are first replaced by their residuals, which does not change the hypothesis; each
-    regression is linear plus smooth, in whichever of additive, joint and learned metrics (Radhakrishnan et al. 2024)
-    predicts best by cross-validation; residuals are those of points left out; and draws are enlarged by the variance that
-    fits to the same points share.
+    No conditional test keeps its level under every law (Shah & Peters 2020): regressions that are biased on both sides
+    look like dependence. Against that, numbers are first replaced by their residuals, which does not change the
+    hypothesis and leaves little to regress; each regression is linear plus smooth, in whichever of additive, joint and
+    learned metrics (Radhakrishnan et al. 2024) predicts best by generalised cross-validation; residuals are those of
+    points left out; and draws are enlarged by the variance that fits to the same points share.
 
-    Cost O(n² (r + B)) for "kci", with B draws, O(n (r² + B r²)) for "residuals" and O(n r²) for "features", r at most a
-    few hundred.
+    Cost O(n² (r + B)) for "kci" with B draws, O(n r (r + B)) for "residuals" and O(n r²) for "features", with r at most
+    a few hundred.
 
     Examples
     --------
@@ -229,8 +229,8 @@ def _warnings(law: Null, method: str, n: int, freedom: float, d: int, n_draws: i
         return ("x or y is a function of z: given z there is nothing left to depend on, and the p-value is 1.",)
     if freedom > n / 4:
         found.append(
-            f"the regressions on z take {freedom:.0f} degrees of freedom of {n} points: for {d} conditioning columns these "
-            "are few, and the level may not be kept."
+            f"the regressions on z take {freedom:.0f} degrees of freedom of {n} points: these are few points for {d} "
+            "conditioning columns, and the level may not be kept."
         )
     if method == "residuals":
         found.append("residuals are taken to be noise whose law does not change with z; method='kci' does without.")

@@ -11,8 +11,9 @@ __all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distanc
 
 # A share of the trace that no regression on noisy data can miss, and ranks that keep n r² cheap.
 TRACE_TOLERANCE = 1e-3
-MOST_LANDMARKS, MOST_ALONG_ONE_COLUMN = 200, 30
-MOST_FOR_MEDIAN = 1000
+MOST_LANDMARKS, MOST_ALONG_ONE_COLUMN = 150, 30
+# The median of 45,000 distances is within a percent or so of that of all.
+MOST_FOR_MEDIAN = 300
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ def rbf_landmarks(
 ) -> Landmarks:
     """Landmarks among the rows of z, each the one worst represented so far."""
     points = z @ metric
+    squares = np.sum(points**2, axis=1)
     # At most a row in two: more could not be told from noise.
     low = pivoted_cholesky(
         np.ones(len(z)),
-        lambda i: rbf(points[i : i + 1], points)[0],
+        lambda i: np.exp(-0.5 * np.maximum(squares + squares[i] - 2 * points @ points[i], 0)),
         tolerance=tolerance,
         max_rank=max(1, min(most, len(z) // 2)),
     )
@@ -84,15 +86,15 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 
 
 def median_distance(points: np.ndarray) -> float:
-    """The median distance between rows (the first thousand of them), that of the distinct ones where ties make it 0."""
+    """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero."""
     from scipy.spatial.distance import pdist
 
-    distances = pdist(points[:MOST_FOR_MEDIAN])
-    median = float(np.median(distances))
-    if median > 0:
-        return median
-    distances = pdist(np.unique(points, axis=0)[:MOST_FOR_MEDIAN])
-    return float(np.median(distances[distances > 0]))
+    median = float(np.median(pdist(_spread(points))))
+    return median if median > 0 else float(np.median(pdist(_spread(np.unique(points, axis=0)))))
+
+
+def _spread(points: np.ndarray) -> np.ndarray:
+    return points[:: -(-len(points) // MOST_FOR_MEDIAN)]
 
 
 def _column(z: np.ndarray, j: int, factor: float) -> np.ndarray:

@@ -161,7 +161,7 @@ def _gradients(fit: Fit, z: np.ndarray, targets: np.ndarray) -> list[np.ndarray]
     energy = fit.basis.vectors.T @ fit.linear.residuals(targets)
     smooth = fit.basis.coordinates @ (fit.shrinkage[:, None] * energy)
     slopes = np.linalg.lstsq(np.column_stack([np.ones(len(z)), z]), targets - landmarks(z) @ smooth, rcond=None)[0][1:]
-    weights = scipy.linalg.solve_triangular(landmarks.triangle, smooth, lower=True, trans="T", check_finite=False)
+    weights = scipy.linalg.solve_triangular(landmarks.triangle, smooth, lower=True, trans=1, check_finite=False)
     gram, points = landmarks.gram(z), z @ landmarks.metric
     found = []
     for column, slope in zip(weights.T, slopes.T, strict=True):

@@ -1,4 +1,4 @@
-"""What is left of a variable once z is known: residuals of its numbers, then residuals of a kernel's features of these."""
+"""What is left of a variable given z: residuals of its numbers, then residuals of a kernel's features of these."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -127,9 +127,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
             if fit is not None and basis is not None:
                 out[rows] = fit.left_out(basis, v.numbers[rows])
     sides = [_side(v, e, p) for v, e, p in zip(variables, numbers, pilots, strict=True)]
-    seconds = [
-        StreamedFit.of(pilot.second.basis.landmarks, z, side) for pilot, side in zip(pilots, sides, strict=True)
-    ]
+    seconds = [StreamedFit.of(pilot.second.basis.landmarks, z, side) for pilot, side in zip(pilots, sides, strict=True)]
     once = _Overlap(seconds[0], seconds[1])
     local = _local(z)
     total: Any = 0.0

@@ -1,12 +1,13 @@
 """The variables of a conditional test as columns of numbers: standardised numbers, and one indicator a label."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
@@ -48,7 +49,7 @@ def read_variable(data: Any, argument: str) -> Variable:
     """Read numbers, labels or a table of both; constant columns are refused by name."""
     if is_sparse(data):
         raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
-    table = Table.of(np.asarray(data) if isinstance(data, jax.Array) else data, argument)
+    table = _table(data, argument)
     check_rows(len(table), argument, LEAST_POINTS)
     blocks, indicators = [], [np.zeros((len(table), 0))]
     for name in table.names:
@@ -70,10 +71,20 @@ def read_variable(data: Any, argument: str) -> Variable:
 
 def read_given(data: Any) -> Variable:
     """The variable that is conditioned on: as any other, but it must be there."""
-    empty = data is None or (hasattr(data, "shape") and len(data.shape) == 2 and data.shape[1] == 0)
-    if empty or (hasattr(data, "__len__") and len(data) == 0):
+    if data is None or 0 in np.shape(data) or (isinstance(data, Mapping) and not data):
         raise EmptyError("z is empty: given nothing this is mm.independence_test(x, y).")
     return read_variable(data, "z")
+
+
+def _table(data: Any, argument: str) -> Table:
+    """A table of whatever came; arrays of labels by columns, as tables read them."""
+    if Table.looks_like_one(data):
+        return Table.of(data, argument)
+    array = plain(data, argument)
+    if array.dtype.kind not in "SUO" or array.ndim not in (1, 2):
+        return Table.of(array if isinstance(data, jax.Array) else data, argument)
+    columns = array[:, None] if array.ndim == 1 else array
+    return Table.of({f"{argument}{j}" if array.ndim == 2 else argument: columns[:, j] for j in range(columns.shape[1])})
 
 
 def _indicators(labels: np.ndarray) -> np.ndarray:

@@ -1,0 +1,238 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import (
+    ColumnError,
+    EmptyError,
+    InputError,
+    KindError,
+    NonFiniteError,
+    ParameterError,
+    ShapeError,
+)
+
+FAILURE_RATE = 1e-5
+BENT = (np.tanh, np.abs, np.square, lambda t: np.sin(2 * t), lambda t: 2 * np.exp(-(t**2)))
+
+
+def independent_given_z(seed, n, d, kind):
+    """x and y with the same causes: a linear function of each, or functions of them or of their sum, and noise."""
+    rng = np.random.default_rng([seed, n, d])
+    z, noise = rng.normal(size=(n, d)), rng.normal(size=(2, n))
+    if kind == "linear":
+        a, b = rng.normal(size=(2, d)) / np.sqrt(d)
+        return z @ a + 0.7 * noise[0], z @ b + 0.7 * noise[1], z
+    if seed % 2:
+        f = BENT[rng.integers(5)](z.sum(axis=1) / np.sqrt(d))
+        return f + 0.5 * noise[0], f + 0.5 * noise[1], z
+    f, g = (sum(BENT[rng.integers(5)](z[:, j]) for j in range(d)) / np.sqrt(d) for _ in range(2))
+    return f + 0.5 * noise[0], g + 0.5 * noise[1], z
+
+
+def rejections(trials, n, d, kind, **settings):
+    found = 0
+    for seed in range(trials):
+        x, y, z = independent_given_z(seed, n, d, kind)
+        found += mm.conditional_independence_test(x, y, z, n_permutations=199, rng=seed, **settings).reject(0.05)
+    return found
+
+
+@pytest.mark.parametrize("method", ["kci", "residuals", "features"])
+def test_level(method):
+    found = rejections(120, 100, 2, "nonlinear", method=method)
+    assert scipy.stats.binomtest(found, 120, 0.05).pvalue > FAILURE_RATE, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["linear", "nonlinear"])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("n", [100, 200, 500, 1000])
+def test_level_at_length(n, d, kind):
+    found = rejections(1000, n, d, kind)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= found <= high, found
+
+
+@pytest.mark.parametrize("method", ["kci", "residuals", "features"])
+def test_power(method):
+    found = 0
+    for seed in range(20):
+        x, y, z = independent_given_z(seed, 200, 3, "nonlinear")
+        shared = 0.5 * np.random.default_rng(seed).normal(size=200)
+        found += mm.conditional_independence_test(x + shared, y + shared, z, method=method, rng=0).reject(0.05)
+    assert found >= 15  # a power of 0.95 fails once in three million
+
+
+def test_dependence_that_cancels_over_z_is_seen():
+    rng = np.random.default_rng(0)
+    z, x = rng.normal(size=(2, 400))
+    y = x * np.sign(z) + 0.5 * rng.normal(size=400)
+    assert mm.conditional_independence_test(x, y, z, rng=0).pvalue < 0.01
+    assert mm.conditional_independence_test(x, y, z, method="features", rng=0).pvalue < 0.01
+
+
+def test_a_common_effect_makes_its_causes_dependent():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 300))
+    z = x + y + 0.3 * rng.normal(size=300)
+    assert not mm.independence_test(x, y, rng=0).reject()
+    assert mm.conditional_independence_test(x, y, z, rng=0).pvalue < 0.01
+
+
+@pytest.mark.parametrize("null", ["gamma", "spectral"])
+def test_the_limits_agree_with_the_bootstrap(null):
+    ours, theirs = [], []
+    for seed in range(10):
+        x, y, z = independent_given_z(seed, 300, 2, "linear")
+        ours.append(mm.conditional_independence_test(x, y, z, null=null, rng=seed).pvalue)
+        theirs.append(mm.conditional_independence_test(x, y, z, rng=seed).pvalue)
+    np.testing.assert_allclose(ours, theirs, atol=0.08)
+
+
+@pytest.mark.parametrize("method", ["kci", "residuals", "features"])
+def test_units_do_not_matter_and_a_seed_repeats(method):
+    x, y, z = independent_given_z(3, 150, 3, "nonlinear")
+    first = mm.conditional_independence_test(x, y, z, method=method, rng=7)
+    again = mm.conditional_independence_test(x, y, z, method=method, rng=first.seed)
+    assert first.pvalue == again.pvalue
+    assert first.statistic == again.statistic
+    scaled = mm.conditional_independence_test(1e3 * x + 5, y / 77, z * [1, 1e4, 0.01], method=method, rng=7)
+    assert scaled.pvalue == pytest.approx(first.pvalue, abs=0.003)
+    assert scaled.statistic == pytest.approx(first.statistic, rel=1e-3)
+
+
+def test_the_size_of_blocks_does_not_matter(monkeypatch):
+    x, y, z = independent_given_z(4, 300, 2, "nonlinear")
+    for method, module, size in (("kci", "conditional_statistics", 37), ("features", "conditional_streams", 41)):
+        whole = mm.conditional_independence_test(x, y, z, method=method, rng=0)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"meanmap.stats.{module}.BLOCK", size)
+            parts = mm.conditional_independence_test(x, y, z, method=method, rng=0)
+        assert parts.pvalue == whole.pvalue
+        assert parts.statistic == pytest.approx(whole.statistic, rel=1e-5)
+
+
+def test_features_choose_on_a_sample_of_many_rows():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(9000, 2))
+    x, y = np.sin(z[:, 0]) + 0.5 * rng.normal(size=9000), z[:, 0] * z[:, 1] + 0.5 * rng.normal(size=9000)
+    result = mm.conditional_independence_test(x, y, z, rng=0)
+    assert "streamed" in result.method
+    assert result.pvalue > 0.01
+    assert mm.conditional_independence_test(x, y + 0.1 * x, z, rng=0).pvalue < 0.01
+
+
+def mixed(n, rng):
+    """A town that decides on income and on taste, and an age that enters both."""
+    town = rng.choice(["a", "b", "c"], size=n)
+    age = rng.uniform(20, 60, size=n)
+    income = np.array([{"a": 1.0, "b": 2.0, "c": 3.0}[t] for t in town]) + age / 20 + 0.5 * rng.normal(size=n)
+    taste = np.where(rng.random(n) < np.where(town == "a", 0.8, 0.3), "tea", "coffee")
+    return {"town": town, "age": age}, income, taste
+
+
+@pytest.mark.parametrize("method", ["kci", "features"])
+def test_labels_and_mixed_tables(method):
+    rng = np.random.default_rng(6)
+    z, income, taste = mixed(400, rng)
+    assert mm.independence_test(income, taste, rng=0).pvalue < 0.01
+    assert mm.conditional_independence_test(income, taste, z, method=method, rng=0).pvalue > 0.05
+    richer = income + 0.6 * (taste == "tea")
+    assert mm.conditional_independence_test(richer, taste, z, method=method, rng=0).pvalue < 0.01
+    both = {"income": richer, "noise": rng.normal(size=400), "colour": rng.choice(["red", "blue"], size=400)}
+    assert mm.conditional_independence_test(both, taste, z, method=method, rng=0).pvalue < 0.05
+
+
+def test_level_on_labels():
+    found = 0
+    for seed in range(100):
+        z, income, taste = mixed(120, np.random.default_rng(seed))
+        found += mm.conditional_independence_test(income, taste, z, n_permutations=199, rng=seed).reject()
+    assert scipy.stats.binomtest(found, 100, 0.05).pvalue > FAILURE_RATE, found
+
+
+def test_chosen_kernels_see_the_residuals():
+    x, y, z = independent_given_z(8, 120, 1, "nonlinear")
+    default = mm.conditional_independence_test(x, y, z, rng=0)
+    named = mm.conditional_independence_test(x, y, z, kernel=default.kernel, rng=0)
+    assert named.statistic == pytest.approx(default.statistic, rel=1e-3)
+    assert named.kernel == default.kernel
+    labels = np.where(x > 0, "high", "low")
+    pair = (mm.kernels.Delta(), mm.kernels.Linear())
+    assert mm.conditional_independence_test(labels, y, z, kernel=pair, rng=0).kernel == pair
+
+
+def test_jax_in_plain_result_out():
+    import jax.numpy as jnp
+
+    x, y, z = independent_given_z(9, 60, 1, "linear")
+    plain = mm.conditional_independence_test(x.astype(np.float32), y, z, rng=0)
+    assert mm.conditional_independence_test(jnp.asarray(x, jnp.float32), y, z, rng=0).pvalue == plain.pvalue
+
+
+def test_what_z_decides_has_a_stated_pvalue_of_one():
+    rng = np.random.default_rng(10)
+    z, y = rng.normal(size=(2, 50))
+    for method in ("kci", "residuals", "features"):
+        result = mm.conditional_independence_test(2 * z + 1, y, z, method=method, rng=0)
+        assert result.pvalue == 1
+        assert "function of z" in result.warnings[0]
+
+
+def test_doubts_are_stated():
+    x, y, z = independent_given_z(2, 60, 5, "nonlinear")
+    result = mm.conditional_independence_test(x, y, z, n_permutations=50, rng=0)
+    assert any("degrees of freedom" in text for text in result.warnings)
+    assert any("no p-value can be below" in text for text in result.warnings)
+    assert any("noise" in t for t in mm.conditional_independence_test(x, y, z, method="residuals", rng=0).warnings)
+
+
+GOOD = np.random.default_rng(11).normal(size=(3, 40))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"z": None}, EmptyError, "independence_test"),
+        ({"z": np.zeros((40, 0))}, EmptyError, "independence_test"),
+        ({"z": {}}, EmptyError, "independence_test"),
+        ({"x": np.ones(40)}, ColumnError, "x is constant"),
+        ({"z": {"a": GOOD[0], "b": ["u"] * 40}}, ColumnError, "column 'b' of z is constant"),
+        ({"y": GOOD[1, :30]}, ShapeError, "y has 30 points and z has 40"),
+        ({"x": [1.0, np.nan, *GOOD[0, 2:]]}, NonFiniteError, "not finite"),
+        ({"x": GOOD[0, :4], "y": GOOD[1, :4], "z": GOOD[2, :4]}, EmptyError, "at least 5"),
+        ({"z": np.random.default_rng(0).normal(size=(40, 12))}, InputError, "condition on less"),
+        ({"method": "magic"}, ParameterError, "method is 'magic'"),
+        ({"null": "magic"}, ParameterError, "null is 'magic'"),
+        ({"method": "residuals", "null": "gamma"}, ParameterError, "has no null='gamma'"),
+        ({"null": "permutation"}, ParameterError, "method='residuals'"),
+        ({"x": ["a", "b"] * 20, "method": "residuals"}, KindError, "method='kci'"),
+        ({"kernel": mm.kernels.RBF(1.0), "method": "features"}, ParameterError, "kernel=None"),
+        ({"kernel": "nothing"}, KindError, "kernel is 'nothing'"),
+        ({"n_permutations": 3}, ParameterError, "at least 19"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_errors_say_what_to_do(changes, error, words):
+    settings = {"x": GOOD[0], "y": GOOD[1], "z": GOOD[2], **changes}
+    x, y, z = (settings.pop(name) for name in "xyz")
+    with pytest.raises(error, match=words.replace("(", r"\(")):
+        mm.conditional_independence_test(x, y, z, **settings)
+
+
+def test_sparse_is_refused():
+    import scipy.sparse
+
+    with pytest.raises(KindError, match="toarray"):
+        mm.conditional_independence_test(scipy.sparse.eye(40).tocsr(), GOOD[1], GOOD[2])
+
+
+def test_ties_do_no_harm():
+    rng = np.random.default_rng(12)
+    z = rng.integers(0, 2, size=80)
+    x, y = (rng.random((2, 80)) < 0.3 + 0.4 * z).astype(int)
+    assert 0 < mm.conditional_independence_test(x, y, z, rng=0).pvalue <= 1
+    mostly = np.where(np.arange(80) < 70, 0.0, 1.0)
+    assert 0 < mm.conditional_independence_test(mostly, y, z, rng=0).pvalue <= 1

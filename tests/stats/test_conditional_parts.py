@@ -1,0 +1,212 @@
+"""The pieces of the conditional test against dense formulas and refits."""
+
+import numpy as np
+import pytest
+
+from meanmap.stats.conditional_landmarks import (
+    additive_landmarks,
+    joint_landmarks,
+    median_distance,
+    rbf,
+    rbf_landmarks,
+)
+from meanmap.stats.conditional_regression import Basis, Fit, Linear, _gradients, best_fit, candidates, learned_metric
+from meanmap.stats.conditional_statistics import LOCAL, Products, linear_share, permuted, variance_ratio
+from meanmap.stats.conditional_streams import StreamedFit, _blocks, _Overlap
+
+
+def made(n=40, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, d))
+    linear = Linear.of(z)
+    basis = Basis.of(joint_landmarks(z, 1.0), z, linear)
+    targets = np.c_[np.sin(2 * z[:, 0]), z[:, -1] ** 2] + 0.2 * rng.normal(size=(n, 2))
+    return z, linear, basis, targets, rng
+
+
+def hat(fit):
+    """H, from its action on the identity."""
+    n = len(fit.linear.vectors)
+    return np.eye(n) - fit.in_sample(np.eye(n))
+
+
+def test_landmarks_represent_their_kernel():
+    z = np.random.default_rng(0).normal(size=(60, 2))
+    landmarks = rbf_landmarks(z, np.eye(2) / 2.5, tolerance=1e-9)
+    features = landmarks(z)
+    np.testing.assert_allclose(features @ features.T, rbf(z / 2.5, z / 2.5), atol=1e-6)
+    expected = np.exp(-0.5 * np.sum((z[:, None] - z) ** 2, axis=2) / 2.5**2)
+    np.testing.assert_allclose(rbf(z / 2.5, z / 2.5), expected, atol=1e-12)
+
+
+def test_additive_functions_leave_out_columns_of_two_values():
+    z = np.c_[np.linspace(0, 1, 30), np.arange(30) % 2]
+    assert len(additive_landmarks(z)) == 1
+
+
+def test_the_median_looks_past_ties_and_at_the_whole_range():
+    assert median_distance(np.r_[np.zeros(90), np.full(3, 2.0)][:, None]) == 2.0
+    ordered = np.linspace(0, 1, 3000)[:, None]
+    assert median_distance(ordered) == pytest.approx(1 - np.sqrt(0.5), rel=0.02)
+
+
+def test_a_fit_is_the_penalised_regression():
+    z, linear, basis, targets, _ = made()
+    fit = best_fit(linear, [basis], targets)
+    shift = (basis.values / fit.shrinkage - basis.values)[0]
+    smooth = basis.vectors * np.sqrt(basis.values)
+    design = np.c_[np.ones(len(z)), z, smooth]
+    penalty = np.diag(np.r_[np.zeros(3), np.full(smooth.shape[1], shift)])
+    expected = targets - design @ np.linalg.solve(design.T @ design + penalty, design.T @ targets)
+    np.testing.assert_allclose(fit.in_sample(targets), expected, atol=1e-8)
+
+
+def test_left_out_residuals_are_those_of_refits():
+    z, linear, basis, targets, _ = made(n=25)
+    fit = best_fit(linear, [basis], targets)
+    shift = (basis.values / fit.shrinkage - basis.values)[0]
+    smooth = basis.vectors * np.sqrt(basis.values)
+    design = np.c_[np.ones(len(z)), z, smooth]
+    penalty = np.diag(np.r_[np.zeros(3), np.full(smooth.shape[1], shift)])
+    for i in range(len(z)):
+        others = np.delete(np.arange(len(z)), i)
+        inner = design[others].T @ design[others] + penalty
+        weights = np.linalg.solve(inner, design[others].T @ targets[others])
+        np.testing.assert_allclose(fit.left_out(targets)[i], targets[i] - design[i] @ weights, atol=1e-7)
+
+
+def test_the_score_is_generalised_cross_validation():
+    _, linear, basis, targets, _ = made()
+    fit = best_fit(linear, [basis], targets)
+    smoother = hat(fit)
+    n = len(smoother)
+    np.testing.assert_allclose(fit.leverages, np.diag(smoother), atol=1e-10)
+    assert fit.freedom == pytest.approx(np.trace(smoother))
+    residuals = targets - smoother @ targets
+    assert fit.score == pytest.approx(np.sum(residuals**2) / n / (1 - np.trace(smoother) / n) ** 2)
+    shifts = np.geomspace(2e-6, 20, 29) * basis.values.sum()
+    for shift in shifts:
+        other = Fit(linear, basis, basis.values / (basis.values + shift), 0.0)
+        if other.freedom < 0.7 * n:
+            rest = other.in_sample(targets)
+            assert fit.score <= np.sum(rest**2) / n / (1 - other.freedom / n) ** 2 + 1e-12
+
+
+def test_undersmoothing_takes_more_degrees_of_freedom():
+    _, linear, basis, targets, _ = made()
+    assert best_fit(linear, [basis], targets, 0.3).freedom > best_fit(linear, [basis], targets).freedom
+
+
+def test_columns_that_repeat_others_count_once():
+    z = np.random.default_rng(1).normal(size=(20, 2))
+    assert Linear.of(np.c_[z, z[:, 0] - z[:, 1], np.ones(20)]).vectors.shape[1] == 3
+
+
+def test_gradients_are_those_of_finite_differences():
+    z, linear, _, targets, _ = made(n=60)
+    landmarks = rbf_landmarks(z, np.array([[0.6, 0.1], [0.2, 0.4]]))
+    basis = Basis.of((landmarks,), z, linear)
+    fit = best_fit(linear, [basis], targets)
+    # The fitted function elsewhere: coefficients on landmarks' features and on 1, z.
+    energy = fit.shrinkage[:, None] * (basis.vectors.T @ linear.residuals(targets))
+    smooth = basis.coordinates @ energy
+    straight = np.linalg.lstsq(np.c_[np.ones(60), z], targets - landmarks(z) @ smooth, rcond=None)[0]
+
+    def f(points):
+        return landmarks(points) @ smooth + np.c_[np.ones(len(points)), points] @ straight
+
+    for k, gradient in enumerate(_gradients(fit, z, targets)):
+        for j in range(2):
+            step = np.zeros(2)
+            step[j] = 1e-5
+            np.testing.assert_allclose(gradient[:, j], (f(z + step) - f(z - step))[:, k] / 2e-5, atol=1e-5)
+
+
+def test_the_learned_metric_finds_the_direction_that_matters():
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(300, 5))
+    direction = np.array([1, 1, 0, 0, 1]) / np.sqrt(3)
+    targets = (np.sin(2 * z @ direction) + 0.3 * rng.normal(size=300))[:, None]
+    linear = Linear.of(z)
+    (landmarks,) = learned_metric(z, targets, linear)
+    values, vectors = np.linalg.eigh(landmarks.metric @ landmarks.metric.T)
+    assert abs(vectors[:, -1] @ direction) > 0.98
+    assert values[-1] > 10 * values[-2]
+    learned = best_fit(linear, [Basis.of((landmarks,), z, linear)], targets)
+    before = best_fit(linear, candidates(z, z, linear), targets)
+    assert learned.score < 0.7 * before.score
+    assert learned.freedom < before.freedom
+
+
+def test_the_forms_are_the_definition():
+    rng = np.random.default_rng(3)
+    left, right, z = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
+    local = 1 - LOCAL + LOCAL * rbf(z / median_distance(z), z / median_distance(z))
+    whole = (left @ left.T) * (right @ right.T) * local
+    signs = np.sign(rng.normal(size=(30, 6))).astype(np.float32)
+    expected = [s @ whole @ s / 30 for s in signs.astype(float).T]
+    products = Products(left, right, z)
+    np.testing.assert_allclose(products.forms(signs), expected, rtol=1e-5)
+    value, null = products.bootstrap(1.5, 4000, np.random.default_rng(0))
+    assert value == pytest.approx(whole.sum() / 30, rel=1e-5)
+    # E εᵀKε = tr K and Var = 2 Σ_{i≠j} K²: 4000 draws, five standard errors of the mean.
+    spread = 1.5 / 30 * np.sqrt(2 * (np.sum(whole**2) - np.sum(np.diag(whole) ** 2)))
+    assert abs(null.draws.mean() - 1.5 * np.trace(whole) / 30) < 5 * spread / np.sqrt(4000)
+    assert null.draws.std() == pytest.approx(spread, rel=0.15)
+    for kind in ("gamma", "spectral"):
+        limit_value, limit = products.limit(kind, 1.5, 20_000, np.random.default_rng(1))
+        assert limit_value == pytest.approx(value, rel=1e-5)
+        assert limit.draws.mean() == pytest.approx(1.5 * np.trace(whole) / 30, rel=0.03)
+        assert limit.draws.std() == pytest.approx(1.5 / 30 * np.sqrt(2 * np.sum(whole**2)), rel=0.06)
+
+
+def test_permuted_products_are_hsic():
+    rng = np.random.default_rng(4)
+    left, right = (f - f.mean(axis=0) for f in (rng.normal(size=(20, 3)), rng.normal(size=(20, 2))))
+    values = permuted(left, right, 5, np.random.default_rng(0))
+    assert values[0] == pytest.approx(np.trace(left @ left.T @ right @ right.T) / 20)
+    order = np.random.default_rng(0).permutation(20)
+    assert values[1] == pytest.approx(np.trace(left @ left.T @ right[order] @ right[order].T) / 20)
+
+
+def test_the_variance_ratio_is_that_of_dense_matrices():
+    z, linear, basis, targets, rng = made()
+    other = Basis.of(joint_landmarks(z, 0.5), z, linear)
+    first, second = best_fit(linear, [basis], targets), best_fit(linear, [other], targets[:, :1])
+    a, b = (np.eye(len(z)) - hat(fit) for fit in (first, second))
+    expected = np.sum((a.T @ b) ** 2) / np.sum(np.diag(a @ a.T) * np.diag(b @ b.T))
+    assert variance_ratio(first, 1 - first.shrinkage, second, 1 - second.shrinkage) == pytest.approx(expected)
+    # And that is what it says: the variance of Σ (Au)ᵢ(Bv)ᵢ over that with random signs, for noise u and v.
+    u, v = rng.normal(size=(2, len(z), 20_000))
+    products = (a @ u) * (b @ v)
+    truth, flipped = products.sum(axis=0).var(), np.sum(products**2, axis=0).mean()
+    assert truth / flipped == pytest.approx(expected, rel=0.06)
+
+
+def test_the_variance_ratio_of_a_projection():
+    z, linear, basis, _, _ = made()
+    free = Fit(linear, basis, np.ones(len(basis.values)), 0.0)
+    n = len(z)
+    lost = n - free.freedom
+    flat = np.sum((1 - free.leverages) ** 2)
+    assert variance_ratio(free, 1 - free.shrinkage, free, 1 - free.shrinkage) == pytest.approx(lost / flat)
+
+
+def test_the_linear_share():
+    x = np.random.default_rng(5).normal(size=(50, 2))
+    x -= x.mean(axis=0)
+    assert linear_share(x @ [[1.0, 2.0], [0.0, 1.0]], x) == pytest.approx(1)
+    assert linear_share(x, np.zeros((50, 0))) == 0
+
+
+def test_a_streamed_fit_is_the_fit():
+    z, linear, basis, targets, _ = made(n=90)
+    fit = best_fit(linear, [basis], targets, 0.5)
+    streamed = StreamedFit.of(basis.landmarks, z, lambda rows: targets[rows], 0.5)
+    functions = streamed.basis(z)
+    np.testing.assert_allclose(functions.T @ functions, np.eye(functions.shape[1]), atol=1e-6)
+    np.testing.assert_allclose(streamed.left_out(functions, targets), fit.left_out(targets), atol=1e-6)
+    overlap = _Overlap(streamed, streamed)
+    for rows in _blocks(90):
+        overlap.add(functions[rows], functions[rows])
+    assert overlap.ratio == pytest.approx(variance_ratio(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage), rel=1e-5)
