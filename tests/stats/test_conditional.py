@@ -3,6 +3,7 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
+from benchmarks.conditional import LEVEL_SEED, independent
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
@@ -14,27 +15,12 @@ from meanmap.core.errors import (
 )
 
 FAILURE_RATE = 1e-5
-BENT = (np.tanh, np.abs, np.square, lambda t: np.sin(2 * t), lambda t: 2 * np.exp(-(t**2)))
 
 
-def independent_given_z(seed, n, d, kind):
-    """x and y with the same causes: a linear function of each, or functions of them or of their sum, and noise."""
-    rng = np.random.default_rng([seed, n, d])
-    z, noise = rng.normal(size=(n, d)), rng.normal(size=(2, n))
-    if kind == "linear":
-        a, b = rng.normal(size=(2, d)) / np.sqrt(d)
-        return z @ a + 0.7 * noise[0], z @ b + 0.7 * noise[1], z
-    if seed % 2:
-        f = BENT[rng.integers(5)](z.sum(axis=1) / np.sqrt(d))
-        return f + 0.5 * noise[0], f + 0.5 * noise[1], z
-    f, g = (sum(BENT[rng.integers(5)](z[:, j]) for j in range(d)) / np.sqrt(d) for _ in range(2))
-    return f + 0.5 * noise[0], g + 0.5 * noise[1], z
-
-
-def rejections(trials, n, d, kind, **settings):
+def rejections(trials, n, d, kind, first=0, **settings):
     found = 0
     for seed in range(trials):
-        x, y, z = independent_given_z(seed, n, d, kind)
+        x, y, z = independent(kind, n, d, first + seed)
         found += mm.conditional_independence_test(x, y, z, n_permutations=199, rng=seed, **settings).reject(0.05)
     return found
 
@@ -50,7 +36,7 @@ def test_level(method):
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("n", [100, 200, 500, 1000])
 def test_level_at_length(n, d, kind):
-    found = rejections(1000, n, d, kind)
+    found = rejections(1000, n, d, kind, LEVEL_SEED)
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
     assert low <= found <= high, found
 
@@ -59,7 +45,7 @@ def test_level_at_length(n, d, kind):
 def test_power(method):
     found = 0
     for seed in range(20):
-        x, y, z = independent_given_z(seed, 200, 3, "nonlinear")
+        x, y, z = independent("nonlinear", 200, 3, seed)
         shared = 0.5 * np.random.default_rng(seed).normal(size=200)
         found += mm.conditional_independence_test(x + shared, y + shared, z, method=method, rng=0).reject(0.05)
     assert found >= 15  # a power of 0.95 fails once in three million
@@ -67,8 +53,9 @@ def test_power(method):
 
 def test_dependence_that_cancels_over_z_is_seen():
     rng = np.random.default_rng(0)
-    z, x = rng.normal(size=(2, 400))
-    y = x * np.sign(z) + 0.5 * rng.normal(size=400)
+    z, x, size = rng.normal(size=(3, 400))
+    y = np.abs(size) * np.sign(x * z)  # independent of x over all z
+    assert mm.conditional_independence_test(x, y, z, method="residuals", rng=0).pvalue > 0.05
     assert mm.conditional_independence_test(x, y, z, rng=0).pvalue < 0.01
     assert mm.conditional_independence_test(x, y, z, method="features", rng=0).pvalue < 0.01
 
@@ -85,7 +72,7 @@ def test_a_common_effect_makes_its_causes_dependent():
 def test_the_limits_agree_with_the_bootstrap(null):
     ours, theirs = [], []
     for seed in range(10):
-        x, y, z = independent_given_z(seed, 300, 2, "linear")
+        x, y, z = independent("linear", 300, 2, seed)
         ours.append(mm.conditional_independence_test(x, y, z, null=null, rng=seed).pvalue)
         theirs.append(mm.conditional_independence_test(x, y, z, rng=seed).pvalue)
     np.testing.assert_allclose(ours, theirs, atol=0.08)
@@ -93,7 +80,7 @@ def test_the_limits_agree_with_the_bootstrap(null):
 
 @pytest.mark.parametrize("method", ["kci", "residuals", "features"])
 def test_units_do_not_matter_and_a_seed_repeats(method):
-    x, y, z = independent_given_z(3, 150, 3, "nonlinear")
+    x, y, z = independent("nonlinear", 150, 3, 3)
     first = mm.conditional_independence_test(x, y, z, method=method, rng=7)
     again = mm.conditional_independence_test(x, y, z, method=method, rng=first.seed)
     assert first.pvalue == again.pvalue
@@ -104,7 +91,7 @@ def test_units_do_not_matter_and_a_seed_repeats(method):
 
 
 def test_the_size_of_blocks_does_not_matter(monkeypatch):
-    x, y, z = independent_given_z(4, 300, 2, "nonlinear")
+    x, y, z = independent("nonlinear", 300, 2, 4)
     for method, module, size in (("kci", "conditional_statistics", 37), ("features", "conditional_streams", 41)):
         whole = mm.conditional_independence_test(x, y, z, method=method, rng=0)
         with monkeypatch.context() as patch:
@@ -154,7 +141,7 @@ def test_level_on_labels():
 
 
 def test_chosen_kernels_see_the_residuals():
-    x, y, z = independent_given_z(8, 120, 1, "nonlinear")
+    x, y, z = independent("nonlinear", 120, 1, 8)
     default = mm.conditional_independence_test(x, y, z, rng=0)
     named = mm.conditional_independence_test(x, y, z, kernel=default.kernel, rng=0)
     assert named.statistic == pytest.approx(default.statistic, rel=1e-3)
@@ -167,7 +154,7 @@ def test_chosen_kernels_see_the_residuals():
 def test_jax_in_plain_result_out():
     import jax.numpy as jnp
 
-    x, y, z = independent_given_z(9, 60, 1, "linear")
+    x, y, z = independent("linear", 60, 1, 9)
     plain = mm.conditional_independence_test(x.astype(np.float32), y, z, rng=0)
     assert mm.conditional_independence_test(jnp.asarray(x, jnp.float32), y, z, rng=0).pvalue == plain.pvalue
 
@@ -182,7 +169,7 @@ def test_what_z_decides_has_a_stated_pvalue_of_one():
 
 
 def test_doubts_are_stated():
-    x, y, z = independent_given_z(2, 60, 5, "nonlinear")
+    x, y, z = independent("nonlinear", 60, 5, 2)
     result = mm.conditional_independence_test(x, y, z, n_permutations=50, rng=0)
     assert any("degrees of freedom" in text for text in result.warnings)
     assert any("no p-value can be below" in text for text in result.warnings)
