@@ -102,6 +102,20 @@ def test_columns_that_repeat_others_count_once():
     assert Linear.of(np.c_[z, z[:, 0] - z[:, 1], np.ones(20)]).vectors.shape[1] == 3
 
 
+def test_given_labels_residuals_are_those_of_group_means():
+    rng = np.random.default_rng(6)
+    group = rng.integers(0, 3, size=30)
+    z = np.eye(3)[group] - np.eye(3)[group].mean(axis=0)
+    linear, targets = Linear.of(z), rng.normal(size=(30, 1))
+    means = np.array([targets[group == g].mean() for g in range(3)])[group][:, None]
+    bases = candidates(z, z, linear)
+    assert all(len(basis.values) == 0 for basis in bases)
+    np.testing.assert_allclose(best_fit(linear, bases, targets).in_sample(targets), targets - means, atol=1e-12)
+    streamed = StreamedFit.of(bases[0].landmarks, z, lambda rows: targets[rows])
+    functions = streamed.basis(z)
+    np.testing.assert_allclose(targets - functions @ streamed.weights, targets - means, atol=1e-7)
+
+
 def test_gradients_are_those_of_finite_differences():
     z, linear, _, targets, _ = made(n=60)
     landmarks = rbf_landmarks(z, np.array([[0.6, 0.1], [0.2, 0.4]]))

@@ -40,7 +40,7 @@ axes.set(title=f"p = {alone.pvalue:.2g} alone, {given.pvalue:.2g} given their ef
 # Dependence that cancels over z. The sign of v is that of u where z is positive and the other where it is negative, so
 # that over all points u and v are independent, and so are their residuals: only a test that looks along z sees it.
 
-u, size = rng.normal(size=(2, n))
+z, u, size = rng.normal(size=(3, n))
 v = np.abs(size) * np.sign(u * z)
 for method in ("kci", "residuals"):
     print(mm.conditional_independence_test(u, v, z, method=method, rng=0))

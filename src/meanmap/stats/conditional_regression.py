@@ -14,12 +14,13 @@ from meanmap.stats.conditional_landmarks import (
     rbf_landmarks,
 )
 
-__all__ = ["Basis", "Fit", "Linear", "best_fit", "candidates", "learned_metric"]
+__all__ = ["ROUNDING", "Basis", "Fit", "Linear", "best_fit", "candidates", "learned_metric"]
 
 # Shrinkages that are tried, relative to the trace of the smooth part, from a nearly free fit to the linear one.
 SHIFTS = np.geomspace(2e-6, 20, 29)
 # Fits with more degrees of freedom per point than this are not looked at: their errors cannot be estimated.
 MOST_FREEDOM = 0.7
+ROUNDING = 1e-12
 METRIC_ROUNDS, METRIC_LANDMARKS, METRIC_FLOOR = 3, 120, 1e-2
 
 
@@ -55,9 +56,11 @@ class Basis:
     @classmethod
     def of(cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, linear: Linear) -> "Basis":
         """From features Φ of z: the eigenvectors of Φ̃ Φ̃ᵀ, Φ̃ without its linear part, in O(n r²)."""
-        features = linear.residuals(np.concatenate([part(z) for part in landmarks], axis=1))
+        whole = np.concatenate([part(z) for part in landmarks], axis=1)
+        features = linear.residuals(whole)
         values, turn = np.linalg.eigh(features.T @ features)
-        kept = values > 1e-7 * values[-1]
+        # Where every function is linear (two values of z, or labels) nothing but rounding is left.
+        kept = values > max(1e-7 * values[-1], ROUNDING * np.sum(whole**2))
         values, turn = values[kept][::-1], turn[:, kept][:, ::-1]
         coordinates = turn / np.sqrt(values)
         return cls(landmarks, features @ coordinates, values, coordinates)

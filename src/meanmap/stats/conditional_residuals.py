@@ -153,7 +153,7 @@ def residuals(side: Variable | Unread, kernel: Kernel | None, given: Given, door
     if isinstance(side, Unread):
         features, used, landmarks = _kernel_features(side.kernel, side.points, door), side.kernel, None
     elif kernel is not None and len(scales):
-        points = kernel.domain.read(columns * scales * side.scales, "the residuals", door)
+        points = read_points(kernel, columns * scales * side.scales, "the residuals", door)
         features, used, landmarks = _kernel_features(kernel, points, door), kernel, None
     else:
         landmarks = rbf_landmarks(columns, _metric(columns), TRACE_TOLERANCE, MOST_FEATURES)

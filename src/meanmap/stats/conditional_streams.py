@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
-from meanmap.stats.conditional_regression import MOST_FREEDOM, SHIFTS
+from meanmap.stats.conditional_regression import MOST_FREEDOM, ROUNDING, SHIFTS
 from meanmap.stats.conditional_residuals import UNDERSMOOTH, Residuals
 from meanmap.stats.conditional_statistics import LOCAL
 from meanmap.stats.conditional_variables import Variable
@@ -53,10 +53,10 @@ class StreamedFit:
             normal, moments = normal + functions.T @ functions, moments + functions.T @ values
             total += np.sum(values**2)
         q = 1 + z.shape[1]
-        free = _orthonormal(normal[:q, :q], 1e-12)[0]
+        free = _orthonormal(normal[:q, :q], ROUNDING, 0.0)[0]
         # Gram–Schmidt in coordinates: the smooth functions less their linear part.
         smooth = np.concatenate([-free @ (free.T @ normal[:q, q:]), np.eye(len(normal) - q)])
-        bent, values = _orthonormal(smooth.T @ normal @ smooth, 1e-7)
+        bent, values = _orthonormal(smooth.T @ normal @ smooth, 1e-7, ROUNDING * np.trace(normal[q:, q:]))
         turn = np.zeros((len(normal), free.shape[1] + bent.shape[1]))
         turn[:q, : free.shape[1]], turn[:, free.shape[1] :] = free, smooth @ bent
         projected = turn.T @ moments
@@ -177,10 +177,10 @@ def _functions(landmarks: tuple[Landmarks, ...], z: np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones((len(z), 1)), z, *(part(z) for part in landmarks)], axis=1)
 
 
-def _orthonormal(inner: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def _orthonormal(inner: np.ndarray, tolerance: float, rounding: float) -> tuple[np.ndarray, np.ndarray]:
     """Combinations of functions with this matrix of inner products that are orthonormal, and their eigenvalues."""
     values, vectors = np.linalg.eigh(inner)
-    kept = values > tolerance * values[-1]
+    kept = values > max(tolerance * values[-1], rounding)
     return vectors[:, kept] / np.sqrt(values[kept]), values[kept]
 
 
