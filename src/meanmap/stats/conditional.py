@@ -117,7 +117,6 @@ def conditional_independence_test(
             whole = n <= WHOLE or any(k is not None for k in kernels) or null not in ("auto", *METHODS["features"])
             method = "kci" if whole else "features"
             _check(method, null, n_permutations)
-        chosen = METHODS[method][0] if null == "auto" else null
         _check_sides(sides, method, kernels)
         chosen = METHODS[method][0] if null == "auto" else null
         if method == "features":
