@@ -154,6 +154,8 @@ def page(level: dict[tuple, float], power: dict[tuple, float], repeats: int, pow
         "",
         f"{repeats} data sets a cell; inside {low / repeats:.3f} to {high / repeats:.3f} with probability 0.99.",
     ]
+    if not power:
+        return "\n".join(lines) + "\n"
     lines += ["", ".. list-table:: Rejection rates under dependence given z, n = 200", "   :header-rows: 1", ""]
     lines += ["   * - functions, d, dependence", *(f"     - {name}" for name in methods)]
     for kind, d, effect in dict.fromkeys(key for key, _ in power):
