@@ -22,6 +22,7 @@ LEVEL, SIZES, WIDTHS, KINDS = 0.05, (100, 200, 500, 1000), (1, 2, 3, 4, 5), ("li
 # Data sets of levels and of powers; neither was used while the test was made.
 LEVEL_SEED, POWER_SEED = 5_000_000, 6_000_000
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+Cell = tuple[int, int]
 # Bent, saturating and wiggly functions, each with a variance near one under a standard normal.
 FUNCTIONS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
     np.tanh,
@@ -112,12 +113,12 @@ METHODS = {
 }
 
 
-def levels(methods: Sequence[str], sizes: Sequence[int], widths: Sequence[int], repeats: int) -> dict[tuple, float]:
-    """Rejection rates where x and y are independent given z, by method, kind, n and d."""
+def levels(methods: Sequence[str], sizes: Sequence[int], widths: Sequence[int], repeats: int) -> dict[tuple, Cell]:
+    """Rejections where x and y are independent given z, and data sets, by method, kind, n and d."""
     rates = {}
     for name, n, kind, d in itertools.product(methods, sizes, KINDS, widths):
         found = sum(METHODS[name][1](*independent(kind, n, d, LEVEL_SEED + seed), seed) for seed in range(repeats))
-        rates[name, kind, n, d] = found / repeats
+        rates[name, kind, n, d] = (found, repeats)
         print(f"level: {name}, {kind}, n = {n}, d = {d}: {found / repeats:.3f}", flush=True)
     return rates
 
@@ -136,26 +137,21 @@ def powers(methods: Sequence[str], repeats: int, n: int = 200) -> dict[tuple, fl
     return rates
 
 
-def page(level: dict[tuple, float], power: dict[tuple, float], repeats: int, power_repeats: int) -> str:
+def page(level: dict[tuple, Cell], power: dict[tuple, float], power_repeats: int) -> str:
     """Both tables of the documentation; rates outside the 99 % binomial bounds of the level are bold."""
-    from scipy.stats import binom
-
-    low, high = binom.interval(0.99, repeats, LEVEL)
+    most = max(repeats for _, repeats in level.values())
     lines = [".. list-table:: Rejection rates under conditional independence, level 0.05", "   :header-rows: 1", ""]
     lines += ["   * - method", "     - functions", "     - n", *(f"     - d = {d}" for d in WIDTHS)]
     for name, kind, n in dict.fromkeys(key[:3] for key in level):
         lines += [f"   * - {name}", f"     - {kind}", f"     - {n}"]
-        for d in WIDTHS:
-            rate = level.get((name, kind, n, d))
-            inside = rate is not None and low / repeats <= rate <= high / repeats
-            lines.append("     -" if rate is None else f"     - {rate:.3f}" if inside else f"     - **{rate:.3f}**")
-    methods = list(dict.fromkeys(name for _, name in power))
+        lines += [f"     - {shown(level.get((name, kind, n, d)), most)}".rstrip() for d in WIDTHS]
     lines += [
         "",
-        f"{repeats} data sets a cell; inside {low / repeats:.3f} to {high / repeats:.3f} with probability 0.99.",
+        f"{most} data sets a cell, or as many as the brackets say; bold outside the 99 % binomial bounds of 0.05.",
     ]
     if not power:
         return "\n".join(lines) + "\n"
+    methods = list(dict.fromkeys(name for _, name in power))
     lines += ["", ".. list-table:: Rejection rates under dependence given z, n = 200", "   :header-rows: 1", ""]
     lines += ["   * - functions, d, dependence", *(f"     - {name}" for name in methods)]
     for kind, d, effect in dict.fromkeys(key for key, _ in power):
@@ -163,6 +159,18 @@ def page(level: dict[tuple, float], power: dict[tuple, float], repeats: int, pow
         lines += [f"     - {power[(kind, d, effect), name]:.2f}" for name in methods]
     lines += ["", f"{power_repeats} data sets a row: the standard error is at most {0.5 / power_repeats**0.5:.2f}."]
     return "\n".join(lines) + "\n"
+
+
+def shown(cell: Cell | None, most: int) -> str:
+    """One rate, with its data sets if there are fewer, and nothing where nothing was measured."""
+    from scipy.stats import binom
+
+    if cell is None:
+        return ""
+    found, repeats = cell
+    low, high = binom.interval(0.99, repeats, LEVEL)
+    rate = f"{found / repeats:.3f}" if low <= found <= high else f"**{found / repeats:.3f}**"
+    return rate if repeats == most else f"{rate} ({repeats})"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -179,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name} is left out: {METHODS[name][0]} is not installed.", file=sys.stderr)
     level = levels(methods, chosen.sizes, chosen.widths, chosen.repeats)
     power = powers(methods, chosen.power_repeats)
-    PAGE.write_text(page(level, power, chosen.repeats, chosen.power_repeats), encoding="utf-8")
+    PAGE.write_text(page(level, power, chosen.power_repeats), encoding="utf-8")
     return 0
 
 

@@ -27,7 +27,10 @@ def test_the_page_shows_rates_and_marks_those_out_of_bounds(tmp_path, monkeypatc
     text = conditional.PAGE.read_text(encoding="utf-8")
     assert "* - kci\n     - nonlinear\n     - 50\n" in text
     assert "2 data sets a cell" in text
-    marked = conditional.page({("kci", "linear", 50, 1): 0.2, ("kci", "linear", 50, 2): 0.05}, {}, 1000, 200)
-    assert "**0.200**" in marked
-    assert "- 0.050" in marked
-    assert "inside 0.033 to 0.069" in marked
+    cells = {
+        ("kci", "linear", 50, 1): (80, 1000),
+        ("kci", "linear", 50, 2): (69, 1000),
+        ("kci", "linear", 50, 4): (5, 300),
+    }
+    marked = conditional.page(cells, {}, 200)
+    assert "- **0.080**\n     - 0.069\n     -\n     - **0.017** (300)\n     -\n" in marked
