@@ -52,6 +52,19 @@ def test_level_of_other_methods_at_length(method):
 
 
 @pytest.mark.slow
+def test_residuals_need_noise_that_is_added():
+    found = {"residuals": 0, "kci": 0}
+    for seed in range(300):
+        x, y, z = independent("inside", 200, 3, LEVEL_SEED + seed)
+        for method in found:
+            result = mm.conditional_independence_test(x, y, z, method=method, n_permutations=199, rng=seed)
+            found[method] += result.reject(0.05)
+    high = scipy.stats.binom.interval(0.99, 300, 0.05)[1]
+    assert found["residuals"] > high
+    assert found["kci"] <= high
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("null", ["gamma", "spectral"])
 def test_level_of_the_limits_at_length(null):
     found = rejections(1000, 200, 3, "nonlinear", LEVEL_SEED, method="kci", null=null)

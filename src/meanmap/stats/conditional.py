@@ -87,8 +87,8 @@ def conditional_independence_test(
 
     The level of "kci" was measured on data sets with one to five conditioning columns and linear and nonlinear causes
     (see the benchmarks in the documentation): near 0.05 from 100 points on, but 0.08 for nonlinear functions of five
-    columns at 100 points, where half of the results warn. "residuals" rejects too often, 0.08 at 200 points and three
-    columns, where noise enters inside a function.
+    columns at 100 points, where half of the results warn. "residuals" rejects too often where noise enters inside a
+    function: 0.11 at 200 points and three columns.
 
     Cost O(n² (r + B)) for "kci" with B draws, O(n r (r + B)) for "residuals" and O(n r²) for "features", with r at most
     a few hundred.
