@@ -1,0 +1,101 @@
+"""Permutations that are cyclic shifts of random orders: all n of one order by fast Fourier transforms.
+
+A permutation test is exact for any set of permutations that looks the same from each of its members (Ramdas, Barber,
+Candès & Tibshirani 2023). The n cyclic shifts C of the points in random order form a group, and so does nothing else
+have to be known about them; if more than n permutations are asked for, cosets C σ of independent random orders σ join
+them, and M = C ∪ C σ₁ ∪ C σ₂ ... keeps its law when it is seen from a member g drawn from it: M g⁻¹ is C together with
+cosets of orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that holds the identity is as good as M.
+
+What this buys: Σ_ij K_ij L_(i+s)(j+s) for all s at once is, lag by lag, a sum over l of circular correlations of the
+diagonals K_i(i+l) and L_i(i+l), n²/2 numbers transformed once: O(n² log n) for n permutations, where each permutation
+on its own is a gather of n² entries.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.fft
+from numpy.lib.stride_tricks import as_strided
+
+__all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
+
+# Diagonals that are transformed together, and rows of spectra that are multiplied together: they stay in cache.
+LAGS = 64
+# Features of one side whose correlations with all of the other are held together.
+FEATURES = 8
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Orders σ and the cyclic shifts taken of each: n_permutations in all, after the identity.
+
+    The points must have been brought into a random order first (by `base`): data often come sorted, and a short shift
+    of a sorted sample is hardly a permutation.
+    """
+
+    base: np.ndarray
+    orders: tuple[np.ndarray, ...]
+    chosen: tuple[np.ndarray, ...]
+
+    @classmethod
+    def draw(cls, n: int, n_permutations: int, generator: np.random.Generator) -> "Shifts":
+        """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them."""
+        base = generator.permutation(n)
+        cosets = -(-(n_permutations + 1) // n)
+        picked = 1 + generator.choice(cosets * n - 1, n_permutations, replace=False, shuffle=False)
+        picked = np.concatenate([[0], np.sort(picked)])
+        orders = (np.arange(n), *(generator.permutation(n) for _ in range(cosets - 1)))
+        return cls(base, orders, tuple(picked[picked // n == k] % n for k in range(cosets)))
+
+    def values(self, of_order: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """(..., 1 + n_permutations) from a function that gives (..., n), a value for each shift of an order of y."""
+        return np.concatenate(
+            [of_order(order)[..., shifts] for order, shifts in zip(self.orders, self.chosen, strict=True)], axis=-1
+        )
+
+
+def lag_spectra(matrix: np.ndarray) -> np.ndarray:
+    """Fourier transforms of the diagonals of a symmetric matrix, (n // 2 + 1 lags, n // 2 + 1 frequencies).
+
+    Diagonal l is M_i(i+l), indices modulo n; those of lags l and n − l are shifts of each other, so half of them are
+    enough with weight 2, whose root goes to each of the two sides of a product.
+    """
+    n, half = len(matrix), len(matrix) // 2
+    extended = np.concatenate([matrix, matrix[:, :half]], axis=1)
+    step = extended.itemsize
+    diagonals = as_strided(extended, (n, half + 1), (extended.strides[0] + step, step), writeable=False)
+    out = np.empty((half + 1, half + 1), np.result_type(matrix.dtype, np.complex64))
+    for start in range(0, half + 1, LAGS):
+        out[start : start + LAGS] = scipy.fft.rfft(diagonals[:, start : start + LAGS], axis=0).T
+    single = [0, half] if n % 2 == 0 else [0]
+    twice = np.full((half + 1, 1), np.sqrt(2), extended.dtype)
+    twice[single] = 1
+    out *= twice
+    return out
+
+
+def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
+    """Σ_ij K_ij L_(i+s)(j+s) for s = 0, ..., n − 1 from the spectra of K and L."""
+    total = np.zeros(first.shape[1], complex)
+    for start in range(0, len(first), LAGS):
+        block = slice(start, start + LAGS)
+        total += np.einsum("lf,lf->f", first[block].conj(), second[block])
+    return scipy.fft.irfft(total, n)
+
+
+def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Σ_i a_i b_(i+s) for s = 0, ..., n − 1, of two vectors."""
+    return scipy.fft.irfft(scipy.fft.rfft(first).conj() * scipy.fft.rfft(second), len(first))
+
+
+def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
+    """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², without K and L: O(n log n) per pair (a, b)."""
+    n = len(phi)
+    left, right = (scipy.fft.rfft(np.ascontiguousarray(side.T, np.float32), axis=1) for side in (phi, psi))
+    total = np.zeros(n)
+    for row in left.conj():
+        for start in range(0, len(right), FEATURES):
+            crossed = scipy.fft.irfft(row * right[start : start + FEATURES], n, axis=1)
+            total += np.einsum("an,an->n", crossed, crossed)
+    return total
