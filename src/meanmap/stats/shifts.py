@@ -20,8 +20,10 @@ from numpy.lib.stride_tricks import as_strided
 
 __all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
 
-# Diagonals that are transformed together, and rows of spectra that are multiplied together: they stay in cache.
+# Diagonals that are transformed together: a column of them stays in cache.
 LAGS = 64
+# Terms that are summed in single precision before they join a sum in double.
+TERMS = 256
 # Features of one side whose correlations with all of the other are held together.
 FEATURES = 8
 
@@ -55,32 +57,32 @@ class Shifts:
         )
 
 
-def lag_spectra(matrix: np.ndarray) -> np.ndarray:
-    """Fourier transforms of the diagonals of a symmetric matrix, (n // 2 + 1 lags, n // 2 + 1 frequencies).
+def lag_spectra(extended: np.ndarray) -> np.ndarray:
+    """Fourier transforms of the diagonals of a symmetric matrix, (n // 2 + 1 frequencies, n // 2 + 1 lags).
 
-    Diagonal l is M_i(i+l), indices modulo n; those of lags l and n − l are shifts of each other, so half of them are
-    enough with weight 2, whose root goes to each of the two sides of a product.
+    The matrix comes in the first n columns of `extended`, (n, n + n // 2), whose others are written here. Diagonal l is
+    M_i(i+l), indices modulo n; those of lags l and n − l are shifts of each other, so half of them are enough with
+    weight 2, whose root goes to each of the two sides of a product.
     """
-    n, half = len(matrix), len(matrix) // 2
-    extended = np.concatenate([matrix, matrix[:, :half]], axis=1)
+    n, half = len(extended), len(extended) // 2
+    extended[:, n:] = extended[:, :half]
     step = extended.itemsize
     diagonals = as_strided(extended, (n, half + 1), (extended.strides[0] + step, step), writeable=False)
-    out = np.empty((half + 1, half + 1), np.result_type(matrix.dtype, np.complex64))
+    twice = np.full(half + 1, np.sqrt(2), extended.dtype)
+    twice[[0, half] if n % 2 == 0 else [0]] = 1
+    out = np.empty((half + 1, half + 1), np.result_type(extended.dtype, np.complex64))
     for start in range(0, half + 1, LAGS):
-        out[start : start + LAGS] = scipy.fft.rfft(diagonals[:, start : start + LAGS], axis=0).T
-    single = [0, half] if n % 2 == 0 else [0]
-    twice = np.full((half + 1, 1), np.sqrt(2), extended.dtype)
-    twice[single] = 1
-    out *= twice
+        block = slice(start, start + LAGS)
+        np.multiply(scipy.fft.rfft(diagonals[:, block], axis=0), twice[block], out=out[:, block])
     return out
 
 
 def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     """Σ_ij K_ij L_(i+s)(j+s) for s = 0, ..., n − 1 from the spectra of K and L."""
-    total = np.zeros(first.shape[1], complex)
-    for start in range(0, len(first), LAGS):
-        block = slice(start, start + LAGS)
-        total += np.einsum("lf,lf->f", first[block].conj(), second[block])
+    total = np.zeros(len(first), complex)
+    for start in range(0, len(first), TERMS):
+        block = slice(start, start + TERMS)
+        total += np.vecdot(first[:, block], second[:, block])
     return scipy.fft.irfft(total, n)
 
 
@@ -90,7 +92,7 @@ def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
-    """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², without K and L: O(n log n) per pair (a, b)."""
+    """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², in O(n log n) per pair (a, b)."""
     n = len(phi)
     left, right = (scipy.fft.rfft(np.ascontiguousarray(side.T, np.float32), axis=1) for side in (phi, psi))
     total = np.zeros(n)
