@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from meanmap.embeddings import condition, embed
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import TestResult, independence_test, k_sample_test, two_sample_test
+    from meanmap.stats import TestResult, independence_test, joint_independence_test, two_sample_test
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ _NAMES = {
     "embed": "meanmap.embeddings",
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
+    "joint_independence_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
@@ -42,6 +44,7 @@ __all__ = [
     "features",
     "independence_test",
     "k_sample_test",
+    "joint_independence_test",
     "kernels",
     "learning",
     "linalg",

@@ -52,9 +52,9 @@ def independence_test(
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
         paths of Parquet files, lazy frames of polars, or iterators of pieces; or one iterator of pieces (x, y) as `x`.
     kernel : None, "median", Kernel, or a pair (for x, for y) of these or of lists of Kernel
-        For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance with one
-        lengthscale per column (Delta for labels). By default each variable of numbers gets four lengthscales, from
-        short to long distances, and the 16 pairs are fused. Rescaling any column changes nothing.
+        For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance
+        with one lengthscale per column (Delta for labels). By default each variable of numbers gets four lengthscales,
+        from short to long distances, and the 16 pairs are fused. Rescaling any column changes nothing.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
@@ -77,8 +77,8 @@ def independence_test(
     Gram matrices up to 6000 points, and O(n log n) for each pair of at most 128 features beyond. Limits come from one
     pass in O(n r²), holding 4096 rows at a time.
 
-    Where one kernel is needed (another statistic, a limit, or more than 6000 points) the default is the median's, and
-    several kernels are summed.
+    Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for iterators, lists of
+    kernels and the default collection are summed.
 
     Examples
     --------
@@ -104,15 +104,15 @@ def independence_test(
         if limit or n is None:
             return _by_limit(x, y, kernel, "gamma" if null == "gamma" else "spectral", n_permutations, random, door)
         x, y = (_held(data) for data in (x, y))
-        several = statistic == "biased" and n <= MOST_FOR_GRAM
+        several = statistic == "biased" or n > MOST_FOR_GRAM
         wanted = one_for_each(kernel, 2)
         kernels = tuple(
             kernels_of(w, data, name, several, random.generator)
             for w, data, name in zip(wanted, (x, y), NAMES, strict=True)
         )
-        if not several:
-            if statistic != "biased" and n <= MOST_FOR_GRAM and max(map(len, kernels)) > 1:
-                raise ParameterError(f"statistic={statistic!r} is for one kernel; with several use 'biased'.")
+        if not several and max(map(len, kernels)) > 1:
+            raise ParameterError(f"statistic={statistic!r} is for one kernel; with several use 'biased'.")
+        if n > MOST_FOR_GRAM:
             kernels = tuple((_one(listed),) for listed in kernels)
         shifts = Shifts.draw(n, n_permutations, random.generator)
         by = _by_gram if n <= MOST_FOR_GRAM else _by_features
@@ -223,8 +223,9 @@ def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng,
     """One pass over the data: a sample chooses kernels and features, then moments are added up block by block."""
     sample, blocks = _sample(x, y, random.generator)
     wanted = one_for_each(kernel, 2)
+    several = is_stream(x) or is_stream(y) or (count_rows(x) or 0) > MOST_FOR_GRAM
     kernels = tuple(
-        _one(kernels_of(w, part, name, False, random.generator))
+        _one(kernels_of(w, part, name, several, random.generator))
         for w, part, name in zip(wanted, sample, NAMES, strict=True)
     )
     fitted = [features_of(k, part, name, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)]
