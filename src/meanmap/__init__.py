@@ -11,8 +11,15 @@ if TYPE_CHECKING:
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed
     from meanmap.learning import default_kernel, median_heuristic
-    from meanmap.stats import TestResult, independence_test, k_sample_test, two_sample_test
-    from meanmap.stats import TestResult, independence_test, joint_independence_test, two_sample_test
+    from meanmap.stats import (
+        TestResult,
+        independence_test,
+        joint_independence_test,
+        k_sample_test,
+        power_curve,
+        rejection_rate,
+        two_sample_test,
+    )
 
 __version__ = "0.1.0"
 
@@ -27,6 +34,8 @@ _NAMES = {
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
+    "power_curve": "meanmap.stats",
+    "rejection_rate": "meanmap.stats",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -43,12 +52,14 @@ __all__ = [
     "families",
     "features",
     "independence_test",
-    "k_sample_test",
     "joint_independence_test",
+    "k_sample_test",
     "kernels",
     "learning",
     "linalg",
     "median_heuristic",
+    "power_curve",
+    "rejection_rate",
     "stats",
     "two_sample_test",
 ]
