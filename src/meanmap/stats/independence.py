@@ -98,10 +98,9 @@ def independence_test(
         raise ParameterError(
             "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
         )
-    limit = null in ("gamma", "spectral") or n is None
-    limit = limit or (null == "auto" and statistic == "biased" and n > MOST_FOR_PERMUTATIONS)
+    many = n is None or (n > MOST_FOR_PERMUTATIONS and statistic == "biased")
     with Door() as door:
-        if limit or n is None:
+        if n is None or null in ("gamma", "spectral") or (null == "auto" and many):
             return _by_limit(x, y, kernel, "gamma" if null == "gamma" else "spectral", n_permutations, random, door)
         x, y = (_held(data) for data in (x, y))
         several = statistic == "biased" or n > MOST_FOR_GRAM

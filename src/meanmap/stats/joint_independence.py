@@ -14,6 +14,7 @@ from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
+from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.stats.limits import gamma_null
@@ -83,12 +84,12 @@ def joint_independence_test(
     with Door() as door:
         names, columns = _split(variables)
         wanted = one_for_each(kernel, len(names))
-        kernels = []
+        kernels: list[Kernel] = []
         for choice, column, name in zip(wanted, columns, names, strict=True):
             listed = kernels_of(choice, column, name, False, random.generator)
             if len(listed) > 1:
                 raise ParameterError(f"{len(listed)} kernels were given for {name}; this test takes one for each.")
-            kernels.append(listed[0])
+            kernels += listed
         points = [read_points(k, column, name, door) for k, column, name in zip(kernels, columns, names, strict=True)]
         n = _common_length([count(part) for part in points], names)
         shifts = Shifts.draw(n, n_permutations, random.generator)

@@ -73,7 +73,7 @@ def lag_spectra(extended: np.ndarray) -> np.ndarray:
     out = np.empty((half + 1, half + 1), np.result_type(extended.dtype, np.complex64))
     for start in range(0, half + 1, LAGS):
         block = slice(start, start + LAGS)
-        np.multiply(scipy.fft.rfft(diagonals[:, block], axis=0), twice[block], out=out[:, block])
+        np.multiply(_rfft(diagonals[:, block], 0), twice[block], out=out[:, block])
     return out
 
 
@@ -83,21 +83,30 @@ def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     for start in range(0, len(first), TERMS):
         block = slice(start, start + TERMS)
         total += np.vecdot(first[:, block], second[:, block])
-    return scipy.fft.irfft(total, n)
+    return _irfft(total, n)
 
 
 def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Σ_i a_i b_(i+s) for s = 0, ..., n − 1, of two vectors."""
-    return scipy.fft.irfft(scipy.fft.rfft(first).conj() * scipy.fft.rfft(second), len(first))
+    return _irfft(_rfft(first).conj() * _rfft(second), len(first))
 
 
 def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
     """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², in O(n log n) per pair (a, b)."""
     n = len(phi)
-    left, right = (scipy.fft.rfft(np.ascontiguousarray(side.T, np.float32), axis=1) for side in (phi, psi))
+    left, right = (_rfft(np.ascontiguousarray(side.T, np.float32)) for side in (phi, psi))
     total = np.zeros(n)
     for row in left.conj():
         for start in range(0, len(right), FEATURES):
-            crossed = scipy.fft.irfft(row * right[start : start + FEATURES], n, axis=1)
+            crossed = _irfft(row * right[start : start + FEATURES], n)
             total += np.einsum("an,an->n", crossed, crossed)
     return total
+
+
+def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """SciPy's transform: it keeps single precision, and takes n of any size."""
+    return np.asarray(scipy.fft.rfft(values, axis=axis))
+
+
+def _irfft(values: np.ndarray, n: int) -> np.ndarray:
+    return np.asarray(scipy.fft.irfft(values, n))
