@@ -15,7 +15,10 @@ if TYPE_CHECKING:
         TestResult,
         conditional_independence_test,
         independence_test,
+        joint_independence_test,
         k_sample_test,
+        power_curve,
+        rejection_rate,
         two_sample_test,
     )
 
@@ -31,8 +34,11 @@ _NAMES = {
     "embed": "meanmap.embeddings",
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
+    "joint_independence_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
     "posterior_embedding": "meanmap.embeddings",
+    "power_curve": "meanmap.stats",
+    "rejection_rate": "meanmap.stats",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -50,12 +56,15 @@ __all__ = [
     "families",
     "features",
     "independence_test",
+    "joint_independence_test",
     "k_sample_test",
     "kernels",
     "learning",
     "linalg",
     "median_heuristic",
     "posterior_embedding",
+    "power_curve",
+    "rejection_rate",
     "stats",
     "two_sample_test",
 ]

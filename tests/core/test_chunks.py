@@ -36,6 +36,7 @@ SOURCES = {
     "polars": lambda folder: polars.DataFrame(DATA),
     "parquet": parquet,
     "text": lambda folder: str(parquet(folder)),
+    "lazy frame": lambda folder: polars.scan_parquet(parquet(folder)).select("a", "b"),
     "iterator": lambda folder: iter(np.split(DATA, [1, 1, 9, 10, 20])),
     "iterator of tables": lambda folder: iter([{"a": p[:, 0], "b": p[:, 1]} for p in np.split(DATA, [3, 21])]),
     "iterator of sparse": lambda folder: iter([scipy.sparse.csr_array(p) for p in np.split(DATA, [3, 21])]),

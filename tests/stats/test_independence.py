@@ -1,11 +1,16 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.stats
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError, ShapeError
-from meanmap.core.rng import Rng
-from meanmap.stats.independence import _permuted
+from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.stats import independence
+from meanmap.stats.hsic import centre, fused_hsic, permuted_features, permuted_hsic, unbiased_hsic
+from meanmap.stats.shifts import Shifts
 
 FAILURE_RATE = 1e-5
 
@@ -22,26 +27,53 @@ def hsic_by_hand(k, other, unbiased):
     return inner / (n * (n - 3))
 
 
-@pytest.mark.parametrize("statistic", ["biased", "unbiased"])
-def test_the_feature_form_is_the_definition_for_every_permutation(statistic):
+def sides(phi, n):
+    gram = np.empty((n, n + n // 2))
+    gram[:, :n] = phi @ phi.T
+    return gram, centre(gram[:, :n])
+
+
+@pytest.mark.parametrize("count", [10, 60])
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_every_permutation_has_the_statistic_of_the_definition(unbiased, count):
+    """With 60 permutations of 20 points there are four cosets."""
     rng = np.random.default_rng(0)
-    phi, psi = rng.normal(size=(20, 4)), rng.normal(size=(20, 3))
-    values = _permuted(phi, psi, statistic, 10, Rng(5))
-    orders = np.tile(np.arange(20), (11, 1))
-    orders[1:] = Rng(5).generator.permuted(orders[1:], axis=1)
-    expected = [hsic_by_hand(phi @ phi.T, psi[o] @ psi[o].T, statistic == "unbiased") for o in orders]
-    np.testing.assert_allclose(values, expected, rtol=2e-5, atol=1e-7)
+    n = 20
+    phi, psi = rng.normal(size=(n, 4)), rng.normal(size=(n, 3))
+    shifts = Shifts.draw(n, count, rng)
+    (gram_x, x), (gram_y, y) = sides(phi, n), sides(psi, n)
+    sums = permuted_hsic([gram_x], [gram_y], shifts)[0, 0]
+    values = unbiased_hsic(sums, (x.rows, y.rows), (x.diagonal, y.diagonal), shifts) if unbiased else sums / n**2
+    orders = shifts.values(lambda order: np.array([np.roll(order, -s) for s in range(n)]).T).T
+    expected = [hsic_by_hand(phi @ phi.T, psi[o] @ psi[o].T, unbiased) for o in orders]
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
+    centred = phi - phi.mean(axis=0), psi - psi.mean(axis=0)
+    np.testing.assert_allclose(permuted_features(*centred, shifts), sums, rtol=1e-4)
 
 
-@pytest.mark.parametrize("statistic", ["biased", "unbiased"])
-def test_the_statistic_is_that_of_the_whole_gram_matrices(statistic):
+@pytest.mark.parametrize("statistic", ["biased", "unbiased", "normalised"])
+@pytest.mark.parametrize("most_for_gram", [1000, 10])
+def test_the_statistic_is_that_of_the_whole_gram_matrices(statistic, most_for_gram, monkeypatch):
+    monkeypatch.setattr(independence, "MOST_FOR_GRAM", most_for_gram)
     rng = np.random.default_rng(1)
     x = rng.normal(size=100)
     y = np.sin(2 * x) + 0.3 * rng.normal(size=100)
     kernels = mm.kernels.RBF(0.7), mm.kernels.RBF(0.5)
     result = mm.independence_test(x, y, kernels, statistic=statistic, rng=0)
-    expected = hsic_by_hand(kernels[0](x), kernels[1](y), statistic == "unbiased")
-    assert result.statistic == pytest.approx(expected, rel=1e-2)
+    k, other = kernels[0](x), kernels[1](y)
+    expected = hsic_by_hand(k, other, statistic == "unbiased")
+    if statistic == "normalised":
+        expected /= np.sqrt(hsic_by_hand(k, k, False) * hsic_by_hand(other, other, False))
+    assert result.statistic == pytest.approx(expected, rel=1e-5 if most_for_gram == 1000 else 1e-2)
+
+
+def test_several_kernels_are_standardised_and_the_largest_counts():
+    sums = np.random.default_rng(2).gamma(2.0, size=(2, 3, 50)) * np.array([1.0, 1e3, 1e-3])[:, None]
+    expected = np.max(scipy.stats.zscore(sums, axis=2).reshape(6, 50), axis=0)
+    np.testing.assert_allclose(fused_hsic(sums), expected)
+    sums[0, 0] = 7.0  # the same under all permutations
+    np.testing.assert_allclose(fused_hsic(sums), np.max(scipy.stats.zscore(sums.reshape(6, 50)[1:], axis=1), axis=0))
+    assert (fused_hsic(np.ones((1, 2, 9))) == 0).all()
 
 
 def test_the_normalised_statistic_of_a_variable_with_itself_is_one():
@@ -49,34 +81,69 @@ def test_the_normalised_statistic_of_a_variable_with_itself_is_one():
     assert mm.independence_test(x, x, statistic="normalised", rng=0).statistic == pytest.approx(1.0, abs=1e-3)
 
 
+KERNELS = {
+    "default": None,
+    "median": "median",
+    "given": mm.kernels.RBF(1.0),
+    "lists": ([mm.kernels.RBF(0.3), mm.kernels.Laplace(1.0)], "median"),
+}
+
+
+def rejections(trials, seed, n=40, **settings):
+    rng = np.random.default_rng(seed)
+    return sum(
+        mm.independence_test(
+            rng.normal(size=(n, 2)), rng.exponential(size=n), n_permutations=99, rng=trial, **settings
+        ).reject(0.05)
+        for trial in range(trials)
+    )
+
+
 @pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
 def test_level(null):
-    rng = np.random.default_rng(3)
-    trials, rejections = 200, 0
-    for trial in range(trials):
-        x, y = rng.normal(size=(50, 2)), rng.exponential(size=50)
-        rejections += mm.independence_test(x, y, null=null, n_permutations=199, rng=trial).reject(0.05)
-    assert scipy.stats.binomtest(rejections, trials, 0.05).pvalue > FAILURE_RATE
+    found = rejections(200, 3, null=null)
+    assert scipy.stats.binomtest(found, 200, 0.05).pvalue > FAILURE_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("null", ["permutation", "gamma", "spectral"])
+def test_level_at_length(kernel, null):
+    found = rejections(1000, 4, n=100, kernel=KERNELS[kernel], null=null)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= found <= high, found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["biased", "unbiased", "normalised"])
-def test_level_at_length(statistic):
-    rng = np.random.default_rng(4)
-    trials, rejections = 1000, 0
-    for trial in range(trials):
-        x, y = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60).astype(str)
-        rejections += mm.independence_test(x, y, statistic=statistic, n_permutations=199, rng=trial).reject(0.05)
-    low, high = scipy.stats.binom.interval(0.99, trials, 0.05)
-    assert low <= rejections <= high, rejections
-
-
-def test_power_does_not_depend_on_units():
+def test_level_of_statistics_at_length(statistic):
+    """With labels against numbers, and permutations of features."""
     rng = np.random.default_rng(5)
-    x = rng.normal(size=150)
-    y = np.sin(3 * x) + 0.3 * rng.normal(size=150)
-    plain, rescaled = (mm.independence_test(x, c * y, rng=0) for c in (1, 1000))
-    assert plain.pvalue == rescaled.pvalue < 0.01
+    found = 0
+    for trial in range(1000):
+        x, y = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60).astype(str)
+        found += mm.independence_test(x, y, "median", statistic=statistic, n_permutations=199, rng=trial).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= found <= high, found
+
+
+def test_order_of_the_rows_does_not_matter():
+    """Short shifts of a sorted sample are hardly permutations."""
+    x = np.sort(np.random.default_rng(8).uniform(size=200))
+    assert mm.independence_test(x, x**2, "median", rng=0).pvalue == pytest.approx(1 / 1001)
+
+
+@pytest.mark.parametrize("kernel", [None, "median"])
+@pytest.mark.parametrize("null", ["permutation", "spectral"])
+def test_rescaling_a_column_changes_nothing(kernel, null):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(150, 3))
+    y = {"a": np.sin(2 * x[:, 0]) + rng.normal(size=150), "b": rng.choice(["u", "v"], 150), "c": rng.normal(size=150)}
+    rescaled = {**y, "a": 1024 * y["a"], "c": y["c"] / 4096}
+    plain = mm.independence_test(x, y, kernel, null=null, rng=0)
+    other = mm.independence_test(x * [1.0, 2.0**20, 2.0**-30], rescaled, kernel, null=null, rng=0)
+    assert plain.pvalue == other.pvalue
+    assert plain.statistic == pytest.approx(other.statistic, rel=1e-5)
 
 
 def test_labels_and_tables():
@@ -95,17 +162,86 @@ def test_a_seed_repeats_everything():
     assert mm.independence_test(x, y, rng=first.seed).pvalue == first.pvalue
 
 
+CHILD = """
+import numpy as np, meanmap as mm
+rng = np.random.default_rng(0)
+x, y = rng.normal(size=(2, 900, 4))
+print([mm.independence_test(x, y, rng=1, null=null).pvalue for null in ("permutation", "spectral")])
+"""
+
+
+def test_threads_do_not_matter():
+    seen = set()
+    for threads in ("1", "2"):
+        settings = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        settings["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'false' if threads == '1' else 'true'}"
+        done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, env=settings, check=True)
+        seen.add(done.stdout)
+    assert len(seen) == 1, seen
+
+
+LINE = np.arange(9.0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "settings", "error", "message"),
     [
-        ((np.arange(4.0), np.arange(4.0)), {}, EmptyError, "expected at least 5"),
-        ((np.arange(9.0), np.arange(8.0)), {}, ShapeError, "expected pairs"),
-        ((np.arange(9.0), np.ones(9)), {"kernel": mm.kernels.RBF(1.0)}, ColumnError, "y is constant"),
-        ((np.arange(9.0), np.arange(9.0)), {"kernel": "mean"}, KindError, "a pair"),
-        ((np.arange(9.0), np.arange(9.0)), {"null": "wild"}, ParameterError, "expected one of"),
-        ((np.arange(9.0), np.arange(9.0)), {"null": "gamma", "statistic": "unbiased"}, ParameterError, "biased"),
+        ((np.arange(4.0), np.arange(4.0)), {}, EmptyError, "x has 4 points; expected at least 5"),
+        ((LINE, LINE[:8]), {}, ShapeError, "x has 9 points and y has 8; expected pairs"),
+        ((LINE, np.ones(9)), {}, ColumnError, "y is constant"),
+        ((LINE, np.ones(9)), {"kernel": mm.kernels.RBF(1.0)}, ColumnError, "y is constant"),
+        ((np.ones((9, 2)), np.ones(9)), {}, ColumnError, "x is constant"),
+        ((LINE, ["a"] * 9), {}, ColumnError, "y is constant"),
+        (({"a": ["u"] * 9, "b": [1.0] * 9}, LINE), {}, ColumnError, "x is constant"),
+        ((LINE, np.ones(9)), {"null": "spectral", "kernel": mm.kernels.RBF(1.0)}, ColumnError, "y is constant"),
+        ((LINE, np.where(LINE > 7, np.nan, LINE)), {}, NonFiniteError, r"y holds 1 value\(s\) that are not finite"),
+        ((["a", None, *"bcdefgh"], LINE), {}, NonFiniteError, r"x has 1 missing value\(s\)"),
+        (
+            ({"a": LINE}, LINE),
+            {"kernel": (mm.kernels.OnColumns(mm.kernels.RBF(), ["b"]), None)},
+            ColumnError,
+            "x has no column 'b'",
+        ),
+        ((LINE, LINE), {"kernel": "mean"}, KindError, "the kernel of x is 'mean'"),
+        ((LINE, LINE), {"kernel": (None, None, None)}, KindError, "a pair"),
+        ((LINE, LINE), {"kernel": (None, [])}, KindError, r"the kernel of y is \[\]"),
+        ((LINE, LINE), {"null": "wild"}, ParameterError, "expected one of"),
+        ((LINE, LINE), {"null": "gamma", "statistic": "unbiased"}, ParameterError, "biased"),
+        (
+            (LINE, LINE),
+            {"kernel": ([mm.kernels.RBF(1.0)] * 2, None), "statistic": "unbiased"},
+            ParameterError,
+            "is for one kernel",
+        ),
+        ((LINE,), {}, KindError, "y is None"),
+        ((iter([LINE]), iter([LINE])), {"null": "permutation"}, ParameterError, "an iterator is read once"),
+        ((iter([LINE]),), {}, KindError, "the iterator x gives no pairs"),
+        ((iter([]),), {}, KindError, "the iterator x gives no pairs"),
+        ((iter([LINE[:4]]), iter([LINE[:4]])), {}, EmptyError, "x has 4 points"),
     ],
 )
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
         mm.independence_test(*arguments, **settings)
+
+
+def test_levels_outside_their_range():
+    result = mm.independence_test(LINE, LINE, rng=0)
+    for level in (0, 1, 5):
+        with pytest.raises(ParameterError, match="between 0 and 1"):
+            result.reject(level)
+
+
+def test_ties_leave_a_lengthscale():
+    """More than half of all distances are zero."""
+    x = np.r_[np.zeros(40), 1.0, 2.0, 3.0]
+    result = mm.independence_test(x, x, rng=0)
+    assert result.pvalue < 0.05
+    assert all(kernel.lengthscale > 0 for kernel in result.kernel[0])
+
+
+def test_labels_that_are_all_different_say_nothing():
+    labels = [str(i) for i in range(30)]
+    result = mm.independence_test(labels, np.arange(30.0), rng=0)
+    assert result.pvalue == 1.0
+    assert "the same under every permutation" in result.warnings[0]

@@ -25,8 +25,9 @@ def is_stream(source: Any) -> bool:
 
 
 def is_file(source: Any) -> bool:
-    """Whether `source` names a Parquet file: a path, or text that ends in .parquet."""
-    return isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
+    """Whether `source` is a Parquet file (a path, or text that ends in .parquet) or a lazy frame of polars."""
+    named = isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
+    return named or (hasattr(source, "collect") and hasattr(source, "with_row_index"))
 
 
 def comes_in_pieces(source: Any) -> bool:
@@ -39,8 +40,7 @@ def count_rows(source: Any) -> int | None:
     if is_stream(source):
         return None
     if is_file(source):
-        polars = _polars(source)
-        return int(polars.scan_parquet(source).select(polars.len()).collect().item())
+        return int(_lazy(source).with_row_index("row").select("row").count().collect().item())
     if isinstance(source, Table):
         return len(source)
     if isinstance(source, Mapping):
@@ -53,9 +53,10 @@ def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
 
     Parameters
     ----------
-    source : array, memory map, sparse matrix, table, path of a Parquet file, or iterator of pieces
+    source : array, memory map, sparse matrix, table, Parquet file, or iterator of pieces
         Pieces of an iterator are arrays or tables of any lengths, or tuples of these: pairs (x, y), say, whose members
-        have equal lengths; blocks are then tuples too. Parquet files are read through polars.
+        have equal lengths; blocks are then tuples too. Parquet files are read through polars: give the path, or
+        `polars.scan_parquet(path).select("age", "town")` for some of the columns.
     rows : int
         Rows of a block.
     argument : str
@@ -73,7 +74,7 @@ def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
         yield from _regrouped(source, rows, argument)
         return
     if is_file(source):
-        frame = _polars(source).scan_parquet(source)
+        frame = _lazy(source)
         for start in range(0, count_rows(source) or 0, rows):
             yield frame.slice(start, rows).collect()
         return
@@ -101,8 +102,10 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
 def take_rows(source: Any, index: np.ndarray) -> Any:
     """The rows at `index` of a source that is not an iterator, read without the others."""
     if is_file(source):
-        frame = _polars(source).scan_parquet(source).with_row_index("row of the file")
-        chosen = frame.filter(_polars(source).col("row of the file").is_in(index.tolist()))
+        import polars
+
+        frame = _lazy(source).with_row_index("row of the file")
+        chosen = frame.filter(polars.col("row of the file").is_in(index.tolist()))
         return chosen.drop("row of the file").collect()
     return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
 
@@ -173,7 +176,10 @@ def _join(parts: tuple[Any, ...]) -> Any:
     return np.concatenate(parts)
 
 
-def _polars(source: Any) -> Any:
+def _lazy(source: Any) -> Any:
+    """The lazy frame of polars that a path names."""
+    if hasattr(source, "collect"):
+        return source
     try:
         import polars
     except ImportError as error:
@@ -184,4 +190,4 @@ def _polars(source: Any) -> Any:
         raise KindError(
             f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, mmap_mode='r')."
         )
-    return polars
+    return polars.scan_parquet(source)

@@ -91,19 +91,25 @@ def gram_array(kernel: Any, x: Any, y: Any = None) -> Any:
     return _square(kernel, x) if y is None else _tile(kernel, x, y)
 
 
-def gram_matrix(kernel: Any, x: Any, y: Any = None) -> np.ndarray:
+def gram_matrix(kernel: Any, x: Any, y: Any = None, out: np.ndarray | None = None) -> np.ndarray:
     """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
+
+    Tiles are computed in the scope's precision and written to `out` in its own, where one is given.
 
     Cost O(n m d) time; memory is that of the result and a few tiles.
     """
     symmetric = y is None
     y = x if symmetric else y
     if any_sparse((x, y)):
-        out = np.concatenate(list(_sparse_blocks(kernel, x, y)))
+        blocks = np.concatenate(list(_sparse_blocks(kernel, x, y)))
+        if out is None:
+            out = blocks
+        else:
+            out[:] = blocks
         if symmetric:
             np.fill_diagonal(out, _sparse_diagonal(kernel, x))
         return out
-    out = np.empty((count(x), count(y)))
+    out = np.empty((count(x), count(y))) if out is None else out
     row_ranges, row_tiles = _tiles(x)
     column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
     if len(row_ranges) * len(column_ranges) > 1:

@@ -13,7 +13,7 @@ from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.median import at_median, median_heuristic
 
-__all__ = ["default_kernel", "kernel_for"]
+__all__ = ["column_lengthscales", "default_kernel", "kernel_for"]
 
 
 def default_kernel(table: Any, rng: Any = None) -> Kernel:
@@ -46,7 +46,7 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
         raise ColumnError("every column of the table is constant: there is nothing to compare rows by.")
     members: list[Kernel] = []
     if real:
-        members.append(OnColumns(RBF(_lengthscales(table.matrix(real), rng)), real))
+        members.append(OnColumns(RBF(column_lengthscales(table.matrix(real), rng)), real))
     if labels:
         members.append(OnColumns(Hamming(1.0), labels))
     return members[0] if len(members) == 1 else Product(tuple(members))
@@ -71,7 +71,8 @@ def kernel_for(data: Any, rng: Any = None) -> Kernel:
     return at_median(RBF(), data, rng)
 
 
-def _lengthscales(matrix: Any, rng: Any) -> np.ndarray:
+def column_lengthscales(matrix: Any, rng: Any = None) -> np.ndarray:
+    """√d times the median distance in each of the d columns that vary; 1 for those that do not."""
     matrix = np.asarray(matrix, dtype=np.float64)
     scales = np.ones(matrix.shape[1])
     varying = np.ptp(matrix, axis=0) > 0

@@ -2,15 +2,22 @@
 
 from meanmap.stats.conditional import conditional_independence_test
 from meanmap.stats.independence import independence_test
+from meanmap.stats.joint_independence import joint_independence_test
 from meanmap.stats.k_sample import k_sample_test
 from meanmap.stats.result import Null, TestResult
+from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rejection_rate
 from meanmap.stats.two_sample import two_sample_test
 
 __all__ = [
     "Null",
+    "PowerCurve",
+    "RejectionRate",
     "TestResult",
     "conditional_independence_test",
     "independence_test",
+    "joint_independence_test",
     "k_sample_test",
+    "power_curve",
+    "rejection_rate",
     "two_sample_test",
 ]

@@ -1,39 +1,43 @@
 """Are two variables independent?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
+from meanmap.core.chunks import chunks_of, count_rows, is_file, is_stream, paired_chunks, take_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
-from meanmap.core.points import count
-from meanmap.core.progress import track
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.points import rows
 from meanmap.core.rng import Rng
-from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, Sum
+from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.learning.default import kernel_for
-from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.hsic import Margins, centre, fused_hsic, permuted_features, permuted_hsic, unbiased_hsic
+from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, Moments, all_features, features_of
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import LEAST_POINTS, check_settings
+from meanmap.stats.shifts import Shifts
+from meanmap.stats.variables import constant, kernels_of, one_for_each
 
 __all__ = ["independence_test"]
 
 STATISTICS = ("biased", "unbiased", "normalised")
-# Each Gram matrix is replaced by Φ Φᵀ of at most this rank, with the error certified: a kernel too, so that the level
-# stays exact, and as good as the whole one unless a variable has many dimensions at a short lengthscale.
-TRACE_TOLERANCE = 1e-4
-MOST_FEATURES = 128
+NAMES = ("x", "y")
+# Whole Gram matrices up to here: with the default collection about 1.5 GB and 5 s.
+MOST_FOR_GRAM = 6000
+# Permutations up to here unless told otherwise: beyond, the limit is as accurate as the draws that estimate a p-value.
+MOST_FOR_PERMUTATIONS = 20_000
 
 
 def independence_test(
     x: Any,
-    y: Any,
-    kernel: Kernel | Sequence[Kernel] | str | None = None,
+    y: Any = None,
+    kernel: Any = None,
     *,
     null: str = "auto",
     statistic: str = "biased",
@@ -45,16 +49,19 @@ def independence_test(
     Parameters
     ----------
     x, y : points
-        n pairs, at least 5; each may be numbers, labels, or a table of both.
-    kernel : Kernel, a pair of kernels, "median" or None
-        One kernel for both variables, or one for each. By default (and with "median") each variable gets its own: RBF
-        at its median distance, so that rescaling a variable changes nothing; Delta for labels.
+        n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
+        paths of Parquet files, lazy frames of polars, or iterators of pieces; or one iterator of pieces (x, y) as `x`.
+    kernel : None, "median", Kernel, or a pair (for x, for y) of these or of lists of Kernel
+        For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance
+        with one lengthscale per column (Delta for labels). By default each variable of numbers gets four lengthscales,
+        from short to long distances, and the 16 pairs are fused. Rescaling any column changes nothing.
     null : {"auto", "permutation", "gamma", "spectral"}
-        "permutation" (what "auto" chooses) pairs x with permuted y and keeps the level exactly. The others use the
-        limit of the biased statistic.
+        "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
+        "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
     statistic : {"biased", "unbiased", "normalised"}
         HSIC as tr(K H L H)/n² (Gretton et al. 2005), its unbiased form (Song et al. 2012, eq. 5), or divided by the
         norms of both centred Gram matrices, which makes it a correlation between 0 and 1 (Cortes et al. 2012).
+        With several kernels the largest biased statistic counts, each standardised over its permutations.
     n_permutations : int
         Permutations, or draws from the limit.
     rng : None, int, numpy.random.Generator or JAX key
@@ -66,8 +73,12 @@ def independence_test(
 
     Notes
     -----
-    Gram matrices are factored to at most 128 certified features, so a permutation costs O(n r²) instead of a gather of
-    an n × n matrix.
+    Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on whole
+    Gram matrices up to 6000 points, and O(n log n) for each pair of at most 128 features beyond. Limits come from one
+    pass in O(n r²), holding 4096 rows at a time.
+
+    Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for iterators, lists of
+    kernels and the default collection are summed.
 
     Examples
     --------
@@ -81,110 +92,168 @@ def independence_test(
     if null in ("gamma", "spectral") and statistic != "biased":
         raise ParameterError(f"null={null!r} is the limit of the biased statistic: pass statistic='biased'.")
     random = Rng.of(rng)
+    x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
+    n = _length(x, y)
+    if n is None and (null == "permutation" or statistic != "biased"):
+        raise ParameterError(
+            "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
+        )
+    many = n is None or (n > MOST_FOR_PERMUTATIONS and statistic == "biased")
     with Door() as door:
-        x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
-        kernels = _kernels(kernel, x, y, random.generator)
-        sides = [_side(k, data, name, door) for k, data, name in zip(kernels, (x, y), ("x", "y"), strict=True)]
-        (phi, rest_x), (psi, rest_y) = sides
-        n = len(phi)
-        if len(psi) != n:
-            raise ShapeError(f"x has {n} points and y has {len(psi)}; expected pairs, one y for each x.")
-        check_rows(n, "x", LEAST_POINTS)
-        for features, name in ((phi, "x"), (psi, "y")):
-            if np.ptp(features, axis=0).max(initial=0) == 0:
-                raise ColumnError(f"{name} is constant: it is independent of everything. Leave it out.")
-        values = _permuted(phi, psi, statistic, 0 if null in ("gamma", "spectral") else n_permutations, random)
-        if null in ("gamma", "spectral"):
-            value = n * values[0]
-            law = _limit(phi, psi, null, n_permutations, random.generator)
-            label = "n HSIC"
-        else:
-            value, law = values[0], Null("permutation", values[1:], exact=True)
-            label = f"{statistic} HSIC"
-    short = [name for name, rest in (("x", rest_x), ("y", rest_y)) if rest > 10 * TRACE_TOLERANCE]
-    warnings = tuple(
-        f"the kernel of {name} was cut to {MOST_FEATURES} features; the level is exact, some power may be lost."
-        for name in short
-    )
+        if n is None or null in ("gamma", "spectral") or (null == "auto" and many):
+            return _by_limit(x, y, kernel, "gamma" if null == "gamma" else "spectral", n_permutations, random, door)
+        x, y = (_held(data) for data in (x, y))
+        several = statistic == "biased" or n > MOST_FOR_GRAM
+        wanted = one_for_each(kernel, 2)
+        kernels = tuple(
+            kernels_of(w, data, name, several, random.generator)
+            for w, data, name in zip(wanted, (x, y), NAMES, strict=True)
+        )
+        if not several and max(map(len, kernels)) > 1:
+            raise ParameterError(f"statistic={statistic!r} is for one kernel; with several use 'biased'.")
+        if n > MOST_FOR_GRAM:
+            kernels = tuple((_one(listed),) for listed in kernels)
+        shifts = Shifts.draw(n, n_permutations, random.generator)
+        by = _by_gram if n <= MOST_FOR_GRAM else _by_features
+        values, label, warnings = by((x, y), kernels, statistic, shifts, door)
+    law = Null("permutation", values[1:], exact=True)
+    if np.ptp(values) <= 1e-6 * np.abs(values).max():
+        warnings = (*warnings, "the statistic is the same under every permutation: these kernels see nothing here.")
     return TestResult(
-        float(value), law.pvalue(float(value)), law, kernels, f"independence test, {label}", (n,), random.seed, warnings
+        float(values[0]),
+        law.pvalue(float(values[0])),
+        law,
+        tuple(listed[0] if len(listed) == 1 else listed for listed in kernels),
+        f"independence test, {label}",
+        (n,),
+        random.seed,
+        warnings,
     )
 
 
-def _kernels(kernel: Any, x: Any, y: Any, generator: np.random.Generator) -> tuple[Kernel, Kernel]:
-    if kernel is None or (isinstance(kernel, str) and kernel == "median"):
-        return kernel_for(x, generator), kernel_for(y, generator)
-    if isinstance(kernel, Kernel):
-        return kernel, kernel
-    if (
-        isinstance(kernel, Sequence)
-        and len(kernel) == 2
-        and isinstance(kernel[0], Kernel)
-        and isinstance(kernel[1], Kernel)
-    ):
-        return kernel[0], kernel[1]
-    raise KindError(f"kernel is {kernel!r}; expected a kernel, a pair (kernel of x, kernel of y), 'median' or None.")
+def _length(x: Any, y: Any) -> int | None:
+    """How many pairs there are; None where an iterator does not say."""
+    if y is None:
+        if is_stream(x):
+            return None
+        raise KindError("y is None; expected the second variable, or as x an iterator of pieces (x, y).")
+    n, m = count_rows(x), count_rows(y)
+    if n is None or m is None:
+        return None
+    for size, name in ((n, "x"), (m, "y")):
+        check_rows(size, name, LEAST_POINTS)
+    if n != m:
+        raise ShapeError(f"x has {n} points and y has {m}; expected pairs, one y for each x.")
+    return n
 
 
-def _side(kernel: Kernel, data: Any, name: str, door: Door) -> tuple[np.ndarray, float]:
-    """Features of one variable, and the share of its Gram matrix's trace that they leave out."""
-    points = read_points(kernel, data, name, door)
-    check_rows(count(points), name, LEAST_POINTS)
-    low = PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
-    phi = np.concatenate([np.asarray(part) for part in transform_in_chunks(low, points)])
-    return phi, float(low.relative_error)
+def _held(data: Any) -> Any:
+    return next(chunks_of(data, count_rows(data) or 1)) if is_file(data) else data
 
 
-def _permuted(phi: np.ndarray, psi: np.ndarray, statistic: str, n_permutations: int, random: Rng) -> np.ndarray:
-    """The statistic for the data and then for each permutation of y."""
-    n = len(phi)
-    orders = np.empty((n_permutations + 1, n), dtype=np.int64)
-    orders[:] = np.arange(n)
-    orders[1:] = random.generator.permuted(orders[1:], axis=1)
-    centred = [features - features.mean(axis=0) for features in (phi, psi)]
-    left = np.ascontiguousarray(centred[0].T, dtype=np.float32)
-    right = np.ascontiguousarray(centred[1], dtype=np.float32)
-    squares = np.array([np.sum((left @ right[order]) ** 2, dtype=np.float64) for order in _quietly(orders)])
+def _one(kernels: tuple[Kernel, ...]) -> Kernel:
+    return kernels[0] if len(kernels) == 1 else Sum(kernels)
+
+
+def _by_gram(
+    data: Any, kernels: Any, statistic: str, shifts: Shifts, door: Door
+) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """The statistic of whole Gram matrices for the data and each permutation."""
+    n = len(shifts.base)
+    margins: tuple[list[Margins], list[Margins]] = ([], [])
+    # One array for all Gram matrices in turn: fresh memory costs more than the arithmetic.
+    space = np.empty((n, n + n // 2), np.float32)
+
+    def grams(side: int) -> Iterator[np.ndarray]:
+        for kernel in kernels[side]:
+            points = rows(read_points(kernel, data[side], NAMES[side], door), shifts.base)
+            margins[side].append(centre(gram_matrix(door.cast(kernel), points, out=space[:, :n])))
+            yield space
+        if all(margin.is_zero for margin in margins[side]):
+            raise constant(NAMES[side])
+
+    sums = permuted_hsic(grams(0), grams(1), shifts)
+    if sums.shape[:2] != (1, 1):
+        return fused_hsic(sums), f"HSIC fused over {sums.shape[0]} × {sums.shape[1]} kernels", ()
     if statistic == "biased":
-        return squares / n**2
+        return sums[0, 0] / n**2, "biased HSIC", ()
+    (first,), (second,) = margins
     if statistic == "normalised":
-        norms = [np.linalg.norm(features.T @ features) for features in centred]
-        return squares / (norms[0] * norms[1])
-    return _unbiased(squares, phi, psi, orders)
+        return sums[0, 0] / (first.norm * second.norm), "normalised HSIC", ()
+    values = unbiased_hsic(sums[0, 0], (first.rows, second.rows), (first.diagonal, second.diagonal), shifts)
+    return values, "unbiased HSIC", ()
 
 
-def _unbiased(squares: np.ndarray, phi: np.ndarray, psi: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """Song et al. (2012), eq. 5, from ‖Φ̃ᵀΨ̃‖² and the row sums and diagonals of both Gram matrices."""
-    n = len(phi)
-    (row_x, diagonal_x), (row_y, diagonal_y) = (
-        (features @ features.sum(axis=0), np.sum(features**2, axis=1)) for features in (phi, psi)
+def _by_features(
+    data: Any, kernels: Any, statistic: str, shifts: Shifts, door: Door
+) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """The statistic of features for the data and each permutation."""
+    n = len(shifts.base)
+    sides, fitted = [], []
+    for (kernel,), values, name in zip(kernels, data, NAMES, strict=True):
+        feature = features_of(kernel, values, name, door)
+        fitted.append(feature)
+        sides.append(all_features(feature, values, name, door)[shifts.base])
+        if np.ptp(sides[-1], axis=0).max() == 0:
+            raise constant(name)
+    phi, psi = sides
+    sums = permuted_features(phi, psi, shifts)
+    warnings = _cut_short(fitted, "the level is exact")
+    if statistic == "biased":
+        return sums / n**2, "biased HSIC of features", warnings
+    if statistic == "normalised":
+        norms = np.linalg.norm(phi.T @ phi) * np.linalg.norm(psi.T @ psi)
+        return sums / norms, "normalised HSIC of features", warnings
+    # The features are centred, so rows of their Gram matrices sum to zero.
+    diagonals = np.sum(phi**2, axis=1), np.sum(psi**2, axis=1)
+    values = unbiased_hsic(sums, (np.zeros(n), np.zeros(n)), diagonals, shifts)
+    return values, "unbiased HSIC of features", warnings
+
+
+def _cut_short(fitted: list[PivotedCholesky], level: str) -> tuple[str, ...]:
+    return tuple(
+        f"the kernel of {name} was cut to {MOST_FEATURES} features; {level}, some power may be lost."
+        for name, feature in zip(NAMES, fitted, strict=True)
+        if feature.relative_error > 10 * TRACE_TOLERANCE
     )
-    total_x, total_y = row_x.sum(), row_y.sum()
-    rows = np.array([row_x @ row_y[order] for order in orders])
-    # tr(K L) from the centred trace: centring subtracts row and total sums, which permute with y.
-    trace = squares + 2 * rows / n - total_x * total_y / n**2
-    trace -= np.array([diagonal_x @ diagonal_y[order] for order in orders])
-    off_x, off_y = row_x - diagonal_x, row_y - diagonal_y
-    crossed = np.array([off_x @ off_y[order] for order in orders])
-    product = (total_x - diagonal_x.sum()) * (total_y - diagonal_y.sum())
-    return (trace + product / ((n - 1) * (n - 2)) - 2 * crossed / (n - 2)) / (n * (n - 3))
 
 
-def _quietly(orders: np.ndarray) -> Any:
-    return track(list(orders), "permutations") if orders.size > 5e6 else orders
+def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng, door: Door) -> TestResult:
+    """One pass over the data: a sample chooses kernels and features, then moments are added up block by block."""
+    sample, blocks = _sample(x, y, random.generator)
+    wanted = one_for_each(kernel, 2)
+    several = is_stream(x) or is_stream(y) or (count_rows(x) or 0) > MOST_FOR_GRAM
+    kernels = tuple(
+        _one(kernels_of(w, part, name, several, random.generator))
+        for w, part, name in zip(wanted, sample, NAMES, strict=True)
+    )
+    fitted = [features_of(k, part, name, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)]
+    moments = Moments.of(blocks, (fitted[0], fitted[1]), NAMES, door)
+    for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
+        if spectrum.max(initial=0) <= 1e-14:
+            raise constant(name)
+    value = moments.n * moments.hsic
+    law = moments.limit(kind, n_draws, random.generator)
+    return TestResult(
+        value,
+        law.pvalue(value),
+        law,
+        kernels,
+        "independence test, n HSIC of features",
+        (moments.n,),
+        random.seed,
+        _cut_short(fitted, "the level is that of the limit"),
+    )
 
 
-def _limit(phi: np.ndarray, psi: np.ndarray, kind: str, n_draws: int, generator: np.random.Generator) -> Null:
-    """n HSIC → Σ λᵢ μⱼ zᵢⱼ² with the eigenvalues of both centred operators (Gretton et al. 2007)."""
-    n = len(phi)
-    spectra = []
-    for features in (phi, psi):
-        centred = features - features.mean(axis=0)
-        spectra.append(np.maximum(np.linalg.eigvalsh(centred.T @ centred / n), 0))
-    if kind == "gamma":
-        mean = spectra[0].sum() * spectra[1].sum()
-        variance = 2 * np.sum(spectra[0] ** 2) * np.sum(spectra[1] ** 2)
-        return gamma_null(float(mean), float(variance), n_draws, generator)
-    products = np.sort(np.outer(*spectra).ravel())[::-1]
-    kept = products[np.cumsum(products) <= (1 - 1e-6) * products.sum()]
-    return spectral_null(kept if len(kept) else products[:1], n_draws, generator)
+def _sample(x: Any, y: Any, generator: np.random.Generator) -> tuple[tuple[Any, Any], Iterator[tuple[Any, ...]]]:
+    """Rows that stand for the whole, and all rows in blocks. An iterator can only offer its first block."""
+    blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
+    if is_stream(x) or is_stream(y):
+        first = next(blocks, None)
+        if not isinstance(first, tuple) or len(first) != 2:
+            raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
+        return first, chain([first], blocks)
+    n = count_rows(x) or 0
+    index = np.sort(generator.choice(n, min(n, BLOCK), replace=False))
+    return (take_rows(x, index), take_rows(y, index)), blocks

@@ -1,18 +1,25 @@
-"""The demo's third part: tests of two samples, of independence, and of independence given a third variable."""
+"""The demo's third part: tests of two samples, of independence with and without a third variable, level and power."""
 
 import time
 
 import numpy as np
 
 from meanmap.plots.page import Section
-from meanmap.stats import conditional_independence_test, independence_test, two_sample_test
+from meanmap.stats import (
+    conditional_independence_test,
+    independence_test,
+    joint_independence_test,
+    power_curve,
+    rejection_rate,
+    two_sample_test,
+)
 
 __all__ = ["sections"]
 
 
 def sections(rng: np.random.Generator) -> list[Section]:
     """One section per test."""
-    return [_two_samples(rng), _independence(rng), _conditional(rng)]
+    return [_two_samples(rng), _independence(rng), _conditional(rng), _simulation(rng)]
 
 
 def _two_samples(rng: np.random.Generator) -> Section:
@@ -50,13 +57,48 @@ def _independence(rng: np.random.Generator) -> Section:
     angle = rng.uniform(0, 2 * np.pi, 300)
     x, y = np.cos(angle) + 0.2 * rng.normal(size=300), np.sin(angle) + 0.2 * rng.normal(size=300)
     result = independence_test(x, y, rng=int(rng.integers(2**31)))
+    signs, noise = rng.choice([-1.0, 1.0], size=(2, 200)), np.abs(rng.normal(size=(3, 200)))
+    joint = joint_independence_test(np.array([*signs, signs.prod(axis=0)]).T * noise.T, rng=int(rng.integers(2**31)))
     correlation = abs(np.corrcoef(x, y)[0, 1])
     return Section(
         "Are two variables independent?",
         f"Points on a noisy circle: absolute correlation {correlation:.2f}, HSIC p = {result.pvalue:.3g}.",
         "The norm of the cross-covariance operator is zero only for independent variables. Numbers, labels and whole "
-        "tables can be tested against each other, and rescaling a column changes nothing.",
-        'mm.independence_test(x, y)\nmm.independence_test(table[["age", "town"]], table["income"])',
+        "tables can be tested against each other, and rescaling a column changes nothing. Of three variables with "
+        f"independent pairs, the joint test finds the dependence: p = {joint.pvalue:.3g}.",
+        'mm.independence_test(x, y)\nmm.independence_test(table[["age", "town"]], table["income"])\n'
+        "mm.joint_independence_test([a, b, c])",
+    )
+
+
+def _simulation(rng: np.random.Generator) -> Section:
+    from matplotlib.figure import Figure
+
+    def test(x: np.ndarray, y: np.ndarray, rng: int) -> object:
+        return independence_test(x, y, n_permutations=99, rng=rng)
+
+    def wave(n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        x = generator.uniform(-np.pi, np.pi, n)
+        return x, np.sin(2 * x) + generator.normal(size=n)
+
+    def independent(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        return generator.normal(size=40), generator.exponential(size=40)
+
+    seed = int(rng.integers(2**31))
+    level = rejection_rate(test, independent, repeats=100, rng=seed)
+    power = power_curve(test, wave, [25, 50, 100], repeats=30, rng=seed)
+    figure = Figure(figsize=(9.2, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    level.plot(left)
+    power.plot(right)
+    low, high = level.interval()
+    return Section(
+        "What level does a test keep, and how many points does it need?",
+        f"{level.rejections} of {level.repeats} independent data sets rejected: a level of {low:.2f} to {high:.2f}.",
+        "Any test, from anywhere, is run on data drawn again and again. P-values of a calibrated test stay in the "
+        "band; the power curve says which sample size is enough.",
+        "mm.rejection_rate(test, draw)\nmm.power_curve(test, draw, [25, 50, 100]).needed(0.8)",
+        ((figure, "Left: the p-values of independent data. Right: the power on a noisy wave."),),
     )
 
 

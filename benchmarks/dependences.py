@@ -1,0 +1,196 @@
+"""How often independence tests see a dependence that is there: python -m benchmarks.dependences [--repeats 200].
+
+Every method sees the same data sets, at level 0.05, with 199 permutations. Writes docs/benchmarks/dependences.rst.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import meanmap as mm
+
+__all__ = ["METHODS", "PROBLEMS", "main", "panel"]
+
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "dependences.rst"
+LEVEL, PERMUTATIONS = 0.05, 199
+Generator = np.random.Generator
+Pair = tuple[Any, Any]
+
+
+def wave(frequency: int, noise: float) -> Callable[[Generator], Pair]:
+    """A sine of this frequency on an interval."""
+
+    def draw(rng: Generator) -> Pair:
+        x = rng.uniform(-np.pi, np.pi, 100)
+        return x, np.sin(frequency * x) + noise * rng.normal(size=100)
+
+    return draw
+
+
+def independent(rng: Generator) -> Pair:
+    """The hypothesis itself."""
+    return rng.normal(size=(60, 2)), rng.exponential(size=60)
+
+
+def linear(rng: Generator) -> Pair:
+    """A weak correlation."""
+    x = rng.normal(size=100)
+    return x, 0.3 * x + rng.normal(size=100)
+
+
+def quadratic(rng: Generator) -> Pair:
+    """No correlation."""
+    x = rng.uniform(-1, 1, 100)
+    return x, x**2 + 0.45 * rng.normal(size=100)
+
+
+def circle(rng: Generator) -> Pair:
+    """A noisy ring."""
+    angle = rng.uniform(0, 2 * np.pi, 100)
+    return np.cos(angle) + 0.3 * rng.normal(size=100), np.sin(angle) + 0.3 * rng.normal(size=100)
+
+
+def heteroscedastic(rng: Generator) -> Pair:
+    """Only the spread depends on x."""
+    x = rng.normal(size=100)
+    return x, rng.normal(size=100) * (0.35 + 0.8 * np.minimum(np.abs(x), 2))
+
+
+def one_of_ten(rng: Generator) -> Pair:
+    """One coordinate of ten on each side is correlated."""
+    x, y = rng.normal(size=(2, 150, 10))
+    y[:, 0] += 0.8 * x[:, 0]
+    return x, y
+
+
+def square_of_five(rng: Generator) -> Pair:
+    """One coordinate of five depends on a square."""
+    x, y = rng.normal(size=(2, 200, 5))
+    y[:, 0] += 0.9 * (x[:, 0] ** 2 - 1)
+    return x, y
+
+
+def units(rng: Generator) -> Pair:
+    """As `one_of_ten` with 100 rows, every column in units of its own."""
+    x, y = one_of_ten(rng)
+    return x[:100] * 10.0 ** np.arange(-5, 5), y[:100]
+
+
+def group_means(rng: Generator) -> Pair:
+    """A label of three groups and a number of different means."""
+    group = rng.integers(0, 3, 100)
+    return np.array(["a", "b", "c"])[group], 0.35 * group + rng.normal(size=100)
+
+
+def group_variances(rng: Generator) -> Pair:
+    """A label of three groups and a number of different spreads."""
+    group = rng.integers(0, 3, 100)
+    return np.array(["a", "b", "c"])[group], (1 + 0.35 * group) * rng.normal(size=100)
+
+
+def mixed(rng: Generator) -> Pair:
+    """A table of a label and a number, whose sign the label turns."""
+    group, number = rng.integers(0, 2, 100), rng.normal(size=100)
+    table = {"group": np.array(["a", "b"])[group], "number": number}
+    return table, 0.6 * np.where(group == 1, number, -number) + rng.normal(size=100)
+
+
+def heavy_tails(rng: Generator) -> Pair:
+    """A correlation of variables without a variance."""
+    x = rng.standard_t(1.5, 100)
+    return x, 0.35 * x + rng.standard_t(1.5, 100)
+
+
+def checkerboard(rng: Generator) -> Pair:
+    """Four by four fields, half of them empty."""
+    column = rng.integers(0, 4, 150)
+    row = 2 * rng.integers(0, 2, 150) + column % 2
+    noise = 0.2 * rng.normal(size=(2, 150))
+    return column + rng.uniform(size=150) + noise[0], row + rng.uniform(size=150) + noise[1]
+
+
+PROBLEMS: dict[str, Callable[[Generator], Pair]] = {
+    "independent": independent,
+    "linear": linear,
+    "quadratic": quadratic,
+    "sine 1": wave(1, 1.8),
+    "sine 2": wave(2, 1.2),
+    "sine 4": wave(4, 0.8),
+    "sine 8": wave(8, 0.25),
+    "circle": circle,
+    "heteroscedastic": heteroscedastic,
+    "one of ten": one_of_ten,
+    "square of five": square_of_five,
+    "units": units,
+    "group means": group_means,
+    "group variances": group_variances,
+    "mixed table": mixed,
+    "heavy tails": heavy_tails,
+    "checkerboard": checkerboard,
+}
+
+
+def distance_covariance(x: Any, y: Any, rng: int) -> float:
+    """The permutation p-value of the biased distance covariance (Székely et al. 2007); labels as indicators."""
+    from scipy.spatial.distance import cdist
+
+    generator, centred = np.random.default_rng(rng), []
+    for data in (x, y):
+        columns = [np.asarray(part) for part in (data.values() if isinstance(data, dict) else [data])]
+        blocks = [(c[:, None] == np.unique(c)).astype(float) if c.dtype.kind == "U" else c for c in columns]
+        points = np.concatenate([block.reshape(len(block), -1) for block in blocks], axis=1)
+        distances = cdist(points, points)
+        distances -= distances.mean(axis=0)
+        centred.append(distances - distances.mean(axis=1)[:, None])
+    first, second = centred
+    orders = [np.arange(len(first)), *(generator.permutation(len(first)) for _ in range(PERMUTATIONS))]
+    values = np.array([np.vdot(first, second[np.ix_(order, order)]) for order in orders])
+    return float(np.mean(values >= values[0] * (1 - 1e-12)))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "default": lambda x, y, rng: mm.independence_test(x, y, n_permutations=PERMUTATIONS, rng=rng),
+    "median": lambda x, y, rng: mm.independence_test(x, y, "median", n_permutations=PERMUTATIONS, rng=rng),
+    "distance covariance": distance_covariance,
+}
+
+
+def panel(repeats: int, seed: int) -> dict[str, dict[str, float]]:
+    """Rejection rates, problem by problem and method by method, each method on the same data sets."""
+    return {
+        name: {
+            method: mm.rejection_rate(test, draw, repeats=repeats, level=LEVEL, rng=seed).rate
+            for method, test in METHODS.items()
+        }
+        for name, draw in PROBLEMS.items()
+    }
+
+
+def page(found: dict[str, dict[str, float]], repeats: int) -> str:
+    """The table as reStructuredText."""
+    lines = [".. list-table::", "   :header-rows: 1", "", "   * - problem"]
+    lines += [f"     - {method}" for method in METHODS]
+    for name, rates in found.items():
+        lines.append(f"   * - {name}")
+        for rate in rates.values():
+            error = np.sqrt(rate * (1 - rate) / repeats)
+            lines.append(f"     - {rate:.2f} ({error:.2f})")
+    lines.append("")
+    lines.append(f"{repeats} data sets each; standard errors in brackets; {PERMUTATIONS} permutations.")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=2028)
+    options = parser.parse_args()
+    PAGE.write_text(page(panel(options.repeats, options.seed), options.repeats))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Independence from one pass over the data: moments of features, and the limit that their spectra give."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.points import count, rows
+from meanmap.features.base import transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_points
+from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.result import Null
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "Moments", "features_of"]
+
+# Features of a variable: until the trace of its Gram matrix is met to this share, and at most so many. Φ Φᵀ is a kernel
+# too, chosen from each variable alone, so that no level depends on it.
+TRACE_TOLERANCE = 1e-4
+MOST_FEATURES = 128
+# Rows that are read and mapped at once: fixed, so that sums have the same rounding however the data come.
+BLOCK = 4096
+
+
+def features_of(kernel: Kernel, sample: Any, name: str, door: Door) -> PivotedCholesky:
+    """Features of one variable, fitted to a sample of it."""
+    points = read_points(kernel, sample, name, door)
+    check_rows(count(points), name, LEAST_POINTS)
+    return PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Centred second moments of the features φ of x and ψ of y, side by side, over n points."""
+
+    n: int
+    joint: np.ndarray
+    split: int
+
+    @classmethod
+    def of(
+        cls,
+        blocks: Iterable[Any],
+        features: tuple[PivotedCholesky, PivotedCholesky],
+        names: tuple[str, str],
+        door: Door,
+    ) -> "Moments":
+        """Read each block of both variables, map it and add it up. Cost O(n r (d + r)), memory that of a block."""
+        n, split = 0, features[0].size
+        origin: Any = None
+        first, second = np.zeros(sum(f.size for f in features)), 0.0
+        for block in blocks:
+            parts = []
+            for feature, data, name in zip(features, block, names, strict=True):
+                where = name if n == 0 else f"{name}[{n}:]"
+                points = read_points(feature.kernel, data, where, door)
+                feature.check(points, where)
+                parts.append(np.concatenate(list(transform_in_chunks(feature, points, BLOCK))))
+            z = np.concatenate(parts, axis=1)
+            # About the first block's means, so that nothing cancels in the end.
+            origin = z.mean(axis=0) if origin is None else origin
+            z -= origin
+            n += len(z)
+            first += z.sum(axis=0)
+            second = second + z.T @ z
+        check_rows(n, names[0], LEAST_POINTS)
+        return cls(n, second / n - np.outer(first, first) / n**2, split)
+
+    @property
+    def hsic(self) -> float:
+        """‖Cov(φ, ψ)‖², the biased HSIC of the kernels that the features define."""
+        return float(np.sum(self.joint[: self.split, self.split :] ** 2))
+
+    def spectra(self) -> tuple[np.ndarray, np.ndarray]:
+        """The eigenvalues of both covariances."""
+        parts = self.joint[: self.split, : self.split], self.joint[self.split :, self.split :]
+        x, y = (np.maximum(np.linalg.eigvalsh(part), 0) for part in parts)
+        return x, y
+
+    def limit(self, kind: str, n_draws: int, generator: np.random.Generator) -> Null:
+        """n HSIC → Σ λᵢ μⱼ zᵢⱼ² with the eigenvalues of both covariances (Gretton et al. 2007)."""
+        x, y = self.spectra()
+        if kind == "gamma":
+            variance = 2 * np.sum(x**2) * np.sum(y**2)
+            return gamma_null(float(x.sum() * y.sum()), float(variance), n_draws, generator)
+        products = np.sort(np.outer(x, y).ravel())[::-1]
+        # The smallest add less than this share of the mean between them, and next to nothing to the spread.
+        kept = products[np.cumsum(products) <= (1 - 1e-6) * products.sum()]
+        return spectral_null(kept if len(kept) else products[:1], n_draws, generator)
+
+
+def all_features(feature: PivotedCholesky, data: Any, name: str, door: Door) -> np.ndarray:
+    """Centred features of all points of one variable, (n, r)."""
+    points = read_points(feature.kernel, data, name, door)
+    phi = np.concatenate(list(transform_in_chunks(feature, rows(points, slice(None)), BLOCK)))
+    return phi - phi.mean(axis=0)

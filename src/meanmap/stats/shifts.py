@@ -1,0 +1,112 @@
+"""Permutations that are cyclic shifts of random orders: all n of one order by fast Fourier transforms.
+
+A permutation test is exact for any set of permutations that looks the same from each of its members (Ramdas, Barber,
+Candès & Tibshirani 2023). The n cyclic shifts C of the points in random order form a group, and so does nothing else
+have to be known about them; if more than n permutations are asked for, cosets C σ of independent random orders σ join
+them, and M = C ∪ C σ₁ ∪ C σ₂ ... keeps its law when it is seen from a member g drawn from it: M g⁻¹ is C together with
+cosets of orders σᵢ σⱼ⁻¹, again independent and uniform. A random subset of M that holds the identity is as good as M.
+
+What this buys: Σ_ij K_ij L_(i+s)(j+s) for all s at once is, lag by lag, a sum over l of circular correlations of the
+diagonals K_i(i+l) and L_i(i+l), n²/2 numbers transformed once: O(n² log n) for n permutations, where each permutation
+on its own is a gather of n² entries.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.fft
+from numpy.lib.stride_tricks import as_strided
+
+__all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
+
+# Diagonals that are transformed together: a column of them stays in cache.
+LAGS = 64
+# Terms that are summed in single precision before they join a sum in double.
+TERMS = 256
+# Features of one side whose correlations with all of the other are held together.
+FEATURES = 8
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Orders σ and the cyclic shifts taken of each: n_permutations in all, after the identity.
+
+    The points must have been brought into a random order first (by `base`): data often come sorted, and a short shift
+    of a sorted sample is hardly a permutation.
+    """
+
+    base: np.ndarray
+    orders: tuple[np.ndarray, ...]
+    chosen: tuple[np.ndarray, ...]
+
+    @classmethod
+    def draw(cls, n: int, n_permutations: int, generator: np.random.Generator) -> "Shifts":
+        """As many cosets of n shifts as are needed, and a random choice of `n_permutations` among them."""
+        base = generator.permutation(n)
+        cosets = -(-(n_permutations + 1) // n)
+        picked = 1 + generator.choice(cosets * n - 1, n_permutations, replace=False, shuffle=False)
+        picked = np.concatenate([[0], np.sort(picked)])
+        orders = (np.arange(n), *(generator.permutation(n) for _ in range(cosets - 1)))
+        return cls(base, orders, tuple(picked[picked // n == k] % n for k in range(cosets)))
+
+    def values(self, of_order: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """(..., 1 + n_permutations) from a function that gives (..., n), a value for each shift of an order of y."""
+        return np.concatenate(
+            [of_order(order)[..., shifts] for order, shifts in zip(self.orders, self.chosen, strict=True)], axis=-1
+        )
+
+
+def lag_spectra(extended: np.ndarray) -> np.ndarray:
+    """Fourier transforms of the diagonals of a symmetric matrix, (n // 2 + 1 frequencies, n // 2 + 1 lags).
+
+    The matrix comes in the first n columns of `extended`, (n, n + n // 2), whose others are written here. Diagonal l is
+    M_i(i+l), indices modulo n; those of lags l and n − l are shifts of each other, so half of them are enough with
+    weight 2, whose root goes to each of the two sides of a product.
+    """
+    n, half = len(extended), len(extended) // 2
+    extended[:, n:] = extended[:, :half]
+    step = extended.itemsize
+    diagonals = as_strided(extended, (n, half + 1), (extended.strides[0] + step, step), writeable=False)
+    twice = np.full(half + 1, np.sqrt(2), extended.dtype)
+    twice[[0, half] if n % 2 == 0 else [0]] = 1
+    out = np.empty((half + 1, half + 1), np.result_type(extended.dtype, np.complex64))
+    for start in range(0, half + 1, LAGS):
+        block = slice(start, start + LAGS)
+        np.multiply(_rfft(diagonals[:, block], 0), twice[block], out=out[:, block])
+    return out
+
+
+def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
+    """Σ_ij K_ij L_(i+s)(j+s) for s = 0, ..., n − 1 from the spectra of K and L."""
+    total = np.zeros(len(first), complex)
+    for start in range(0, len(first), TERMS):
+        block = slice(start, start + TERMS)
+        total += np.vecdot(first[:, block], second[:, block])
+    return _irfft(total, n)
+
+
+def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Σ_i a_i b_(i+s) for s = 0, ..., n − 1, of two vectors."""
+    return _irfft(_rfft(first).conj() * _rfft(second), len(first))
+
+
+def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
+    """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², in O(n log n) per pair (a, b)."""
+    n = len(phi)
+    left, right = (_rfft(np.ascontiguousarray(side.T, np.float32)) for side in (phi, psi))
+    total = np.zeros(n)
+    for row in left.conj():
+        for start in range(0, len(right), FEATURES):
+            crossed = _irfft(row * right[start : start + FEATURES], n)
+            total += np.einsum("an,an->n", crossed, crossed)
+    return total
+
+
+def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """SciPy's transform: it keeps single precision, and takes n of any size."""
+    return np.asarray(scipy.fft.rfft(values, axis=axis))
+
+
+def _irfft(values: np.ndarray, n: int) -> np.ndarray:
+    return np.asarray(scipy.fft.irfft(values, n))

@@ -1,0 +1,365 @@
+"""Level and power of a test by simulation: how often does it reject, and how many points does it need?"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.progress import track
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.stats.result import check_level
+
+__all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
+
+
+@dataclass(frozen=True)
+class RejectionRate:
+    """How often a test rejected, over simulated data sets.
+
+    Attributes
+    ----------
+    pvalues : array (repeats,)
+        One p-value per data set, in the order drawn.
+    level : float
+        The level at which `rejections` and `rate` count.
+    seed : int or None
+        `rng=seed` repeats the simulation.
+    report : Report
+        Whether it ran to its end.
+
+    Examples
+    --------
+    >>> result = RejectionRate(np.array([0.01, 0.2, 0.7, 0.04]), 0.05, 0, Report("finished", True, 4))
+    >>> print(result)
+    rejected 2 of 4 data sets at level 0.05: rate 0.5, 95 % interval 0.0676 to 0.932
+      finished after 4 steps
+    """
+
+    pvalues: np.ndarray
+    level: float
+    seed: int | None
+    report: Report
+
+    @property
+    def repeats(self) -> int:
+        """The number of data sets."""
+        return len(self.pvalues)
+
+    @property
+    def rejections(self) -> int:
+        """How many were rejected."""
+        return int(np.sum(self.pvalues <= self.level))
+
+    @property
+    def rate(self) -> float:
+        """The share that was rejected: the power, or, where the hypothesis holds, the level that is really kept."""
+        return self.rejections / self.repeats if self.repeats else float("nan")
+
+    def interval(self, confidence: float = 0.95, method: str = "exact") -> tuple[float, float]:
+        """A confidence interval of the rate: "exact" (Clopper & Pearson 1934) or "wilson" (Wilson 1927), the shorter.
+
+        Examples
+        --------
+        >>> result = RejectionRate(np.repeat([0.01, 0.5], [8, 2]), 0.05, 0, Report("finished", True, 10))
+        >>> [round(bound, 3) for bound in result.interval(0.95, "wilson")]
+        [0.49, 0.943]
+        """
+        from scipy.stats import binomtest
+
+        if method not in ("exact", "wilson"):
+            raise ParameterError(f"method is {method!r}; expected 'exact' or 'wilson'.")
+        if not self.repeats:
+            return 0.0, 1.0
+        found = binomtest(self.rejections, self.repeats).proportion_ci(check_level(confidence), method)
+        return float(found.low), float(found.high)
+
+    def keeps_level(self, failure_rate: float = 0.01) -> bool:
+        """Whether so many rejections are to be expected of a test with exactly this level (two-sided binomial).
+
+        A test that does keep its level fails with at most this probability.
+        """
+        from scipy.stats import binom
+
+        low, high = binom.interval(1 - check_level(failure_rate), self.repeats, self.level)
+        return bool(low <= self.rejections <= high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain Python values, ready for JSON."""
+        return {
+            "rate": self.rate,
+            "interval": list(self.interval()),
+            "rejections": self.rejections,
+            "repeats": self.repeats,
+            "level": self.level,
+            "pvalues": self.pvalues.tolist(),
+            "seed": self.seed,
+            "report": self.report.to_dict(),
+        }
+
+    def plot(self, axes: Any = None, confidence: float = 0.95) -> Any:
+        """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
+
+        The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this confidence
+        (Kolmogorov's distribution for this number of data sets). Returns the matplotlib Axes.
+        """
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(4, 4), layout="constrained").subplots()
+        half = self.band(confidence)
+        u = np.linspace(0, 1, 201)
+        label = f"{100 * confidence:g} % of calibrated tests"
+        axes.fill_between(u, np.maximum(u - half, 0), np.minimum(u + half, 1), color="0.9", label=label)
+        axes.plot([0, 1], [0, 1], color="0.5", lw=0.8)
+        share = np.arange(self.repeats + 1) / max(self.repeats, 1)
+        axes.step(np.r_[0, np.sort(self.pvalues)], share, where="post", label=f"{self.repeats} p-values")
+        axes.axvline(self.level, color="C3", lw=0.8, ls=":")
+        axes.set(xlabel="u", ylabel="share of p-values ≤ u", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.legend(loc="lower right", fontsize="small")
+        return axes
+
+    def band(self, confidence: float = 0.95) -> float:
+        """Half the width of the simultaneous band of `plot`."""
+        from scipy.stats import kstwo
+
+        return float(kstwo.ppf(check_level(confidence), self.repeats)) if self.repeats else 1.0
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        first = f"rejected {self.rejections} of {self.repeats} data sets at level {self.level:g}"
+        report = str(self.report).replace("\n", "\n  ")
+        return f"{first}: rate {self.rate:.3g}, 95 % interval {low:.3g} to {high:.3g}\n  {report}"
+
+
+@dataclass(frozen=True)
+class PowerCurve:
+    """Rejection rates against the sample size.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Sample sizes, growing.
+    rates : tuple of RejectionRate
+        One for each.
+
+    Examples
+    --------
+    >>> report = Report("finished", True, 100)
+    >>> rates = [RejectionRate(np.repeat([0.01, 0.5], [k, 100 - k]), 0.05, 0, report) for k in (20, 60, 100)]
+    >>> curve = PowerCurve((50, 100, 200), tuple(rates))
+    >>> curve.needed(0.8)
+    142
+    """
+
+    sizes: tuple[int, ...]
+    rates: tuple[RejectionRate, ...]
+
+    def needed(self, power: float = 0.8) -> int | None:
+        """How many points reach this power, interpolated in log n on rates made monotone; None if none of the sizes do.
+
+        The first size is returned if it already does.
+        """
+        return self._crossing(np.array([rate.rate for rate in self.rates]), check_level(power))
+
+    def needed_interval(self, power: float = 0.8, confidence: float = 0.95) -> tuple[int | None, int | None]:
+        """The same read from the upper and the lower ends of each size's interval: a cautious range."""
+        bounds = np.array([rate.interval(confidence) for rate in self.rates])
+        return self._crossing(bounds[:, 1], check_level(power)), self._crossing(bounds[:, 0], power)
+
+    def _crossing(self, rates: np.ndarray, power: float) -> int | None:
+        from scipy.optimize import isotonic_regression
+
+        if not len(rates):
+            return None
+        monotone = isotonic_regression(rates).x
+        reached = np.flatnonzero(monotone >= power)
+        if not len(reached):
+            return None
+        k = int(reached[0])
+        if k == 0:
+            return self.sizes[0]
+        low, high = np.log(self.sizes[k - 1 : k + 1])
+        share = (power - monotone[k - 1]) / (monotone[k] - monotone[k - 1])
+        return int(np.ceil(np.exp(low + share * (high - low)) - 1e-9))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain Python values, ready for JSON."""
+        return {"sizes": list(self.sizes), "rates": [rate.to_dict() for rate in self.rates]}
+
+    def plot(self, axes: Any = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
+        """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
+        rates = np.array([rate.rate for rate in self.rates])
+        bounds = np.array([rate.interval(confidence) for rate in self.rates]).reshape(-1, 2)
+        errors = np.abs(bounds - rates[:, None]).T
+        axes.errorbar(self.sizes, rates, errors, fmt="o-", capsize=3, label="rejection rate")
+        size = self.needed(power) if power is not None else None
+        if size is not None:
+            axes.axvline(size, color="C3", ls=":", label=f"power {power:g} at n = {size}")
+        if self.rates:
+            axes.axhline(self.rates[0].level, color="0.6", lw=0.8, label="level")
+        axes.set(xscale="log", xlabel="n", ylabel="rejection rate", ylim=(-0.02, 1.02))
+        axes.set_xticks(self.sizes, [str(size) for size in self.sizes])
+        axes.minorticks_off()
+        axes.legend(fontsize="small")
+        return axes
+
+    def __str__(self) -> str:
+        lines = ["       n    rate   95 % interval"]
+        for size, rate in zip(self.sizes, self.rates, strict=True):
+            low, high = rate.interval()
+            lines.append(f"{size:8d}   {rate.rate:.3f}   {low:.3f} to {high:.3f}")
+        size = self.needed()
+        return "\n".join([*lines, f"power 0.8 at n = {size}" if size else "power 0.8 is not reached"])
+
+
+def rejection_rate(
+    test: Callable[..., Any],
+    draw: Callable[[np.random.Generator], Any],
+    *,
+    repeats: int = 1000,
+    level: float = 0.05,
+    rng: Any = None,
+) -> RejectionRate:
+    """How often a test rejects data drawn again and again: its level under the hypothesis, its power otherwise.
+
+    Parameters
+    ----------
+    test : callable
+        Takes the data and gives a result with a `pvalue`, or the p-value itself. If it has an argument `rng`, as every
+        test of this library, it gets a seed of its own for each data set. Settings go into a lambda or
+        `functools.partial`.
+    draw : callable, generator -> data
+        Draws a data set; a tuple is passed on as several arguments.
+    repeats : int
+        Data sets.
+    level : float
+        Rejected is what has a p-value of at most this.
+    rng : None, int, numpy.random.Generator or JAX key
+        Where the data sets and the tests' seeds come from: one stream for each data set, so that the first hundred are
+        the same whatever `repeats`.
+
+    Returns
+    -------
+    RejectionRate
+        If it is interrupted (Ctrl-C), of the data sets done so far; `report` says so.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> result = rejection_rate(
+    ...     lambda x, y, rng: mm.independence_test(x, y, "median", n_permutations=99, rng=rng),
+    ...     lambda generator: (generator.normal(size=20), generator.normal(size=20)),
+    ...     repeats=20,
+    ...     rng=0,
+    ... )
+    >>> result.repeats, result.keeps_level()
+    (20, True)
+    """
+    check_level(level)
+    _whole(repeats, "repeats")
+    random = Rng.of(rng)
+    return _simulate(test, draw, int(repeats), level, random, np.random.SeedSequence(random.generator.integers(2**63)))
+
+
+def power_curve(
+    test: Callable[..., Any],
+    draw: Callable[[int, np.random.Generator], Any],
+    sizes: Sequence[int],
+    *,
+    repeats: int = 200,
+    level: float = 0.05,
+    rng: Any = None,
+) -> PowerCurve:
+    """Rejection rates at several sample sizes: how many points does the test need?
+
+    Parameters
+    ----------
+    test : callable
+        As in `rejection_rate`.
+    draw : callable, (n, generator) -> data
+        Draws a data set of size n.
+    sizes : sequence of int
+        Sample sizes, in any order.
+    repeats, level, rng
+        As in `rejection_rate`, for each size.
+
+    Returns
+    -------
+    PowerCurve
+        If it is interrupted, of the sizes begun so far.
+
+    Examples
+    --------
+    >>> import meanmap as mm
+    >>> def line(n, generator):
+    ...     x = generator.normal(size=n)
+    ...     return x, x + generator.normal(size=n)
+    >>> test = lambda x, y, rng: mm.independence_test(x, y, "median", n_permutations=99, rng=rng)
+    >>> power_curve(test, line, [10, 40], repeats=20, rng=0).needed(0.8) <= 40
+    True
+    """
+    check_level(level)
+    _whole(repeats, "repeats")
+    if not len(sizes):
+        raise ParameterError("sizes is empty; expected sample sizes such as [50, 100, 200].")
+    ordered = sorted({_whole(size, "sizes") for size in sizes})
+    random = Rng.of(rng)
+    roots = np.random.SeedSequence(random.generator.integers(2**63)).spawn(len(ordered))
+    rates: list[RejectionRate] = []
+    for size, root in zip(ordered, roots, strict=True):
+        rate = _simulate(test, lambda generator, n=size: draw(n, generator), int(repeats), level, random, root)
+        if rate.repeats:
+            rates.append(rate)
+        if not rate.report.converged:
+            break
+    return PowerCurve(tuple(ordered[: len(rates)]), tuple(rates))
+
+
+def _simulate(
+    test: Callable[..., Any], draw: Callable[..., Any], repeats: int, level: float, random: Rng, root: Any
+) -> RejectionRate:
+    seeded = _takes_rng(test)
+    pvalues: list[float] = []
+    report = Report("finished", True, repeats)
+    try:
+        for number in track(range(repeats), "data sets"):
+            generator = np.random.default_rng([int(word) for word in root.generate_state(4)] + [number])
+            data = draw(generator)
+            arguments = data if isinstance(data, tuple) else (data,)
+            settings = {"rng": int(generator.integers(2**53))} if seeded else {}
+            pvalues.append(_pvalue(test(*arguments, **settings)))
+    except KeyboardInterrupt:
+        note = f"stopped by the user with {len(pvalues)} of {repeats} data sets done."
+        report = Report("interrupted", False, len(pvalues), notes=(note,))
+    return RejectionRate(np.array(pvalues), level, random.seed, report)
+
+
+def _takes_rng(test: Callable[..., Any]) -> bool:
+    try:
+        return "rng" in inspect.signature(test).parameters
+    except (TypeError, ValueError):  # some callables of C have no signature
+        return False
+
+
+def _pvalue(result: Any) -> float:
+    value = getattr(result, "pvalue", result)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number | np.ndarray):
+        raise KindError(f"the test gave {result!r}; expected a result with a pvalue, or the p-value itself.")
+    value = float(value)
+    if not 0 <= value <= 1:
+        raise ParameterError(f"the test gave the p-value {value}; expected a number between 0 and 1.")
+    return value
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(f"{name} holds {value!r}; expected whole numbers of at least 1.")
+    return int(value)

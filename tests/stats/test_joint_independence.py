@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import (
+    ColumnError,
+    EmptyError,
+    InputError,
+    KindError,
+    NonFiniteError,
+    ParameterError,
+    ShapeError,
+)
+from meanmap.kernels import RBF
+from meanmap.stats.joint_independence import _gamma, _joint, joint_independence_test
+
+FAILURE_RATE = 1e-5
+
+
+def by_hand(grams):
+    """Pfister et al. (2018), eq. 4, term by term."""
+    n = len(grams[0])
+    first = np.prod(grams, axis=0).sum() / n**2
+    second = np.prod([gram.sum() / n**2 for gram in grams])
+    third = 2 / n ** (len(grams) + 1) * np.prod([gram.sum(axis=1) for gram in grams], axis=0).sum()
+    return first + second - third
+
+
+@pytest.mark.parametrize("n", [8, 70, 131])
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_every_permutation_has_the_statistic_of_the_definition(n, d):
+    rng = np.random.default_rng(n)
+    grams = [RBF(1.0)(rng.normal(size=n)) for _ in range(d)]
+    orders = [np.arange(n), *(rng.permutation(n) for _ in range(d - 1))]
+    shifts = np.array([0, 1, n // 2, n - 1])
+    expected = []
+    for s in shifts:
+        permuted = [np.roll(order, -k * s) for k, order in enumerate(orders)]
+        expected.append(by_hand([gram[np.ix_(p, p)] for gram, p in zip(grams, permuted, strict=True)]))
+    np.testing.assert_allclose(_joint(grams, orders, shifts), expected, atol=1e-13)
+
+
+def test_two_variables_are_hsic():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    y = x + rng.normal(size=60)
+    joint = joint_independence_test([x, y], RBF(1.0), rng=0)
+    assert joint.statistic == pytest.approx(mm.independence_test(x, y, RBF(1.0), rng=0).statistic, rel=1e-4)
+    assert joint.reject()
+
+
+def test_three_variables_that_are_independent_in_pairs():
+    rng = np.random.default_rng(1)
+    signs = rng.choice([-1.0, 1.0], size=(100, 2))
+    table = {"a": signs[:, 0], "b": np.where(signs[:, 1] > 0, "up", "down"), "c": signs.prod(axis=1)}
+    assert joint_independence_test(table, rng=0).pvalue < 0.01
+    assert mm.independence_test(table["a"], table["c"], rng=0).pvalue > 0.01
+    array = np.c_[signs, signs.prod(axis=1)]
+    assert joint_independence_test(array, rng=0).pvalue < 0.01
+
+
+def test_rescaling_changes_nothing():
+    x, y, z = np.random.default_rng(2).normal(size=(3, 40))
+    first = joint_independence_test([x, y, z + x], rng=0)
+    assert joint_independence_test([1024 * x, y, (z + x) / 4096], rng=0).pvalue == first.pvalue
+    assert joint_independence_test([x, y, z + x], rng=first.seed).statistic == first.statistic
+
+
+def test_the_moments_of_the_limit_are_those_of_the_statistic():
+    """Against 600 independent data sets: standard errors of about 2 % and 7 %."""
+    rng = np.random.default_rng(3)
+    n, d = 100, 3
+    values = []
+    for _ in range(600):
+        grams = [RBF(1.0)(column) for column in rng.normal(size=(d, n))]
+        values.append(n * by_hand(grams))
+    draws = _gamma(grams, 100_000, rng).draws
+    assert draws.mean() == pytest.approx(np.mean(values), rel=0.1)
+    assert draws.std() == pytest.approx(np.std(values), rel=0.3)
+
+
+def rejections(null, trials, n):
+    rng = np.random.default_rng(4)
+    found = 0
+    for trial in range(trials):
+        variables = [rng.normal(size=(n, 2)), rng.exponential(size=n), rng.integers(0, 3, n).astype(str)]
+        found += joint_independence_test(variables, null=null, n_permutations=99, rng=trial).reject()
+    return found
+
+
+@pytest.mark.parametrize("null", ["permutation", "gamma"])
+def test_level(null):
+    assert scipy.stats.binomtest(rejections(null, 150, 40), 150, 0.05).pvalue > FAILURE_RATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("null", ["permutation", "gamma"])
+def test_level_at_length(null):
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    found = rejections(null, 1000, 100)
+    assert low <= found <= high, found
+
+
+LINE = np.arange(9.0)
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "error", "message"),
+    [
+        ([LINE], {}, InputError, "expected at least 2"),
+        ([LINE, LINE[:8], LINE], {}, ShapeError, r"variables\[1\] has 8"),
+        ([LINE[:4], LINE[:4]], {}, EmptyError, "expected at least 5"),
+        ({"a": LINE, "b": np.ones(9)}, {}, ColumnError, "b is constant"),
+        ([LINE, np.ones(9)], {"kernel": RBF(1.0)}, ColumnError, r"variables\[1\] is constant"),
+        ([LINE, LINE + np.nan], {}, NonFiniteError, r"variables\[1\]"),
+        (LINE, {}, ShapeError, "expected a list of variables"),
+        ([LINE, LINE], {"null": "spectral"}, ParameterError, "'auto', 'permutation' or 'gamma'"),
+        ([LINE, LINE, LINE], {"kernel": (None, None)}, KindError, "a sequence of 3"),
+        ([LINE, LINE], {"kernel": (None, [RBF(1.0), RBF(2.0)])}, ParameterError, "2 kernels were given"),
+        ([np.arange(5001.0)] * 2, {"kernel": RBF(1.0)}, InputError, "at most 5000"),
+    ],
+)
+def test_bad_input(variables, settings, error, message):
+    with pytest.raises(error, match=message):
+        joint_independence_test(variables, **settings)
