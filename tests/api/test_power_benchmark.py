@@ -14,7 +14,7 @@ def test_problems_draw_two_samples_that_can_be_repeated(name):
 
 def test_bumps_leave_the_unit_interval_and_its_mean_alone():
     """Each cell has as much above as below: the perturbed density integrates to one and keeps its mass per cell."""
-    x, y = power.perturbed_uniform(1, 2, 0.7, 4000)(np.random.default_rng(1))
+    _, y = power.perturbed_uniform(1, 2, 0.7, 4000)(np.random.default_rng(1))
     assert 0 <= y.min() <= y.max() <= 1
     assert abs(np.mean(y < 0.5) - 0.5) < 5 * 0.5 / np.sqrt(4000)
     counts = np.histogram(y, 4, (0, 1))[0] / 4000
