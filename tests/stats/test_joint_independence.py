@@ -115,7 +115,7 @@ LINE = np.arange(9.0)
         ([LINE, np.ones(9)], {"kernel": RBF(1.0)}, ColumnError, r"variables\[1\] is constant"),
         ([LINE, LINE + np.nan], {}, NonFiniteError, r"variables\[1\]"),
         (LINE, {}, ShapeError, "expected a list of variables"),
-        ([LINE, LINE], {"null": "spectral"}, ParameterError, "'auto', 'permutation' or 'gamma'"),
+        ([LINE, LINE], {"null": "spectral"}, ParameterError, "'auto', 'permutation', 'gamma'"),
         ([LINE, LINE, LINE], {"kernel": (None, None)}, KindError, "a sequence of 3"),
         ([LINE, LINE], {"kernel": (None, [RBF(1.0), RBF(2.0)])}, ParameterError, "2 kernels were given"),
         ([np.arange(5001.0)] * 2, {"kernel": RBF(1.0)}, InputError, "at most 5000"),

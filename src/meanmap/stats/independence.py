@@ -20,13 +20,14 @@ from meanmap.kernels.reading import read_points
 from meanmap.stats.hsic import Margins, centre, fused_hsic, permuted_features, permuted_hsic, unbiased_hsic
 from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, Moments, all_features, features_of
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_settings
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
 from meanmap.stats.shifts import Shifts
 from meanmap.stats.variables import constant, kernels_of, one_for_each
 
 __all__ = ["independence_test"]
 
-STATISTICS = ("biased", "unbiased", "normalised")
+# Which null distributions each statistic has.
+CHOICES = {"biased": ("permutation", "gamma", "spectral"), "unbiased": ("permutation",), "normalised": ("permutation",)}
 NAMES = ("x", "y")
 # Whole Gram matrices up to here: with the default collection about 1.5 GB and 5 s.
 MOST_FOR_GRAM = 6000
@@ -88,9 +89,8 @@ def independence_test(
     >>> independence_test(x, x**2 + 0.3 * rng.normal(size=100), rng=0).reject(0.05)
     True
     """
-    check_settings(null, statistic, STATISTICS, n_permutations)
-    if null in ("gamma", "spectral") and statistic != "biased":
-        raise ParameterError(f"null={null!r} is the limit of the biased statistic: pass statistic='biased'.")
+    check_choice(statistic, null, CHOICES)
+    check_draws(n_permutations)
     random = Rng.of(rng)
     x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
     n = _length(x, y)

@@ -19,7 +19,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.stats.limits import gamma_null
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_settings
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
 from meanmap.stats.shifts import LAGS, Shifts
 from meanmap.stats.variables import constant, kernels_of, one_for_each
 
@@ -77,9 +77,8 @@ def joint_independence_test(
     >>> joint_independence_test([x, y, w], rng=0).reject(0.05)
     True
     """
-    check_settings(null, "biased", ("biased",), n_permutations)
-    if null == "spectral":
-        raise ParameterError("null is 'spectral'; expected 'auto', 'permutation' or 'gamma'.")
+    check_choice("biased", null, {"biased": ("permutation", "gamma")})
+    check_draws(n_permutations)
     random = Rng.of(rng)
     with Door() as door:
         names, columns = _split(variables)

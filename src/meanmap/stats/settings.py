@@ -7,9 +7,8 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 
-__all__ = ["LEAST_POINTS", "NULLS", "check_choice", "check_draws", "check_settings"]
+__all__ = ["LEAST_POINTS", "check_choice", "check_draws"]
 
-NULLS = ("auto", "permutation", "gamma", "spectral")
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5
 LEAST_PERMUTATIONS = 19
@@ -36,11 +35,3 @@ def check_draws(n_permutations: Any) -> None:
         raise ParameterError(
             f"n_permutations is {n_permutations!r}; expected a whole number of at least {LEAST_PERMUTATIONS}."
         )
-
-
-def check_settings(null: str, statistic: str, statistics: tuple[str, ...], n_permutations: Any) -> None:
-    """Refuse unknown names, and fewer draws than the level 0.05 needs."""
-    for name, value, known in (("null", null, NULLS), ("statistic", statistic, statistics)):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
-    check_draws(n_permutations)
