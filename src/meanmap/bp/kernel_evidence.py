@@ -12,17 +12,12 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.domains import Real, Rotations
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.labels import Labels
 from meanmap.core.points import count
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
-from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["Evidence", "read_evidence"]
-
-# Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
-NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +52,7 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Hashable, An
     """Values and functions by node number."""
     if not isinstance(evidence, Mapping):
         raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
-    points, likelihoods, sizes, notes = {}, {}, {}, []
+    points, likelihoods, sizes = {}, {}, {}
     for name, value in evidence.items():
         node = graph.index(name)
         sample = samples.nodes[node]
@@ -70,10 +65,9 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Hashable, An
         points[node] = read
         if not single:
             sizes[name] = count(read)
-        _check_domain(sample, read, name, notes)
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
-    return Evidence(points, likelihoods, next(iter(sizes.values()), 1), bool(sizes), notes)
+    return Evidence(points, likelihoods, next(iter(sizes.values()), 1), bool(sizes))
 
 
 def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
@@ -113,18 +107,3 @@ def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> 
     if not (values > 0).any():
         raise InputError(f"the likelihood of {name!r} is zero at every point of the data.")
     return values / values.max()
-
-
-def _check_domain(sample: NodeSample, read: Any, name: Hashable, notes: list[str]) -> None:
-    """Refuse labels that were never seen; note values far from everything that was."""
-    near = gram_matrix(sample.kernel, read, sample.points).max(axis=1)
-    own = np.array([gram_matrix(sample.kernel, _one(read, i))[0, 0] for i in range(min(count(read), 1))])
-    far = near < NEAR * own[0]
-    if far.any() and isinstance(sample.kernel.domain, Labels):
-        raise InputError(f"evidence[{name!r}] has a label that is not among the {sample.count} of the data.")
-    if far.any():
-        notes.append(f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries.")
-
-
-def _one(points: Any, i: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[i : i + 1], points)

@@ -11,11 +11,12 @@ from meanmap.bp.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.learning import CoordinateBook, LikelihoodEdge, MessageEdge, learn_likelihood, learn_message
 from meanmap.bp.messages import Given
 from meanmap.bp.operators import Factored
-from meanmap.bp.propagate import Engine
+from meanmap.bp.propagate import Engine, low_note
 from meanmap.bp.samples import Samples, read_samples
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.labels import Labels
 from meanmap.core.points import bucket
 from meanmap.core.progress import track
 from meanmap.core.report import Report
@@ -30,6 +31,8 @@ __all__ = ["FittedKernelGraph", "KernelGraph"]
 QUERIES_AT_ONCE = 128
 # Learned messages dip below zero where the truth is nearly zero. Values are raised to this share of the largest.
 FLOOR = 1e-3
+# Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
+NEAR = 1e-3
 # A belief that rests on fewer points than this has little behind it.
 FEW_POINTS = 3.0
 
@@ -150,7 +153,8 @@ class FittedKernelGraph:
             for e in range(2 * edges)
         }
         self._counts = np.array([node.count for node in samples.nodes])
-        self._engine = Engine(graph, _operators(messages, int(self._counts.max())), np.arange(2 * edges), schedule)
+        self._operators = _operators(messages, bucket(int(self._counts.max())))
+        self._engine = Engine(graph, self._operators, np.arange(2 * edges), schedule)
         self._tree = Rooted.at(graph) if graph.is_forest else None
 
     def query(
@@ -198,16 +202,16 @@ class FittedKernelGraph:
                 part = slice(start, min(start + QUERIES_AT_ONCE, seen.size))
                 number = part.stop - part.start
                 size = number if number == 1 else bucket(number)
-                given, own = self._prepared(seen, sent, part, size)
+                given, own = self._prepared(seen, sent, part, size, floor)
                 found = self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
                 weights.append(np.asarray(found.beliefs[np.array(nodes)])[:, :number])
-                shares.append(float(found.negative_share))
+                shares.append(float(found.low_share))
                 reports.append(found.report)
             beliefs = np.concatenate(weights, axis=1)
         answers = {
             name: self._belief(node, beliefs[i], seen) for i, (name, node) in enumerate(zip(names, nodes, strict=True))
         }
-        report = self._report(answers, nodes, seen, max(shares), reports)
+        report = self._report(answers, nodes, seen, max(shares), floor, reports)
         return Beliefs(names, answers.__getitem__, report)
 
     def _observed_messages(self, seen: Evidence) -> dict[int, np.ndarray]:
@@ -217,14 +221,29 @@ class FittedKernelGraph:
         for node, points in seen.points.items():
             for e in order[start[node] : start[node + 1]]:
                 edge = self._likelihoods[e]
-                sent[int(e)] = edge.coordinates.at(points) @ edge.matrix
+                phi = edge.coordinates.at(points)
+                self._check_nearness(seen, node, phi, edge)
+                sent[int(e)] = phi @ edge.matrix
         return sent
 
+    def _check_nearness(self, seen: Evidence, node: int, phi: np.ndarray, edge: LikelihoodEdge) -> None:
+        """Refuse labels that were never seen; note values far from everything that was.
+
+        ‖φ(x)‖² is the part of k(x, x) that the data can see.
+        """
+        far = np.sum(phi**2, axis=1) < NEAR * np.sum(edge.coordinates.values**2) / len(edge.coordinates.values)
+        name = self.graph.names[node]
+        if far.any() and isinstance(edge.coordinates.kernel.domain, Labels):
+            raise InputError(f"evidence[{name!r}] has a label that is not among the {self._counts[node]} of the data.")
+        note = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries."
+        if far.any() and note not in seen.notes:
+            seen.notes.append(note)
+
     def _prepared(
-        self, seen: Evidence, sent: dict[int, np.ndarray], part: slice, size: int
+        self, seen: Evidence, sent: dict[int, np.ndarray], part: slice, size: int, floor: float | None
     ) -> tuple[Given, np.ndarray]:
         """Known messages and the nodes' own factors for some queries, padded to `size` of them."""
-        graph, most = self.graph, int(self._counts.max())
+        graph, most = self.graph, self._operators.into.shape[1]
         own = np.zeros((graph.size, size, most))
         for node, count in enumerate(self._counts):
             own[node, :, :count] = 1.0
@@ -239,7 +258,7 @@ class FittedKernelGraph:
         for e, message in sent.items():
             rows = message if len(message) == 1 else message[part]
             known[e] = True
-            values[e, : len(rows) if len(message) > 1 else size, : message.shape[1]] = _raised(rows)
+            values[e, : len(rows) if len(message) > 1 else size, : message.shape[1]] = _raised(rows, floor)
         return Given(jnp.asarray(known), jnp.asarray(values)), own
 
     def _belief(self, node: int, weights: np.ndarray, seen: Evidence) -> PointEmbedding:
@@ -254,10 +273,12 @@ class FittedKernelGraph:
             weights = weights / weights.sum(axis=-1, keepdims=True)
         return PointEmbedding(sample.kernel, points, weights if seen.batched else weights[0], sample.flat)
 
-    def _report(self, answers: dict, nodes: list[int], seen: Evidence, share: float, reports: list[Report]) -> Report:
+    def _report(
+        self, answers: dict, nodes: list[int], seen: Evidence, share: float, floor: Any, reports: list[Report]
+    ) -> Report:
         notes = list(seen.notes)
         if share > 0:
-            notes.append(f"negative share of messages before the floor: {share:.2g}")
+            notes.append(low_note(share, floor))
         components = self.graph.components
         reached = {int(components[i]) for i in (*seen.points, *seen.likelihoods)}
         for node in nodes:
@@ -280,8 +301,8 @@ class FittedKernelGraph:
 
 
 def _operators(messages: list[MessageEdge], most: int) -> Factored:
-    """All edges' operators, padded to the most points and the highest rank."""
-    rank = max((edge.out.shape[0] for edge in messages), default=1)
+    """All edges' operators, padded to the most points and the highest rank, rounded up to sizes of a short list."""
+    rank = bucket(max((edge.out.shape[0] for edge in messages), default=1))
     into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
     for e, edge in enumerate(messages):
         into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
@@ -289,7 +310,8 @@ def _operators(messages: list[MessageEdge], most: int) -> Factored:
     return Factored(into, out)
 
 
-def _raised(message: np.ndarray) -> np.ndarray:
+def _raised(message: np.ndarray, floor: float | None) -> np.ndarray:
     """An observed node's message scaled to largest value 1 and floored; ones where nothing positive is left."""
     top = message.max(axis=-1, keepdims=True)
-    return np.where(top > 0, np.maximum(message / np.where(top > 0, top, 1), FLOOR), 1.0)
+    scaled = message / np.where(top > 0, top, 1)
+    return np.where(top > 0, scaled if floor is None else np.maximum(scaled, floor), 1.0)

@@ -21,7 +21,7 @@ from meanmap.core.report import Report
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
 from meanmap.graphs.rooted import check_forest
 
-__all__ = ["Engine", "Propagation"]
+__all__ = ["Engine", "Propagation", "low_note"]
 
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
@@ -38,9 +38,8 @@ class Propagation:
         own × Π incoming messages, the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
-    negative_share : number
-        Of the messages as they were computed, Σ|negative| / Σ|all|: 0 for potentials; for learned operators, what a
-        floor took away.
+    low_share : number
+        The share of message values that came out below the floor, or below zero without one: 0 for potentials.
     report : Report
         How it ended.
     """
@@ -48,7 +47,7 @@ class Propagation:
     messages: Any
     beliefs: Any
     log_partition: Any
-    negative_share: Any
+    low_share: Any
     report: Report
 
 
@@ -109,12 +108,12 @@ class Engine:
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
         if self.passes is not None:
-            messages = two_pass(self.passes, self.operators, own, given, settings)
+            messages = two_pass(self.passes, self.layout, self.operators, own, given, settings)
             count, trace, converged = 2, np.empty(0), True
         else:
             messages, count, trace, converged = self._until_settled(own, given, settings)
         beliefs, log_partition, share = _read(self.layout, self.operators, own, given, settings, messages, potentials)
-        report = self._report(count, trace, converged, float(share), settings.floor)
+        report = self._report(count, trace, converged, float(share), floor)
         return Propagation(messages, beliefs, log_partition, share, report)
 
     def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
@@ -150,9 +149,14 @@ class Engine:
         if not converged:
             notes.append("more damping, another schedule or more sweeps may help.")
         if share > 0:
-            did = "a floor raised them" if floor is not None else "they were kept"
-            notes.append(f"negative share of messages: {share:.2g}; {did}.")
+            notes.append(low_note(share, floor))
         return Report(status, converged, count, trace, notes=tuple(notes))
+
+
+def low_note(share: float, floor: Any) -> str:
+    """How much of the messages a floor changed, in words."""
+    where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
+    return f"{where}: {100 * share:.2g} %."
 
 
 def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
@@ -194,16 +198,14 @@ def _read(
     """Beliefs, log Z and the negative share, from settled messages of directed edges."""
     placed = layout.ones(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
-    if not potentials and settings.floor is None and given is None:
-        return beliefs, None, jnp.zeros((), own.dtype)
+    if not potentials:
+        low = messages < 0 if settings.floor is None else messages <= settings.floor
+        free = jnp.ones(low.shape[:2], bool) if given is None else ~given.known
+        share = jnp.sum(low & free[..., None]) / jnp.maximum(jnp.sum(free) * low.shape[-1], 1)
+        return beliefs, None, share
+    share = jnp.zeros((), own.dtype)
     products = layout.pre_messages(placed, own)
     raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
-    free = jnp.ones(raw.shape[:2], bool) if given is None else ~given.known
-    magnitude = jnp.sum(jnp.abs(raw), axis=-1)
-    negative = jnp.sum(jnp.maximum(-raw, 0), axis=-1)
-    share = jnp.sum(jnp.where(free, negative, 0)) / jnp.maximum(jnp.sum(jnp.where(free, magnitude, 0)), 1e-30)
-    if not potentials:
-        return beliefs, None, share
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), share
 

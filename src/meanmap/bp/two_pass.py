@@ -1,8 +1,8 @@
 """Inwards and outwards: all messages of a forest, each sent once and final (Pearl 1988).
 
 Level by level, whole levels at once; levels are cut into steps of equal width, so a pass is one compiled loop for a
-chain of 100,000 nodes as for a star of them. What a node knows without one of its children is a product over its other
-children: running products over all children of all nodes, restarted at each node.
+chain of 100,000 nodes as for a star of them. What nodes know without one of their children is computed for all of them
+at once, between the passes.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.blocks import in_steps
+from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings, finish
 from meanmap.bp.operators import EdgeOperators
 from meanmap.bp.products import scaled
@@ -36,7 +37,6 @@ class Passes(eqx.Module):
     up_template: Any
     down_template: Any
     steps: Any
-    edges: int = eqx.field(static=True)
 
     @classmethod
     def of(cls, tree: Rooted, template: np.ndarray) -> "Passes":
@@ -57,26 +57,27 @@ class Passes(eqx.Module):
             np.append(np.where(inwards < 0, 0, template[inwards]), 0).astype(np.int32),
             np.append(np.where(outwards < 0, 0, template[outwards]), 0).astype(np.int32),
             in_steps(levels, n) if levels else np.zeros((0, 1), dtype=np.int32),
-            len(tree.graph.edges),
         )
 
 
 @jax.jit
 def two_pass(
-    passes: Passes, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings
+    passes: Passes, layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings
 ) -> jax.Array:
     """Messages (2 |E|, B, L) of all directed edges, from the nodes' own factors (n, B, L).
 
     `given` has a row for each directed edge. Cost O(n L²).
     """
     n = own.shape[0]
+    if len(layout.row) == 0:
+        return jnp.ones((0, *own.shape[1:]), own.dtype)
     nobody = jnp.ones((1, *own.shape[1:]), own.dtype)
-    own = jnp.concatenate([own[passes.node], nobody])
+    factors = jnp.concatenate([own[passes.node], nobody])
     up_given, down_given = (_in_order(given, edges) for edges in (passes.inwards, passes.outwards))
 
     def inward(state: Any, nodes: jax.Array) -> tuple[Any, None]:
         up, heard = state
-        products = scaled(own[nodes] * heard[nodes])[0]
+        products = scaled(factors[nodes] * heard[nodes])[0]
         sent = operators.send(products, passes.up_template[nodes])
         sent = finish(sent, None, None if up_given is None else up_given.at(nodes), settings)
         sent = jnp.where((nodes < n)[:, None, None], sent, 1)
@@ -85,20 +86,21 @@ def two_pass(
         heard = heard.at[parents].set(scaled(heard[parents])[0])
         return (up.at[nodes].set(sent), heard), None
 
-    start = jnp.ones_like(own), jnp.ones_like(own)
+    start = jnp.ones_like(factors), jnp.ones_like(factors)
     up, _ = jax.lax.scan(inward, start, passes.steps[::-1])[0]
-    siblings = _other_siblings(up, passes.parent)
+    edges = jnp.ones((len(layout.row) + 1, *own.shape[1:]), own.dtype)
+    edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes ones to the extra row
+    # What each node knows from its children but one; its parent has said nothing yet.
+    heard = layout.pre_messages(layout.ones(own).at[layout.row].set(edges[:-1]), own)
+    others = jnp.concatenate([heard[layout.row[passes.inwards]], nobody])
 
     def outward(down: jax.Array, nodes: jax.Array) -> tuple[jax.Array, None]:
-        parents = passes.parent[nodes]
-        products = scaled(scaled(own[parents] * down[parents])[0] * siblings[nodes])[0]
+        products = scaled(down[passes.parent[nodes]] * others[nodes])[0]
         sent = operators.send(products, passes.down_template[nodes])
         sent = finish(sent, None, None if down_given is None else down_given.at(nodes), settings)
         return down.at[nodes].set(jnp.where((nodes < n)[:, None, None], sent, 1)), None
 
-    down = jax.lax.scan(outward, jnp.ones_like(own), passes.steps)[0]
-    edges = jnp.ones((2 * passes.edges + 1, *own.shape[1:]), own.dtype)
-    edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes ones to the extra row
+    down = jax.lax.scan(outward, jnp.ones_like(factors), passes.steps)[0]
     return edges.at[passes.outwards].set(down[:-1])[:-1]
 
 
@@ -108,20 +110,3 @@ def _in_order(given: Given | None, edges: jax.Array) -> Given | None:
         return None
     known = jnp.concatenate([given.known[edges] & (edges >= 0)[:, None], jnp.zeros((1, given.known.shape[1]), bool)])
     return Given(known, jnp.concatenate([given.values[edges], given.values[:1]]))
-
-
-def _other_siblings(up: jax.Array, parent: jax.Array) -> jax.Array:
-    """For each node the product of what its siblings sent, up to a positive factor."""
-
-    def joined(first: Any, second: Any) -> Any:
-        product = scaled(jnp.where(second[1], second[0], first[0] * second[0]))[0]
-        return product, first[1] | second[1]
-
-    differs = jnp.concatenate([jnp.ones(1, bool), parent[1:] != parent[:-1]])[:, None, None]
-    before = jax.lax.associative_scan(joined, (up, differs))[0]
-    ends = jnp.concatenate([differs[1:], jnp.ones((1, 1, 1), bool)])
-    behind = jax.lax.associative_scan(joined, (up, ends), reverse=True)[0]
-    one = jnp.ones_like(up[:1])
-    left = jnp.where(differs, 1, jnp.concatenate([one, before[:-1]]))
-    right = jnp.where(ends, 1, jnp.concatenate([behind[1:], one]))
-    return scaled(left * right)[0]
