@@ -153,7 +153,8 @@ def test_evidence_far_from_the_data_and_beliefs_on_few_points_are_reported(model
     assert "evidence['a'] is far from all data in 1 of 1 queries." in far.report.notes
     spike = model.query({"b": lambda x: (x == x[0]).astype(float)}, targets=["b"])
     assert any("the belief about 'b' rests on 1.0 points" in note for note in spike.report.notes)
-    assert not model.query({"a": 0.3}, targets=["b"]).report.notes
+    quiet = model.query({"a": 0.3}, targets=["b"]).report.notes
+    assert not any("far from" in note or "rests on" in note for note in quiet)
 
 
 def test_labels_vectors_and_rotations():
