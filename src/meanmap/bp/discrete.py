@@ -79,7 +79,7 @@ class DiscreteGraph:
 
     def query(
         self,
-        evidence: Mapping[Hashable, Any] | None = None,
+        evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
         schedule: Any = None,
@@ -124,7 +124,7 @@ class DiscreteGraph:
 
     def most_probable(
         self,
-        evidence: Mapping[Hashable, Any] | None = None,
+        evidence: Mapping[Any, Any] | None = None,
         *,
         schedule: Any = None,
         damping: float = 0.0,
@@ -156,7 +156,7 @@ class DiscreteGraph:
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
 
-    def _with(self, evidence: Mapping[Hashable, Any] | None, door: Door) -> tuple[Any, bool]:
+    def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""
         library: Any = jnp if door.follows else np
         own = library.asarray(self._priors, dtype=door.dtype)[:, None, :]

@@ -48,7 +48,7 @@ class Evidence:
         return range(count(self.points[node]))
 
 
-def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Hashable, Any], door: Door) -> Evidence:
+def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], door: Door) -> Evidence:
     """Values and functions by node number."""
     if not isinstance(evidence, Mapping):
         raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')

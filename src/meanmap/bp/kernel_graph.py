@@ -77,7 +77,7 @@ class KernelGraph:
         self,
         graph: Any,
         *,
-        kernels: Mapping[Hashable, Kernel] | None = None,
+        kernels: Mapping[Any, Kernel] | None = None,
         ridge: float | None = None,
         schedule: Any = None,
     ):
@@ -159,7 +159,7 @@ class FittedKernelGraph:
 
     def query(
         self,
-        evidence: Mapping[Hashable, Any] | None = None,
+        evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
         floor: float | None = FLOOR,

@@ -1,6 +1,6 @@
 """Reading discrete models and evidence: tables of potentials, priors, seen states, likelihoods."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,7 +141,7 @@ def _states(graph: Graph, tables: list[Any], sizes: np.ndarray) -> np.ndarray:
 
 
 def read_likelihoods(
-    graph: Graph, states: np.ndarray, evidence: Mapping[Hashable, Any], door: Door
+    graph: Graph, states: np.ndarray, evidence: Mapping[Any, Any], door: Door
 ) -> tuple[dict[int, Any], bool]:
     """Likelihoods (B or 1, k) of observed nodes, and whether any came for several queries."""
     if not isinstance(evidence, Mapping):

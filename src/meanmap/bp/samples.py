@@ -45,7 +45,7 @@ class Samples:
     pairs: tuple[np.ndarray, ...]
 
 
-def read_samples(graph: Graph, data: Any, kernels: Mapping[Hashable, Kernel], door: Door) -> Samples:
+def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) for key in data):
         columns, pairs = _from_pairs(graph, data)
