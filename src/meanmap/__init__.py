@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import core, embeddings, families, features, kernels, learning, linalg, stats
+    from meanmap import bp, core, embeddings, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap.bp import KernelGraph
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
+    from meanmap.graphs import Graph
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import (
         TestResult,
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("core", "embeddings", "families", "features", "kernels", "learning", "linalg", "stats")
+_FOLDERS = ("bp", "core", "embeddings", "families", "features", "graphs", "kernels", "learning", "linalg", "stats")
 _NAMES = {
+    "Graph": "meanmap.graphs",
+    "KernelGraph": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
     "condition": "meanmap.embeddings",
@@ -44,9 +48,12 @@ _NAMES = {
 }
 
 __all__ = [
+    "Graph",
+    "KernelGraph",
     "Report",
     "Table",
     "TestResult",
+    "bp",
     "condition",
     "conditional_independence_test",
     "core",
@@ -55,6 +62,7 @@ __all__ = [
     "embeddings",
     "families",
     "features",
+    "graphs",
     "independence_test",
     "joint_independence_test",
     "k_sample_test",

@@ -20,7 +20,7 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["likelihood"]
+__all__ = ["held_out_errors", "likelihood"]
 
 # Up to here the operator is made on all points; beyond, in pivoted coordinates of both kernels.
 DENSE_ROWS = 2000
@@ -146,7 +146,7 @@ def _choose(
             grid_x, grid_y = (RIDGES * np.sum(f**2) / len(f) for f in (phi, psi))
             if given is not None:
                 grid_x, grid_y = (np.array([float(np.asarray(value))]) for value in given)
-            each = [_held_out(phi, psi, folds == fold, grid_x, grid_y) for fold in np.unique(folds)]
+            each = [held_out_errors(phi, psi, folds == fold, grid_x, grid_y) for fold in np.unique(folds)]
             scores = np.mean(each, axis=0)
             at = int(np.argmin(scores))
             if scores[at] < best[0]:
@@ -154,7 +154,9 @@ def _choose(
     return best[1], best[2]
 
 
-def _held_out(phi: np.ndarray, psi: np.ndarray, held: np.ndarray, grid_x: np.ndarray, grid_y: np.ndarray) -> np.ndarray:
+def held_out_errors(
+    phi: np.ndarray, psi: np.ndarray, held: np.ndarray, grid_x: np.ndarray, grid_y: np.ndarray
+) -> np.ndarray:
     """½ mean f(xᵢ, yⱼ)² − mean f(xᵢ, yᵢ) on the held-out pairs, for each pair of ridges (λ₁, λ₂) in turn."""
     number = int(held.sum())
     axes, spectra, tests = [], [], []

@@ -1,0 +1,216 @@
+"""Discrete variables with given potentials: the engine where the points of a node are its states."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.operators import EdgeMatrices
+from meanmap.bp.potentials import read_likelihoods, read_model
+from meanmap.bp.propagate import Engine
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import InputError
+from meanmap.graphs import Factors, Graph, Rooted
+
+__all__ = ["DiscreteGraph"]
+
+
+class DiscreteGraph:
+    """A pairwise Markov network of discrete variables, p(x) ∝ Π_(s,t) ψ_st(x_s, x_t) Π_s φ_s(x_s).
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or list of edges
+        n variables.
+    potentials : array (k, k), array (|E|, k, k), or mapping from edges to arrays (k_s, k_t)
+        ψ_st ≥ 0, rows for the first end of the edge: one table that all edges share, or one for each. With a mapping,
+        variables may differ in their number of states, and an edge may be named in either direction.
+    priors : array (n, k) or mapping from names to arrays (k,), optional
+        φ_s ≥ 0, ones where none is given.
+
+    Examples
+    --------
+    It rains more in one season, and rain makes the street wet.
+
+    >>> network = DiscreteGraph(
+    ...     [("season", "rain"), ("rain", "street")],
+    ...     {("season", "rain"): [[0.9, 0.1], [0.4, 0.6]], ("rain", "street"): [[0.8, 0.2], [0.1, 0.9]]},
+    ... )
+    >>> network.query({"street": 1}, targets=["rain"])["rain"].round(4).tolist()
+    [0.2921, 0.7079]
+    """
+
+    def __init__(self, graph: Any, potentials: Any, priors: Any = None):
+        self.graph = Graph.of(graph)
+        with Door(potentials, priors) as door:
+            read = read_model(self.graph, potentials, priors, door)
+            self._matrices, self._priors = door.leave((read.matrices, read.priors))
+            self._template, self.states = read.template, read.states
+        self._engines: dict[Any, Engine] = {}
+
+    @classmethod
+    def from_factors(cls, factors: Factors) -> "DiscreteGraph":
+        """From factors on one or two variables, such as `mm.graphs.read_uai` gives; those on one edge are multiplied.
+
+        Examples
+        --------
+        >>> factors = Factors([2, 2], ((0,), (0, 1)), (np.array([1.0, 3.0]), np.eye(2)))
+        >>> DiscreteGraph.from_factors(factors).query()[1].tolist()
+        [0.25, 0.75]
+        """
+        priors = {i: np.ones(int(k)) for i, k in enumerate(factors.cardinalities)}
+        potentials: dict[tuple[int, int], np.ndarray] = {}
+        for scope, table in zip(factors.scopes, factors.tables, strict=True):
+            if len(scope) == 1:
+                priors[scope[0]] = priors[scope[0]] * table
+            elif len(scope) == 2:
+                (a, b), table = (scope, table) if scope[0] < scope[1] else (scope[::-1], table.T)
+                potentials[a, b] = potentials.get((a, b), 1.0) * table
+            elif len(scope) > 2:
+                raise InputError(
+                    f"a factor is on the {len(scope)} variables {scope}; expected at most two. Join them to one "
+                    "variable first."
+                )
+        graph = Graph.of(list(potentials), nodes=range(len(factors.cardinalities)))
+        return cls(graph, potentials, priors)
+
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        schedule: Any = None,
+        damping: float = 0.0,
+        tolerance: float | None = None,
+    ) -> Beliefs:
+        """The marginal of each target given evidence, by sum-product.
+
+        Parameters
+        ----------
+        evidence : mapping from names to states or likelihoods
+            An integer is the state that was seen, a float array (k,) the likelihood of each state. With one more axis,
+            (B,) integers or (B, k) likelihoods, B queries at once; others are repeated for all of them.
+        targets : names, optional
+            All variables unless given.
+        schedule : optional
+            By default `mm.graphs.TwoPass()` on a forest, exact; else `mm.graphs.Flooding()`.
+        damping : float
+            The share of the old message that is kept at each step, for graphs with cycles.
+        tolerance : float, optional
+            Stop when no message changes by more than this share of its largest value.
+
+        Returns
+        -------
+        Beliefs
+            Probabilities (k,), or (B, k) for B queries.
+        """
+        targets = tuple(self.graph.names if targets is None else targets)
+        for name in targets:
+            self.graph.index(name)
+        with Door(self._matrices, self._priors, dict(evidence or {})) as door:
+            own, batched = self._with(evidence, door)
+            found = self._engine(schedule, False).run(own, damping=damping, tolerance=tolerance, potentials=True)
+            beliefs = door.leave(_normalised(found.beliefs, self.graph))
+            log_evidence = door.leave(found.log_partition if batched else found.log_partition[0])
+
+        def answer(name: Hashable) -> Any:
+            i = self.graph.index(name)
+            return (beliefs[i] if batched else beliefs[i, 0])[..., : int(self.states[i])]
+
+        return Beliefs(targets, answer, found.report, log_evidence)
+
+    def most_probable(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        *,
+        schedule: Any = None,
+        damping: float = 0.0,
+        tolerance: float | None = None,
+    ) -> Beliefs:
+        """The most probable state of all variables together given evidence, by max-product.
+
+        Exact on forests, ties included; on graphs with cycles each variable takes its own best state.
+
+        Returns
+        -------
+        Beliefs
+            A state for each variable, an integer or (B,); `log_evidence` is the logarithm of Π ψ Π φ there on forests.
+        """
+        with Door(self._matrices, self._priors, dict(evidence or {})) as door:
+            own, batched = self._with(evidence, door)
+            engine = self._engine(schedule, True)
+            found = engine.run(own, damping=damping, tolerance=tolerance, potentials=True)
+            _normalised(found.beliefs, self.graph)
+            if self.graph.is_forest:
+                states = self._decode(np.asarray(found.messages), np.asarray(own))
+            else:
+                states = np.asarray(jnp.argmax(found.beliefs, axis=-1))
+            log_evidence = door.leave(found.log_partition if batched else found.log_partition[0])
+
+        def answer(name: Hashable) -> Any:
+            i = self.graph.index(name)
+            return states[i] if batched else int(states[i, 0])
+
+        return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
+
+    def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
+        """Priors times evidence, (n, B, L), and whether there was a batch."""
+        library: Any = jnp if door.follows else np
+        own = library.asarray(self._priors, dtype=door.dtype)[:, None, :]
+        likelihoods, batched = read_likelihoods(self.graph, self.states, evidence or {}, door)
+        size = max((len(value) for value in likelihoods.values()), default=1)
+        most = own.shape[2]
+        own = library.broadcast_to(own, (len(own), size, most))
+        own = own if door.follows else own.copy()
+        for i, value in likelihoods.items():
+            wide = library.pad(value, ((0, 0), (0, most - value.shape[1])))
+            if door.follows:
+                own = own.at[i].multiply(wide)
+            else:
+                own[i] *= wide
+        return jnp.asarray(own), batched
+
+    def _engine(self, schedule: Any, maximum: bool) -> Engine:
+        """The graph laid out for a schedule, kept for the next query."""
+        key = schedule, maximum
+        if key not in self._engines:
+            operators = EdgeMatrices(jnp.asarray(self._matrices), maximum)
+            self._engines[key] = Engine(self.graph, operators, self._template, schedule)
+        return self._engines[key]
+
+    def _decode(self, messages: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """From the roots outwards, each node's best state given its parent's: right where states tie, too."""
+        graph, matrices = self.graph, np.asarray(self._matrices)
+        tree = Rooted.at(graph)
+        order, start = graph.outgoing
+        edges = len(graph.edges)
+        states = np.zeros(own.shape[:2], dtype=np.int64)
+        for node in tree.order:
+            leaving = order[start[node] : start[node + 1]]
+            arriving = (leaving + edges) % max(2 * edges, 1)
+            score = own[node].copy()
+            for edge in arriving[graph.sources[arriving] != tree.parent[node]]:
+                score = score * messages[edge]
+                score /= np.maximum(score.max(axis=-1, keepdims=True), np.finfo(score.dtype).tiny)
+            if tree.parent[node] >= 0:
+                matrix = matrices[self._template[tree.to_parent[node]]]
+                score = score * matrix[:, states[tree.parent[node]]].T
+            states[node] = score.argmax(axis=-1)
+        return states
+
+
+def _normalised(beliefs: jax.Array, graph: Graph) -> jax.Array:
+    """Beliefs that sum to one; evidence that cannot be is refused."""
+    total = jnp.sum(beliefs, axis=-1, keepdims=True)
+    if is_concrete(total):
+        impossible = np.argwhere(~(np.asarray(total[..., 0]) > 0))
+        if len(impossible):
+            node, query = impossible[0]
+            raise InputError(
+                f"the evidence contradicts itself: no state of {graph.names[node]!r} is possible"
+                + (f" in query {query}." if beliefs.shape[1] > 1 else ".")
+            )
+    return beliefs / total

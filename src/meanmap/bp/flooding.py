@@ -1,0 +1,56 @@
+"""Flooding: all messages at once, sweep after sweep."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.bp.layout import Layout
+from meanmap.bp.messages import Given, Settings, residual
+from meanmap.bp.operators import EdgeOperators
+
+__all__ = ["flood", "sweep"]
+
+
+@jax.jit
+def sweep(
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    messages: jax.Array,
+    given: Given | None,
+    settings: Settings,
+) -> jax.Array:
+    """One sweep: every message (rows + 1, B, L) from those before.
+
+    One gather, running products, and one product with each matrix: for 40,000 messages of 30 values a few milliseconds.
+    """
+    return layout.send_all(messages, own, operators, given, settings)[0]
+
+
+@eqx.filter_jit
+def flood(
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    max_sweeps: int,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Messages, sweeps taken and the trace of residuals (max_sweeps,)."""
+
+    def unfinished(state: Any) -> jax.Array:
+        _, count, trace = state
+        last = trace[jnp.maximum(count - 1, 0)]
+        return (count < max_sweeps) & ((count == 0) | (last > settings.tolerance))
+
+    def step(state: Any) -> Any:
+        messages, count, trace = state
+        new, _ = layout.send_all(messages, own, operators, given, settings)
+        return new, count + 1, trace.at[count].set(residual(new, messages))
+
+    start = layout.ones(own)
+    if given is not None:
+        start = start.at[:-1].set(jnp.where(given.known[..., None], given.values, 1))
+    return jax.lax.while_loop(unfinished, step, (start, 0, jnp.zeros(max_sweeps, own.dtype)))

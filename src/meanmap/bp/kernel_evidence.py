@@ -1,0 +1,109 @@
+"""Reading evidence about any variable: values that were seen, and likelihood functions."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.bp.samples import NodeSample, Samples
+from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.domains import Real, Rotations
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.points import count
+from meanmap.embeddings.element import Embedding
+from meanmap.graphs import Graph
+from meanmap.kernels.reading import check_alike, read_points
+
+__all__ = ["Evidence", "read_evidence"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known in B queries.
+
+    Attributes
+    ----------
+    points : dict
+        Values of observed nodes, B of them or one for all queries.
+    likelihoods : dict
+        Likelihoods (N,) at the points of nodes.
+    size : int
+        B.
+    batched : bool
+        Whether beliefs have a batch axis.
+    notes : list of str
+    """
+
+    points: dict[int, Any]
+    likelihoods: dict[int, np.ndarray]
+    size: int
+    batched: bool
+    notes: list[str] = field(default_factory=list)
+
+    def queries(self, node: int) -> range:
+        """As many numbers as a node has values."""
+        return range(count(self.points[node]))
+
+
+def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], door: Door) -> Evidence:
+    """Values and functions by node number."""
+    if not isinstance(evidence, Mapping):
+        raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
+    points, likelihoods, sizes = {}, {}, {}
+    for name, value in evidence.items():
+        node = graph.index(name)
+        sample = samples.nodes[node]
+        if callable(value):
+            likelihoods[node] = _function(sample, value, name, door)
+            continue
+        single, data = _as_sample(sample, value, name)
+        read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
+        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
+        points[node] = read
+        if not single:
+            sizes[name] = count(read)
+    if len(set(sizes.values())) > 1:
+        raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
+    return Evidence(points, likelihoods, next(iter(sizes.values()), 1), bool(sizes))
+
+
+def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
+    """Whether one value came, and the values as a sample."""
+    domain = sample.kernel.domain
+    if isinstance(domain, Rotations):
+        matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
+        return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
+    if isinstance(domain, Real) and not hasattr(value, "tocsr"):
+        array = value if isinstance(value, jax.Array) else as_array(value, f"evidence[{name!r}]")
+        axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
+        if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):
+            width = "a number, or (B,) numbers" if axes == 0 else f"{sample.points.shape[1]} numbers, or (B, d) of them"
+            raise ShapeError(f"evidence[{name!r}] has shape {array.shape}; expected {width}.")
+        return (True, array.reshape((1,) if axes == 0 else (1, -1))) if array.ndim == axes else (False, array)
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return True, [value]
+    return False, value
+
+
+def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> np.ndarray:
+    """A likelihood at the points of a node, its largest value 1."""
+    if isinstance(function, Embedding):
+        values = np.asarray(function.evaluate(sample.points, door))
+        values = np.maximum(values, 0.0)
+    else:
+        values = as_array(
+            function(sample.points[:, 0] if sample.flat else sample.points), f"the likelihood of {name!r}"
+        )
+    if values.shape != (sample.count,):
+        raise ShapeError(
+            f"the likelihood of {name!r} gave shape {values.shape}; expected ({sample.count},), one for each point."
+        )
+    check_finite(values, f"the likelihood of {name!r}")
+    if (values < 0).any():
+        raise InputError(f"the likelihood of {name!r} has the negative value {values.min():.3g}.")
+    if not (values > 0).any():
+        raise InputError(f"the likelihood of {name!r} is zero at every point of the data.")
+    return values / values.max()

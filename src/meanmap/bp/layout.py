@@ -1,0 +1,134 @@
+"""A graph's slots on the device: gathering what nodes received, computing what they send."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.messages import Given, Settings, finish
+from meanmap.bp.operators import EdgeOperators, Grouping
+from meanmap.bp.products import all_but_one, whole
+from meanmap.graphs import Graph, Slots
+
+__all__ = ["Layout"]
+
+
+class Layout(eqx.Module):
+    """Where the messages (rows + 1, B, L) of a graph lie; the last row is a message of ones, for empty slots.
+
+    Attributes
+    ----------
+    nodes : tuple of arrays
+        The nodes of each bucket.
+    row : array (2 |E|,)
+        The row of each directed edge.
+    reverse, empty : array (rows,)
+        The row of the answer to each row, and whether it is an empty slot.
+    template : array (rows,)
+        The operator of the message that the node of this row sends to the neighbour of this slot.
+    incoming : array (n, D)
+        For single nodes: the rows that each receives, the last row where it has fewer than D neighbours.
+    """
+
+    nodes: tuple[Any, ...]
+    row: Any
+    reverse: Any
+    empty: Any
+    template: Any
+    grouping: Grouping | None
+    receiver: Any
+    incoming: Any
+    widths: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    has_empty: bool = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, graph: Graph, template: np.ndarray, number: int, single: bool = False) -> "Layout":
+        """Lay out a graph whose directed edges have operators `template`, (2 |E|,).
+
+        With `single` also for schedules that work on single nodes.
+        """
+        slots = Slots.of(graph)
+        empty = slots.edge < 0
+        edges = len(graph.edges)
+        # What node t sends towards the neighbour of row (t, j) travels against the edge that is received there.
+        against = np.where(empty, 0, (slots.edge + edges) % max(2 * edges, 1))
+        sends = np.where(empty, 0, template[against]) if edges else np.zeros(0, dtype=np.int64)
+        incoming = np.full((graph.size, int(graph.degrees.max(initial=0)) if single else 0), slots.rows)
+        if single:
+            order = np.argsort(graph.targets, kind="stable")
+            start = np.concatenate([[0], np.cumsum(graph.degrees)])
+            place = np.arange(2 * edges) - start[graph.targets[order]]
+            incoming[graph.targets[order], place] = slots.row[order]
+        receiver = np.zeros(slots.rows, dtype=np.int64)
+        receiver[slots.row] = graph.targets
+        return cls(
+            tuple(bucket.nodes for bucket in slots.buckets),
+            slots.row,
+            slots.reverse,
+            empty,
+            sends,
+            Grouping.of(sends, number),
+            receiver,
+            incoming,
+            tuple((bucket.start, bucket.width) for bucket in slots.buckets),
+            bool(empty.any()),
+        )
+
+    def ones(self, own: jax.Array) -> jax.Array:
+        """Messages that say nothing."""
+        return jnp.ones((len(self.reverse) + 1, *own.shape[1:]), own.dtype)
+
+    def bucket(self, messages: jax.Array, number: int) -> jax.Array:
+        """What the nodes of a bucket received, (nodes, D, B, L)."""
+        start, width = self.widths[number]
+        count = len(self.nodes[number])
+        return messages[start : start + count * width].reshape(count, width, *messages.shape[1:])
+
+    def pre_messages(self, messages: jax.Array, own: jax.Array) -> jax.Array:
+        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L)."""
+        parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
+        for number, nodes in enumerate(self.nodes):
+            products = all_but_one(own[nodes], self.bucket(messages, number))
+            parts.append(products.reshape(-1, *own.shape[1:]))
+        return jnp.concatenate(parts)
+
+    def send_all(
+        self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
+    ) -> tuple[jax.Array, jax.Array]:
+        """All messages at once from those before; also as they were before floor and scale."""
+        raw = operators.send(self.pre_messages(messages, own), self.template, self.grouping)[self.reverse]
+        new = finish(raw, messages[:-1], given, settings)
+        if self.has_empty:
+            new = jnp.where(self.empty[:, None, None], 1, new)
+        return jnp.concatenate([new, messages[-1:]]), raw
+
+    def send_from(
+        self,
+        nodes: jax.Array,
+        messages: jax.Array,
+        own: jax.Array,
+        operators: EdgeOperators,
+        given: Given | None,
+        settings: Settings,
+    ) -> tuple[jax.Array, jax.Array]:
+        """What some nodes (W,) send: rows (W · D,) and messages. Number n stands for no node; its rows are the last."""
+        inside = (nodes < len(self.incoming))[:, None]
+        node = jnp.minimum(nodes, len(self.incoming) - 1)
+        rows = jnp.where(inside, self.incoming[node], len(self.reverse))
+        real = (rows < len(self.reverse)).reshape(-1)
+        flat = jnp.minimum(rows.reshape(-1), len(self.reverse) - 1)
+        products = all_but_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
+        out = jnp.where(real, self.reverse[flat], len(self.reverse))
+        held = None if given is None else given.at(jnp.minimum(out, len(self.reverse) - 1))
+        new = finish(operators.send(products, self.template[flat]), messages[out], held, settings)
+        return out, jnp.where(real[:, None, None], new, 1)
+
+    def beliefs(self, messages: jax.Array, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """own × Π incoming at each node, scaled to largest absolute value 1, and the logarithm of the scale."""
+        values, log_scale = whole(own, jnp.ones((own.shape[0], 0, *own.shape[1:]), own.dtype))
+        for number, nodes in enumerate(self.nodes):
+            product, more = whole(own[nodes], self.bucket(messages, number))
+            values, log_scale = values.at[nodes].set(product), log_scale.at[nodes].set(more)
+        return values, log_scale

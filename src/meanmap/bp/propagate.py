@@ -1,0 +1,225 @@
+"""The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.blocks import sequential, splashes
+from meanmap.bp.flooding import flood
+from meanmap.bp.layout import Layout
+from meanmap.bp.messages import Given, Settings
+from meanmap.bp.operators import EdgeOperators
+from meanmap.bp.residual import by_residual
+from meanmap.bp.two_pass import Passes, two_pass
+from meanmap.core.arrays import parameter
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.report import Report
+from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
+from meanmap.graphs.rooted import check_forest
+
+__all__ = ["Engine", "Propagation", "low_note"]
+
+SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """What came out of belief propagation.
+
+    Attributes
+    ----------
+    messages : array (2 |E|, B, L)
+        One for each directed edge, its largest value 1.
+    beliefs : array (n, B, L)
+        own × Π incoming messages, the largest absolute value 1.
+    log_partition : array (B,) or None
+        log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
+    low_share : number
+        The share of message values that came out below the floor, or below zero without one: 0 for potentials.
+    report : Report
+        How it ended.
+    """
+
+    messages: Any
+    beliefs: Any
+    log_partition: Any
+    low_share: Any
+    report: Report
+
+
+class Engine:
+    """A graph prepared for belief propagation with given operators; evidence may change from call to call.
+
+    Parameters
+    ----------
+    graph : Graph
+        n nodes.
+    operators : EdgeOperators
+        T operators.
+    template : array (2 |E|,)
+        The operator of each directed edge.
+    schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
+        By default two passes on a forest, flooding otherwise.
+    """
+
+    def __init__(self, graph: Graph, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+        if schedule is None:
+            schedule = TwoPass() if graph.is_forest else Flooding()
+        if not isinstance(schedule, SCHEDULES):
+            names = ", ".join(f"mm.graphs.{kind.__name__}()" for kind in SCHEDULES)
+            raise KindError(f"schedule is {schedule!r}; expected one of {names}.")
+        if isinstance(schedule, TwoPass):
+            check_forest(graph)
+        self.graph, self.operators, self.schedule = graph, operators, schedule
+        single = isinstance(schedule, Sequential | Residual | Splash)
+        self.layout = Layout.of(graph, template, operators.number, single)
+        self.passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+
+    def run(
+        self,
+        own: jax.Array,
+        given: Given | None = None,
+        *,
+        damping: Any = 0.0,
+        floor: Any = None,
+        tolerance: Any = None,
+        potentials: bool = False,
+    ) -> Propagation:
+        """Propagate from the nodes' own factors (n, B, L): priors and evidence.
+
+        Parameters
+        ----------
+        own : array (n, B, L)
+            Non-negative; B queries at once.
+        given : Given, optional
+            Messages known beforehand, one row for each directed edge.
+        damping : float in [0, 1)
+            The share of the old message that is kept; without meaning on two passes.
+        floor : float in [0, 1), optional
+            Values of a message below this share of its largest are raised to it.
+        tolerance : float, optional
+            Stop when no message changes by more; by default 1e-6, 1e-4 in single precision.
+        potentials : bool
+            Whether operators are potentials of a probability, so that there is a partition function.
+        """
+        settings = _settings(damping, floor, tolerance, own.dtype)
+        if self.passes is not None:
+            messages = two_pass(self.passes, self.layout, self.operators, own, given, settings)
+            count, trace, converged = 2, np.empty(0), True
+        else:
+            messages, count, trace, converged = self._until_settled(own, given, settings)
+        beliefs, log_partition, share = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+        report = self._report(count, trace, converged, float(share), floor)
+        return Propagation(messages, beliefs, log_partition, share, report)
+
+    def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
+        schedule: Any = self.schedule
+        rows = _by_row(self.layout, given)
+        begin = self.layout, self.operators, own, rows, settings
+        if isinstance(schedule, Flooding):
+            messages, count, trace = flood(*begin, schedule.max_sweeps)
+            count = int(count)
+            trace = np.asarray(trace)[:count]
+        elif isinstance(schedule, Residual):
+            most = schedule.max_sweeps * max(len(self.layout.row), 1)
+            messages, count, left = by_residual(*begin, schedule.at_once, most)
+            count, trace = int(count), np.array([float(left)])
+        elif isinstance(schedule, Sequential):
+            messages, count, trace = sequential(self.graph, *begin, schedule)
+        else:
+            messages, count, trace = splashes(self.graph, *begin, schedule)
+        trace = np.asarray(trace, dtype=float)
+        settled = bool(trace.size == 0 or trace[-1] <= float(settings.tolerance))
+        return messages[self.layout.row], count, trace, settled
+
+    def _report(self, count: int, trace: Any, converged: bool, share: float, floor: Any) -> Report:
+        names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
+        unit = names.get(type(self.schedule), "sweeps")
+        if isinstance(self.schedule, TwoPass):
+            status = "exact on this forest: two passes"
+        elif converged:
+            status = f"messages settled ({unit})"
+        else:
+            status = f"stopped at the most {unit} allowed; messages still changed"
+        notes = []
+        if not converged:
+            notes.append("more damping, another schedule or more sweeps may help.")
+        if share > 0:
+            notes.append(low_note(share, floor))
+        return Report(status, converged, count, trace, notes=tuple(notes))
+
+
+def low_note(share: float, floor: Any) -> str:
+    """How much of the messages a floor changed, in words."""
+    where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
+    return f"{where}: {100 * share:.2g} %."
+
+
+def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
+    damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
+    if damping >= 1:
+        raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
+    if floor is not None:
+        floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
+        if floor >= 1:
+            raise ParameterError(
+                f"floor is {floor}; expected at least 0 and less than 1, a share of the largest value."
+            )
+    if tolerance is None:
+        tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
+    tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
+    return Settings(*(None if v is None else jnp.asarray(v, dtype) for v in (damping, floor, tolerance)))
+
+
+def _by_row(layout: Layout, given: Given | None) -> Given | None:
+    """Given messages of directed edges, at the rows where they are received."""
+    if given is None:
+        return None
+    rows = len(layout.reverse)
+    known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
+    values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
+    return Given(known, values)
+
+
+@eqx.filter_jit
+def _read(
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    messages: jax.Array,
+    potentials: bool,
+) -> tuple[jax.Array, Any, jax.Array]:
+    """Beliefs, log Z and the negative share, from settled messages of directed edges."""
+    placed = layout.ones(own).at[layout.row].set(messages)
+    beliefs, log_scale = layout.beliefs(placed, own)
+    if not potentials:
+        low = messages < 0 if settings.floor is None else messages <= settings.floor
+        free = jnp.ones(low.shape[:2], bool) if given is None else ~given.known
+        share = jnp.sum(low & free[..., None]) / jnp.maximum(jnp.sum(free) * low.shape[-1], 1)
+        return beliefs, None, share
+    share = jnp.zeros((), own.dtype)
+    products = layout.pre_messages(placed, own)
+    raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
+    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
+    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), share
+
+
+def _bethe(
+    products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array, log_scale: jax.Array, reduce: Any
+) -> jax.Array:
+    """log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V).
+
+    With p the product of what a node knows without one neighbour, r a message before and m after scaling,
+    Z_st = Σ p_t r_st, Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
+    """
+    edges = messages.shape[0] // 2
+    nodes = jnp.log(reduce(beliefs, axis=-1)) + log_scale
+    own_part = jnp.log(reduce(products * messages, axis=-1))
+    pairs = jnp.log(reduce(products[:edges] * raw[:edges], axis=-1)) - own_part[:edges] - own_part[edges:]
+    return nodes.sum(axis=0) + pairs.sum(axis=0)

@@ -1,0 +1,193 @@
+"""From tables and pairs to points at nodes: what each edge was seen with."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import count_missing
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.table import Table
+from meanmap.embeddings.points import is_flat
+from meanmap.graphs import Graph
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import check_alike, read_points
+from meanmap.learning.default import kernel_for
+
+__all__ = ["NodeSample", "Samples", "read_samples"]
+
+LEAST_PAIRS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSample:
+    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it."""
+
+    kernel: Kernel
+    points: Any
+    flat: bool
+    given: bool
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return count(self.points)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends."""
+
+    nodes: tuple[NodeSample, ...]
+    pairs: tuple[np.ndarray, ...]
+
+
+def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
+    """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
+    if isinstance(data, Mapping) and data and all(isinstance(key, tuple) for key in data):
+        columns, pairs = _from_pairs(graph, data)
+    else:
+        columns, pairs = _from_table(graph, data)
+    nodes = []
+    for node, name in enumerate(graph.names):
+        parts = columns[node]
+        if not parts:
+            raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
+        given = kernels.get(name)
+        joined = parts[0] if len(parts) == 1 else _joined(parts, name)
+        kernel = kernel_for(joined) if given is None else given
+        read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
+        for other in read[1:]:
+            check_alike(read[0], other, f"one sample of {name!r}", "another")
+        points = read[0] if len(read) == 1 else read_points(kernel, joined, f"data[{name!r}]", door)
+        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None))
+    return Samples(tuple(nodes), tuple(pairs))
+
+
+def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray]]:
+    """Columns without their missing values, and for each edge the rows in which both ends are there."""
+    columns, present = [], []
+    for name in graph.names:
+        column = _column(data, name)
+        there = _present(column)
+        if not there.any():
+            raise EmptyError(f"data[{name!r}] has no value that is not missing.")
+        columns.append([column if there.all() else _take(column, np.flatnonzero(there))])
+        present.append(there)
+    lengths = {name: len(there) for name, there in zip(graph.names, present, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of data differ in length: {lengths}.")
+    position = [np.cumsum(there) - 1 for there in present]
+    pairs = []
+    for e, (a, b) in enumerate(graph.edges):
+        both = np.flatnonzero(present[a] & present[b])
+        _check_pairs(len(both), graph.named_edges[e])
+        pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
+    return columns, pairs
+
+
+def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray]]:
+    """Samples of each edge on their own: a node's points are those of all its edges, one after the other."""
+    number = {frozenset(pair): (e, pair) for e, pair in enumerate(graph.named_edges)}
+    unknown = next((key for key in data if frozenset(key) not in number), None)
+    if unknown is not None:
+        raise InputError(f"data has pairs for {unknown!r}, which is no edge of the graph.")
+    found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
+    columns: list[list[Any]] = [[] for _ in range(graph.size)]
+    ends = np.zeros(graph.size, dtype=np.int64)
+    pairs = []
+    for e, (a, b) in enumerate(graph.edges.tolist()):
+        names = graph.named_edges[e]
+        if e not in found:
+            raise EmptyError(f"data has no pairs for the edge {names!r}: give (sample, sample) for each edge.")
+        key, value = found[e]
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise KindError(f"data[{key!r}] is a {type(value).__name__}; expected a pair of samples (xs, xt).")
+        first, second = value if key == names else value[::-1]
+        lengths = _length(first), _length(second)
+        if lengths[0] != lengths[1]:
+            raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
+        both = np.flatnonzero(_present(first) & _present(second))
+        _check_pairs(len(both), names)
+        pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
+        for node, sample in ((a, first), (b, second)):
+            columns[node].append(sample if len(both) == lengths[0] else _take(sample, both))
+            ends[node] += len(both)
+    return columns, pairs
+
+
+def _check_pairs(number: int, edge: tuple) -> None:
+    if number < LEAST_PAIRS:
+        raise EmptyError(
+            f"the edge {edge!r} has {number} pair{'s' * (number != 1)} without missing values; expected at least "
+            f"{LEAST_PAIRS}."
+        )
+
+
+def _column(data: Any, name: Any) -> Any:
+    """One variable of a table, as it came."""
+    if Table.looks_like_one(data):
+        if isinstance(data, Mapping):
+            names = list(data)
+        else:
+            names = Table.names_in(data, "data")
+        if name not in names:
+            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, names))}.")
+        return data[name]
+    array = np.asarray(data)
+    if array.ndim != 2:
+        raise KindError(
+            f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "
+            "0 to d − 1, or a mapping from edges to pairs of samples."
+        )
+    if not isinstance(name, int | np.integer) or not 0 <= name < array.shape[1]:
+        raise InputError(f"data has columns 0 to {array.shape[1] - 1}, and the graph a node {name!r}.")
+    return array[:, name]
+
+
+def _length(sample: Any) -> int:
+    return sample.shape[0] if hasattr(sample, "shape") else len(sample)
+
+
+def _present(sample: Any) -> np.ndarray:
+    """Which rows have no missing value."""
+    if is_sparse(sample) or hasattr(sample, "as_matrix"):
+        return np.ones(_length(sample), dtype=bool)
+    if hasattr(sample, "isna"):
+        missing = np.asarray(sample.isna())
+    elif hasattr(sample, "is_null"):
+        missing = np.asarray(sample.is_null())
+    else:
+        array = np.asarray(sample)
+        if array.dtype.kind == "f":
+            missing = np.isnan(array)
+        elif array.dtype.kind == "O":
+            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
+            missing = missing.reshape(array.shape)
+        else:
+            missing = np.zeros(array.shape[:1], dtype=bool)
+    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
+
+
+def _take(sample: Any, index: np.ndarray) -> Any:
+    if hasattr(sample, "iloc"):
+        return sample.iloc[index]
+    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
+        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
+    return [sample[i] for i in index]
+
+
+def _joined(parts: list[Any], name: Hashable) -> Any:
+    if all(is_sparse(part) for part in parts):
+        import scipy.sparse
+
+        return scipy.sparse.vstack(parts).tocsr()
+    if any(hasattr(part, "as_matrix") for part in parts):
+        return np.concatenate([part.as_matrix() for part in parts])
+    shapes = {np.shape(part)[1:] for part in parts}
+    if len(shapes) > 1:
+        raise ShapeError(f"the samples of {name!r} differ in their columns: {sorted(shapes)}.")
+    return np.concatenate([np.asarray(part) for part in parts])

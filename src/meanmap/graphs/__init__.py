@@ -1,0 +1,24 @@
+"""Graphs: combinatorics only. Nodes and edges, rooted trees, the order in which messages are sent, files."""
+
+from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
+from meanmap.graphs.graph import Graph
+from meanmap.graphs.rooted import Rooted, prune
+from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, TwoPass
+from meanmap.graphs.slots import Slots
+
+__all__ = [
+    "Factors",
+    "Flooding",
+    "Graph",
+    "Residual",
+    "Rooted",
+    "Sequential",
+    "Slots",
+    "Splash",
+    "TwoPass",
+    "prune",
+    "read_graphml",
+    "read_uai",
+    "write_graphml",
+    "write_uai",
+]

@@ -1,0 +1,137 @@
+"""Graphs in files: GraphML (edges and names) and UAI (factors of a Markov network with discrete variables)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.graphs.graph import Graph
+
+__all__ = ["Factors", "read_graphml", "read_uai", "write_graphml", "write_uai"]
+
+
+def read_graphml(path: str | Path) -> Graph:
+    """The graph in a GraphML file, with its node ids as names.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "chain.graphml")
+    >>> write_graphml(Graph.of([("a", "b"), ("b", "c")]), path)
+    >>> read_graphml(path).names
+    ('a', 'b', 'c')
+    """
+    import networkx
+
+    try:
+        graph = networkx.read_graphml(path)
+    except (SyntaxError, networkx.NetworkXError) as error:  # an XML ParseError is a SyntaxError
+        raise InputError(f"{path} is no GraphML file: {error}.") from error
+    return Graph.of(graph)
+
+
+def write_graphml(graph: Graph, path: str | Path) -> None:
+    """Write a graph as GraphML. Names are written as text."""
+    import networkx
+
+    if not isinstance(graph, Graph):
+        raise KindError(f"graph is a {type(graph).__name__}; expected a Graph: pass mm.graphs.Graph.of(graph).")
+    named = Graph.of(graph.edges, nodes=[str(name) for name in graph.names])
+    networkx.write_graphml(named.to_networkx(), path)
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """A discrete Markov network, p(x) ∝ Π_c ψ_c(x_c).
+
+    Attributes
+    ----------
+    cardinalities : array (n,)
+        How many states each variable has; variables are 0, 1, ..., n − 1.
+    scopes : tuple of tuples of int
+        The variables of each factor.
+    tables : tuple of arrays
+        ψ_c, one axis for each variable of its scope.
+    """
+
+    cardinalities: np.ndarray
+    scopes: tuple[tuple[int, ...], ...]
+    tables: tuple[np.ndarray, ...]
+
+    def __post_init__(self):
+        object.__setattr__(self, "cardinalities", np.asarray(self.cardinalities, dtype=np.int64))
+        n = len(self.cardinalities)
+        for number, (scope, table) in enumerate(zip(self.scopes, self.tables, strict=True)):
+            if len(set(scope)) < len(scope) or not all(0 <= i < n for i in scope):
+                raise InputError(
+                    f"factor {number} is on variables {scope}; expected different numbers from 0 to {n - 1}."
+                )
+            shape = tuple(int(self.cardinalities[i]) for i in scope)
+            if np.shape(table) != shape:
+                raise ShapeError(
+                    f"factor {number} has shape {np.shape(table)}; expected {shape}, the states of {scope}."
+                )
+
+
+def read_uai(path: str | Path) -> Factors:
+    """The Markov network in a UAI file (of the Uncertainty in Artificial Intelligence inference competitions).
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "two.uai")
+    >>> write_uai(Factors([2, 3], ((0, 1),), (np.ones((2, 3)),)), path)
+    >>> read_uai(path).tables[0].shape
+    (2, 3)
+    """
+    words = iter(Path(path).read_text().split())
+
+    def number(kind, what):
+        word = next(words, None)
+        if word is None:
+            raise InputError(f"{path} ends early: {what} is missing.")
+        try:
+            return kind(word)
+        except ValueError as error:
+            raise InputError(f"{path} holds {word!r} where {what} was expected.") from error
+
+    header = next(words, "")
+    if header.upper() not in ("MARKOV", "BAYES"):
+        raise InputError(f"{path} begins with {header!r}; expected a UAI file, which begins with MARKOV or BAYES.")
+    cardinalities = [
+        number(int, "the number of states of a variable") for _ in range(number(int, "the number of variables"))
+    ]
+    scopes = []
+    for _ in range(number(int, "the number of factors")):
+        scopes.append(tuple(number(int, "a variable") for _ in range(number(int, "the size of a factor"))))
+    tables = []
+    for scope in scopes:
+        if not all(0 <= i < len(cardinalities) for i in scope):
+            raise InputError(
+                f"{path} has a factor on variables {scope}; expected numbers from 0 to {len(cardinalities) - 1}."
+            )
+        shape = tuple(cardinalities[i] for i in scope)
+        size = number(int, "the number of entries of a table")
+        if size != int(np.prod(shape)):
+            raise InputError(
+                f"{path} has a table of {size} entries on variables {scope}; expected {int(np.prod(shape))}."
+            )
+        tables.append(np.array([number(float, "an entry of a table") for _ in range(size)]).reshape(shape))
+    return Factors(np.array(cardinalities), tuple(scopes), tuple(tables))
+
+
+def write_uai(factors: Factors, path: str | Path) -> None:
+    """Write a Markov network as a UAI file; numbers keep all their digits."""
+    if not isinstance(factors, Factors):
+        raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
+    lines = [
+        "MARKOV",
+        str(len(factors.cardinalities)),
+        " ".join(map(str, factors.cardinalities)),
+        str(len(factors.scopes)),
+    ]
+    lines += [" ".join(map(str, (len(scope), *scope))) for scope in factors.scopes]
+    for table in factors.tables:
+        lines += ["", str(np.size(table)), " ".join(repr(float(value)) for value in np.ravel(table))]
+    Path(path).write_text("\n".join(lines) + "\n")

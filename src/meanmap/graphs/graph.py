@@ -1,0 +1,246 @@
+"""Undirected graphs as integer arrays: named nodes, edges, and the two directions of each edge."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without loops or double edges.
+
+    Edge number e joins `edges[e, 0]` and `edges[e, 1]`. As a directed edge, along which a message travels, it has
+    number e in that direction and e + |E| in the other.
+
+    Attributes
+    ----------
+    names : sequence
+        What the user calls the nodes; node i is `names[i]`.
+    edges : array (|E|, 2)
+        Node numbers.
+
+    Examples
+    --------
+    >>> graph = Graph.of([("rain", "street"), ("sprinkler", "street")])
+    >>> graph
+    Graph(3 nodes, 2 edges)
+    >>> graph.names, graph.degrees.tolist(), graph.is_forest
+    (('rain', 'street', 'sprinkler'), [1, 2, 1], True)
+    """
+
+    names: Sequence[Hashable]
+    edges: np.ndarray
+
+    @classmethod
+    def of(cls, data: Any, nodes: Iterable[Hashable] | None = None) -> "Graph":
+        """Read a Graph, a NetworkX graph, a list of edges, or an (|E|, 2) array of node numbers.
+
+        Parameters
+        ----------
+        data : Graph, networkx.Graph, sequence of pairs, or array (|E|, 2)
+            Edges. The nodes of an array of integers are 0, 1, ..., up to the largest; of a list of pairs, as they first
+            appear. Directions of a NetworkX graph are dropped, and its edge data are not read.
+        nodes : iterable, optional
+            All nodes, in order, for nodes without an edge or another order.
+        """
+        if isinstance(data, Graph):
+            return data if nodes is None else cls._named(data.named_edges, nodes)
+        if hasattr(data, "nodes") and hasattr(data, "edges"):  # NetworkX, told without importing it
+            pairs = [tuple(edge[:2]) for edge in data.edges]
+            if hasattr(data, "is_multigraph") and data.is_multigraph():
+                raise KindError(
+                    "the graph is a NetworkX multigraph; expected a simple one: pass networkx.Graph(graph)."
+                )
+            return cls._named(_once(pairs), list(data.nodes) if nodes is None else nodes)
+        if isinstance(data, np.ndarray):
+            return cls._numbered(data, nodes)
+        if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+            raise KindError(
+                f"graph is a {type(data).__name__}; expected a Graph, a NetworkX graph or a list of edges such as "
+                '[("a", "b"), ("b", "c")].'
+            )
+        return cls._named([_pair(edge) for edge in data], nodes)
+
+    @classmethod
+    def _numbered(cls, edges: np.ndarray, nodes: Iterable[Hashable] | None) -> "Graph":
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise ShapeError(f"edges has shape {edges.shape}; expected (|E|, 2): two node numbers per row.")
+        if edges.dtype.kind not in "iu":
+            return cls._named([_pair(edge) for edge in edges.tolist()], nodes)
+        if nodes is not None:
+            names = _distinct(nodes)
+            if len(edges) and (edges.min() < 0 or edges.max() >= len(names)):
+                raise InputError(f"edges holds node {edges.max()}, but nodes has {len(names)} entries, from 0.")
+        else:
+            if len(edges) == 0:
+                raise EmptyError("the graph has no edges and no nodes: pass nodes=[...] for a graph without edges.")
+            if edges.min() < 0:
+                raise InputError(f"edges holds the negative node number {edges.min()}; expected numbers from 0.")
+            names = range(int(edges.max()) + 1)
+        return cls(names, _checked(edges.astype(np.int64), names))
+
+    @classmethod
+    def _named(cls, pairs: list[tuple], nodes: Iterable[Hashable] | None) -> "Graph":
+        names = _distinct(nodes) if nodes is not None else tuple(dict.fromkeys(end for pair in pairs for end in pair))
+        if not len(names):
+            raise EmptyError("the graph has no edges and no nodes: pass nodes=[...] for a graph without edges.")
+        number = {name: i for i, name in enumerate(names)}
+        missing = next((end for pair in pairs for end in pair if end not in number), None)
+        if missing is not None:
+            raise InputError(f"an edge ends in {missing!r}, which is not among nodes.")
+        edges = np.array([[number[a], number[b]] for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+        return cls(names, _checked(edges, names))
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return len(self.names)
+
+    @cached_property
+    def _number(self) -> dict[Hashable, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: Hashable) -> int:
+        """The number of a node."""
+        number = self._number.get(name) if isinstance(name, Hashable) else None
+        if number is None:
+            shown = ", ".join(map(repr, self.names[:10])) + (", ..." if self.size > 10 else "")
+            raise InputError(f"the graph has no node {name!r}; it has {shown}.")
+        return number
+
+    @property
+    def named_edges(self) -> list[tuple]:
+        """The edges as pairs of names."""
+        return [(self.names[a], self.names[b]) for a, b in self.edges]
+
+    @cached_property
+    def sources(self) -> np.ndarray:
+        """The sender of each directed edge, (2 |E|,)."""
+        return np.concatenate([self.edges[:, 0], self.edges[:, 1]])
+
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """The receiver of each directed edge, (2 |E|,)."""
+        return np.concatenate([self.edges[:, 1], self.edges[:, 0]])
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """The number of neighbours of each node."""
+        return np.bincount(self.sources, minlength=self.size)
+
+    @cached_property
+    def outgoing(self) -> tuple[np.ndarray, np.ndarray]:
+        """Directed edges sorted by sender, and where each node's begin: node i's are `order[start[i]:start[i+1]]`."""
+        return np.argsort(self.sources, kind="stable"), np.concatenate([[0], np.cumsum(self.degrees)])
+
+    @cached_property
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """The adjacency matrix."""
+        ones = np.ones(len(self.sources), dtype=np.int8)
+        return scipy.sparse.csr_array((ones, (self.sources, self.targets)), shape=(self.size, self.size))
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        """The number of the connected component of each node, (n,)."""
+        return connected_components(self.adjacency, directed=False)[1]
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether there is no cycle."""
+        return len(self.edges) == self.size - (int(self.components.max()) + 1)
+
+    def cycle(self) -> list[Hashable]:
+        """The names along some cycle, in order; empty for a forest."""
+        if self.is_forest:
+            return []
+        ends = list(range(self.size))  # union-find: the first edge within one set closes a cycle
+
+        def end(i):
+            while ends[i] != i:
+                ends[i] = ends[ends[i]]
+                i = ends[i]
+            return i
+
+        for e, (a, b) in enumerate(self.edges):
+            if end(a) == end(b):
+                tree = Graph(range(self.size), self.edges[:e])
+                return [self.names[i] for i in _path(tree, int(a), int(b))]
+            ends[end(a)] = end(b)
+        return []
+
+    def subgraph(self, names: Iterable[Hashable]) -> "Graph":
+        """The graph of some nodes and the edges between them."""
+        chosen = _distinct(names)
+        position = np.full(self.size, -1)
+        position[[self.index(name) for name in chosen]] = np.arange(len(chosen))
+        edges = position[self.edges]
+        return Graph(chosen, edges[(edges >= 0).all(axis=1)])
+
+    def to_networkx(self) -> Any:
+        """The same as a `networkx.Graph`."""
+        import networkx
+
+        graph = networkx.Graph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from(self.named_edges)
+        return graph
+
+    def __repr__(self) -> str:
+        return f"Graph({self.size} node{'s' * (self.size != 1)}, {len(self.edges)} edge{'s' * (len(self.edges) != 1)})"
+
+
+def _pair(edge: Any) -> tuple:
+    if isinstance(edge, str | bytes) or not isinstance(edge, Iterable) or len(pair := tuple(edge)) != 2:
+        raise ShapeError(f'edges holds {edge!r}; expected pairs such as ("a", "b").')
+    for end in pair:
+        if not isinstance(end, Hashable):
+            raise KindError(f"the edge {edge!r} ends in a {type(end).__name__}; expected names, numbers or tuples.")
+    return pair
+
+
+def _once(pairs: list[tuple]) -> list[tuple]:
+    """Each undirected edge once: a directed NetworkX graph may hold both directions."""
+    return list({frozenset(pair): pair for pair in reversed(pairs)}.values())[::-1]
+
+
+def _distinct(nodes: Iterable[Hashable]) -> Sequence[Hashable]:
+    names = nodes if isinstance(nodes, range) else tuple(nodes)
+    if len(set(names)) < len(names):
+        doubled = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"nodes holds {doubled!r} twice; expected each name once.")
+    return names
+
+
+def _checked(edges: np.ndarray, names: Sequence[Hashable]) -> np.ndarray:
+    """Edges without loops and doubles."""
+    loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
+    if loops.size:
+        raise InputError(
+            f"edge {loops[0]} joins {names[edges[loops[0], 0]]!r} to itself; expected two different nodes."
+        )
+    keys = np.sort(edges, axis=1) @ np.array([len(names), 1])
+    order = np.argsort(keys, kind="stable")
+    doubled = order[1:][np.diff(keys[order]) == 0]
+    if doubled.size:
+        a, b = edges[doubled[0]]
+        raise InputError(f"the edge between {names[a]!r} and {names[b]!r} is given twice; expected each edge once.")
+    return edges
+
+
+def _path(forest: Graph, start: int, stop: int) -> list[int]:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    before = breadth_first_order(forest.adjacency, start, directed=False)[1]
+    path = [stop]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    return path[::-1]

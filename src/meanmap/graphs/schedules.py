@@ -1,0 +1,110 @@
+"""Schedules: in which order messages are sent. Small values; the engine of `bp` carries them out.
+
+On a tree two passes, inwards and outwards, make every message final. On a graph with cycles messages are sent again and
+again until they stop changing, and the order decides how soon.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.graphs.graph import Graph
+
+__all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "TwoPass", "breadth_first", "layers"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """In which order messages are sent; at most `max_sweeps` times as many messages as the graph has."""
+
+    max_sweeps: int = 100
+
+    def __post_init__(self):
+        _whole(self.max_sweeps, "max_sweeps")
+
+
+@dataclass(frozen=True)
+class TwoPass:
+    """Inwards to a root and outwards again: exact on trees, refused on graphs with cycles."""
+
+
+@dataclass(frozen=True)
+class Flooding(Schedule):
+    """All messages at once, from those of the sweep before. The fastest sweep; often needs damping."""
+
+
+@dataclass(frozen=True)
+class Sequential(Schedule):
+    """Node after node, each sending all its messages from the latest ones; forwards and backwards in turn.
+
+    Nodes go in their order in the graph. Nodes that do not meet are worked on at once, with the same result.
+    """
+
+
+@dataclass(frozen=True)
+class Residual(Schedule):
+    """Always the messages that would change most (Elidan, McGraw & Koller 2006).
+
+    Parameters
+    ----------
+    at_once : int
+        How many messages are sent together: 1 is the algorithm as published, more is faster on wide machines.
+    """
+
+    at_once: int = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        _whole(self.at_once, "at_once")
+
+
+@dataclass(frozen=True)
+class Splash(Schedule):
+    """Around the node whose messages changed most, a two-pass on a tree (Gonzalez, Low & Guestrin 2009).
+
+    Parameters
+    ----------
+    splash_size : int
+        How many nodes the tree has; it is the breadth-first tree.
+    """
+
+    splash_size: int = 32
+
+    def __post_init__(self):
+        super().__post_init__()
+        _whole(self.splash_size, "splash_size")
+
+
+def layers(graph: Graph) -> list[np.ndarray]:
+    """Groups of nodes in which nobody meets, such that group after group is the same as node after node.
+
+    A node comes one group later than the latest of its neighbours with smaller numbers.
+    """
+    order, start = graph.outgoing
+    neighbours = graph.targets[order].tolist()
+    level = [0] * graph.size
+    for i in range(graph.size):
+        level[i] = max((level[j] + 1 for j in neighbours[start[i] : start[i + 1]] if j < i), default=0)
+    levels = np.array(level)
+    by_level = np.argsort(levels, kind="stable")
+    return np.split(by_level, np.cumsum(np.bincount(levels))[:-1])
+
+
+def breadth_first(graph: Graph, root: int, size: int) -> np.ndarray:
+    """The first `size` nodes from `root` outwards."""
+    order, start = graph.outgoing
+    found, queue = {root: None}, [root]
+    for node in queue:
+        for neighbour in graph.targets[order[start[node] : start[node + 1]]].tolist():
+            if len(found) == size:
+                return np.array(list(found))
+            if neighbour not in found:
+                found[neighbour] = None
+                queue.append(neighbour)
+    return np.array(list(found))
+
+
+def _whole(value: object, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1.")

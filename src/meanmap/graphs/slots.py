@@ -1,0 +1,97 @@
+"""Where messages live: a row for each node and slot, nodes of like degree together.
+
+The message that node t receives from its j-th neighbour lies at row (t, j). Nodes are sorted into buckets whose members
+have the same number of slots, so that the messages of a bucket are one array (nodes, slots, ...) and products over all
+slots but one need neither division nor a list of neighbours.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.graphs.graph import Graph
+
+__all__ = ["Bucket", "Slots"]
+
+# Up to so many different degrees every degree has its own bucket and no slot is wasted.
+MOST_EXACT = 8
+# Graphs with up to so many rows get one bucket, as wide as the highest degree: programs for them compile sooner.
+ONE_BUCKET_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Bucket:
+    """Nodes that share a number of slots: rows `start`, ..., `start + len(nodes) * width − 1`, node after node."""
+
+    nodes: np.ndarray
+    width: int
+    start: int
+    padded: bool
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.nodes) * self.width
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The layout of a graph's messages.
+
+    Attributes
+    ----------
+    buckets : tuple of Bucket
+        Nodes by degree; nodes without neighbours have no bucket.
+    row : array (2 |E|,)
+        The row at which each directed edge's message is received.
+    reverse : array (rows,)
+        For the row of the message from s to t, the row of the one from t to s; the row itself where a slot is empty.
+    edge : array (rows,)
+        The directed edge whose message is received there, −1 where a slot is empty.
+    """
+
+    buckets: tuple[Bucket, ...]
+    row: np.ndarray
+    reverse: np.ndarray
+    edge: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph) -> "Slots":
+        """Lay out a graph's messages. Cost O(|E| log |E|)."""
+        widths = _widths(graph.degrees)
+        slot_width = widths[graph.degrees] if graph.size else graph.degrees
+        first_row = np.zeros(graph.size, dtype=np.int64)
+        buckets, start = [], 0
+        for width in np.unique(slot_width[slot_width > 0]).tolist():
+            nodes = np.flatnonzero(slot_width == width)
+            first_row[nodes] = start + width * np.arange(len(nodes))
+            buckets.append(Bucket(nodes, width, start, bool((graph.degrees[nodes] < width).any())))
+            start += len(nodes) * width
+        order, begin = graph.outgoing
+        edges = len(graph.edges)
+        back = (np.arange(2 * edges) + edges) % max(2 * edges, 1)
+        place = np.empty(2 * edges, dtype=np.int64)
+        place[order] = np.arange(2 * edges) - begin[graph.sources[order]]  # the slot of a neighbour at the sender
+        row = first_row[graph.targets] + place[back]
+        edge = np.full(start, -1)
+        edge[row] = np.arange(2 * edges)
+        reverse = np.arange(start)
+        reverse[row] = row[back]
+        return cls(tuple(buckets), row, reverse, edge)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.edge)
+
+
+def _widths(degrees: np.ndarray) -> np.ndarray:
+    """For each degree the number of slots: itself where there are few degrees, else rounded up by at most a quarter."""
+    most = int(degrees.max(initial=0))
+    widths = np.arange(most + 1)
+    if len(degrees) * most <= ONE_BUCKET_ROWS:
+        widths[1:] = most
+    elif len(np.unique(degrees)) > MOST_EXACT:
+        octave = np.maximum(np.ceil(np.log2(np.maximum(widths, 1))).astype(int) - 3, 0)
+        widths = -(-widths // 2**octave) * 2**octave
+    return widths

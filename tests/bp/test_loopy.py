@@ -1,0 +1,76 @@
+"""Graphs with cycles: fixed points of the textbook's messages, Bethe's free energy, high degrees, damping."""
+
+import networkx
+import numpy as np
+import pytest
+
+from meanmap.bp import DiscreteGraph
+from meanmap.graphs import Flooding, Graph, Residual, Sequential, Splash
+from tests.bp.reference import enumerate_all, grid_model, slow_propagation
+
+SCHEDULES = [Flooding(), Sequential(), Residual(at_once=5), Splash(splash_size=6)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+def test_fixed_points_are_the_textbooks(schedule):
+    graph, tables, priors = grid_model(0)
+    expected, change = slow_propagation(graph, tables, priors)
+    assert change < 1e-13
+    beliefs = DiscreteGraph(graph, np.array(tables), np.array(priors)).query(schedule=schedule, tolerance=1e-10)
+    assert beliefs.report.converged
+    for i in range(graph.size):
+        np.testing.assert_allclose(beliefs[i], expected[i], atol=1e-8)
+
+
+def test_damping_does_not_move_the_fixed_point():
+    graph, tables, priors = grid_model(1)
+    expected, _ = slow_propagation(graph, tables, priors, damping=0.3)
+    beliefs = DiscreteGraph(graph, np.array(tables), np.array(priors)).query(damping=0.6, tolerance=1e-10)
+    for i in range(graph.size):
+        np.testing.assert_allclose(beliefs[i], expected[i], atol=1e-8)
+
+
+def test_bethes_log_partition_is_close_where_couplings_are_weak():
+    graph, tables, priors = grid_model(2, strength=0.1)
+    _, _, log_total = enumerate_all(graph, tables, priors)
+    exact_without = sum(np.log(prior.sum()) for prior in priors)
+    beliefs = DiscreteGraph(graph, np.array(tables), np.array(priors)).query(tolerance=1e-10)
+    assert abs(beliefs.log_evidence - log_total) < 1e-3 * abs(log_total - exact_without)
+
+
+def test_a_hub_of_degree_450_neither_underflows_nor_overflows():
+    graph = Graph.of(networkx.star_graph(450))
+    rng = np.random.default_rng(3)
+    tables, priors = rng.random((450, 3, 3)), rng.random((451, 3)) + 1e-3
+    expected = np.log(priors[0])
+    for (a, b), table in zip(graph.edges, tables, strict=True):
+        assert a == 0
+        expected = expected + np.log(table @ priors[b])
+    log_total = np.log(np.exp(expected - expected.max()).sum()) + expected.max()
+    network = DiscreteGraph(graph, tables, priors)
+    for schedule in (None, Flooding()):
+        beliefs = network.query(schedule=schedule)
+        np.testing.assert_allclose(beliefs[0], np.exp(expected - log_total), rtol=1e-8)
+        assert abs(beliefs.log_evidence - log_total) < 1e-8
+        leaf = np.exp(expected - expected.max()) / (tables[6] @ priors[7])
+        np.testing.assert_allclose(beliefs[7], (x := priors[7] * (leaf @ tables[6])) / x.sum(), rtol=1e-8)
+
+
+def test_a_sweep_limit_is_reported():
+    graph, tables, priors = grid_model(0)
+    network = DiscreteGraph(graph, np.array(tables), np.array(priors))
+    report = network.query(schedule=Flooding(max_sweeps=2)).report
+    assert not report.converged
+    assert report.steps == 2
+    assert len(report.residuals) == 2
+    assert "stopped at the most sweeps allowed" in report.status
+    residuals = network.query(tolerance=1e-9).report.residuals
+    assert residuals[-1] <= 1e-9 < residuals[-2]
+
+
+def test_max_product_settles_on_a_grid_with_a_clear_winner():
+    graph, tables, priors = grid_model(4, strength=0.3)
+    priors = [prior * np.array([1.0, 5.0, 1.0]) for prior in priors]
+    joint, _, _ = enumerate_all(graph, tables, priors)
+    best = DiscreteGraph(graph, np.array(tables), np.array(priors)).most_probable()
+    assert tuple(best[i] for i in range(graph.size)) == tuple(np.unravel_index(joint.argmax(), joint.shape))
