@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import core, embeddings, families, features, kernels, learning, linalg, stats
+    from meanmap import core, embeddings, ep, families, features, kernels, learning, linalg, stats
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.learning import default_kernel, median_heuristic
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("core", "embeddings", "families", "features", "kernels", "learning", "linalg", "stats")
+_FOLDERS = ("core", "embeddings", "ep", "families", "features", "kernels", "learning", "linalg", "stats")
 _NAMES = {
     "Report": "meanmap.core",
     "Table": "meanmap.core",
@@ -53,6 +53,7 @@ __all__ = [
     "default_kernel",
     "embed",
     "embeddings",
+    "ep",
     "families",
     "features",
     "independence_test",
