@@ -3,6 +3,7 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
+from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
 from meanmap.ep.factor import Answer, Factor
@@ -48,5 +49,6 @@ __all__ = [
     "Stratified",
     "Sum",
     "Variable",
+    "ask",
     "infer",
 ]

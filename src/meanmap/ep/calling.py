@@ -55,8 +55,11 @@ def call(function: Any, arguments: list[Any], mapped: tuple[int, ...], host: boo
         for at, value in enumerate(arguments)
     ]
     words = tuple(jax.random.key_data(k) for k in keys)
-    shape = jax.ShapeDtypeStruct((count,), spread[0].dtype)
-    return jax.pure_callback(_Host(function, bool(keys)), shape, *words, *spread, vmap_method="broadcast_all")
+    # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
+    pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
+    shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
+    found = jax.pure_callback(_Host(function, bool(keys)), shape, *words, *pairs, vmap_method="broadcast_all")
+    return jax.lax.bitcast_convert_type(found, jnp.float64)
 
 
 class _Host:
@@ -66,7 +69,9 @@ class _Host:
         self.function, self.random = function, random
 
     def __call__(self, *arrays: Any) -> np.ndarray:
-        values = [np.asarray(array) for array in arrays]
+        values = [np.ascontiguousarray(array) for array in arrays]
+        first = 1 if self.random else 0
+        values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
         batch = values[0].shape[:-1] if self.random else _batch(values)
         flat = [value.reshape(-1, *value.shape[len(batch) :]) for value in values]
         out = np.empty(flat[0].shape[0])
@@ -75,7 +80,7 @@ class _Host:
             if self.random:
                 row[0] = np.random.default_rng(row[0])
             out[at] = self.function(*row)
-        return out.reshape(batch)
+        return out.view(np.uint32).reshape(*batch, 2)
 
 
 def _batch(values: list[np.ndarray]) -> tuple[int, ...]:

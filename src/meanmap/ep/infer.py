@@ -23,7 +23,11 @@ from meanmap.ep.record import Record
 from meanmap.ep.sampling import ImportanceSampling
 from meanmap.ep.sweep import compiled_evidence, compiled_sweep
 
-__all__ = ["infer"]
+__all__ = ["infer", "with_oracle"]
+
+# Of the step while beliefs still move by more than a standard deviation, and the least after it was halved.
+_CAREFUL = 0.5
+_LEAST = 1 / 32
 
 
 def infer(
@@ -110,16 +114,30 @@ def _loop(
     plan: Plan, state: State, keys: Any, step: float, alpha: float, policy: str, enough: float, record: Record
 ) -> State:
     try:
+        caution = _CAREFUL
         for _ in track(range(record.limit), "expectation propagation"):
-            new, events, moved, effective = compiled_sweep(plan, state, keys, step, alpha, policy)
+            new, events, moved, effective = compiled_sweep(plan, state, keys, step, caution, alpha, policy)
+            before = record.moved
             record.add(plan, events, np.asarray(moved), effective)
             state = new
+            caution = _careful(caution, before, record.moved)
             if record.moved <= enough:
                 record.converged = not record.stuck
                 break
     except KeyboardInterrupt:
         record.interrupted = True
     return state
+
+
+def _careful(caution: float, before: float, now: float) -> float:
+    """The fraction of the next step: all of it once beliefs move less than a standard deviation.
+
+    Far from the fixed point a whole plate that moves at once overshoots: beliefs become sure of the wrong place, where
+    a logistic factor is nearly flat and cannot call them back.
+    """
+    if now <= 1:
+        return 1.0
+    return max(caution / 2, _LEAST) if np.isfinite(before) and now > before else min(1.5 * caution, _CAREFUL)
 
 
 def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[Factor, ...]:
@@ -135,11 +153,12 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[Factor, ...
                 f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
                 "as ep.Density(log_factor, ...)."
             )
-        ready.append(_with_oracle(factor, messages) if isinstance(factor, BlackBoxFactor) else factor)
+        ready.append(with_oracle(factor, messages) if isinstance(factor, BlackBoxFactor) else factor)
     return tuple(ready)
 
 
-def _with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
+def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
+    """The factor with the oracle that is to compute its messages: its own, or as it is told, or the default."""
     oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
     oracle = factor.oracle or oracle or _default(factor)
     if not isinstance(oracle, Oracle):

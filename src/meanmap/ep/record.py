@@ -27,7 +27,7 @@ class Record:
         self.totals = np.zeros((len(factors), len(EVENTS)), int)
         self.last: list[np.ndarray] = []
         self.effective: dict[str, np.ndarray] = {}
-        self.moving = self.converged = self.interrupted = False
+        self.converged = self.interrupted = False
 
     def add(self, plan: Plan, events: Any, moved: np.ndarray, effective: Any) -> None:
         """One more sweep."""
@@ -44,7 +44,7 @@ class Record:
     @property
     def moved(self) -> float:
         """How far beliefs moved in the last sweep, in standard deviations."""
-        return self.residuals[-1]
+        return self.residuals[-1] if self.residuals else np.inf
 
     @property
     def stuck(self) -> bool:

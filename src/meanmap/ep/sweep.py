@@ -6,20 +6,32 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from meanmap.ep.factor import Answer, finite
+from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.improper import settle
 from meanmap.ep.plan import Plan, Port, State, beliefs, gather, real, select
 from meanmap.ep.variables import Given
 from meanmap.families import Family
 
-__all__ = ["EVENTS", "absorb", "cavities", "evidence", "residual", "sweep"]
+__all__ = [
+    "EVENTS",
+    "absorb",
+    "cavities",
+    "compiled_answer",
+    "compiled_evidence",
+    "compiled_sweep",
+    "evidence",
+    "residual",
+    "sweep",
+]
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
 EVENTS = ("improper messages", "improper cavities", "answers without numbers", "improper beliefs")
 
 
-def sweep(plan: Plan, state: State, keys: jax.Array, damping: Any, power: Any, policy: str) -> tuple:
+def sweep(plan: Plan, state: State, keys: jax.Array, damping: Any, caution: Any, power: Any, policy: str) -> tuple:
     """The state after each factor has sent its messages once; what happened to them, and how far beliefs moved.
+
+    Projections move by `damping * caution` of their step, exact messages by `damping`.
 
     Returns
     -------
@@ -33,7 +45,8 @@ def sweep(plan: Plan, state: State, keys: jax.Array, damping: Any, power: Any, p
         alpha = power if factor.powered else 1.0
         incoming, usable = cavities(plan, state, at, alpha)
         answer = factor.answer(incoming, alpha, keys[at])
-        state, happened = absorb(plan, state, at, incoming, usable, answer, damping, alpha, policy)
+        step = damping * caution if factor.approximate else damping
+        state, happened = absorb(plan, state, at, incoming, usable, answer, step, alpha, policy)
         events.append(happened)
         effective.append(answer.effective)
     moved = jnp.stack(
@@ -177,3 +190,9 @@ def _standard(family: Any) -> Any:
 
 compiled_sweep = eqx.filter_jit(sweep)
 compiled_evidence = eqx.filter_jit(evidence)
+
+
+@eqx.filter_jit
+def compiled_answer(factor: Factor, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    """What a factor answers to these messages."""
+    return factor.answer(incoming, power, key)
