@@ -46,7 +46,7 @@ def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.
     >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
     >>> answer = ep.ask(factor, ep.Normal([0.0, 3.0], 1.0))
     >>> answer.messages[0].precision.round(4).tolist(), bool(answer.errors[0].precision.max() < 1e-9)
-    ([0.2096, 0.0562], True)
+    ([0.2059, 0.0554], True)
     """
     if isinstance(factor, BlackBoxFactor):
         factor = with_oracle(factor, oracle)

@@ -71,7 +71,7 @@ class Density(BlackBoxFactor):
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     >>> counts = ep.Density(lambda z, y: y * z - jnp.exp(z), z, [0, 1, 4])
     >>> ep.infer(ep.FactorGraph(counts))["z"].mean.round(3).tolist()
-    [-0.62, 0.0, 0.931]
+    [-0.678, -0.119, 0.98]
     """
 
     arguments: tuple[Any, ...]
@@ -128,7 +128,7 @@ class BlackBox(BlackBoxFactor):
     >>> model = ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=1))
     >>> post = ep.infer(model)
     >>> round(float(post["z"].mean), 4), round(float(post["p"].mean), 4)
-    (0.4132, 0.5867)
+    (0.4132, 0.5857)
     """
 
     arguments: tuple[Any, ...]

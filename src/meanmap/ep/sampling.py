@@ -178,8 +178,8 @@ class Stratified(Sampler):
     -----
     The strata of one variable are between quantiles of a mixture of its cavity and a wider law, interpolated on a grid;
     each draw is weighted by cavity over interpolated density, so that nothing is approximated. Two draws a stratum tell
-    the error without repetition. Several variables meet in random order (Latin hypercube), and the error is then that of independent
-    draws, an upper bound. The cavity's moments are those of the same points.
+    the error without repetition. Several variables meet in random order (Latin hypercube), and the error is then
+    that of strata of the first alone. The cavity's moments are those of the same points.
 
     Examples
     --------

@@ -8,13 +8,18 @@ import numpy as np
 
 from meanmap import __version__
 from meanmap.core.progress import track
-from meanmap.experiments.demo import algebra, ground, testing
+from meanmap.experiments.demo import algebra, ground, messages, testing
 from meanmap.plots.page import Section, render, write_page
 
 __all__ = ["PARTS", "run"]
 
 # One entry per part of the library, each a function from a generator to sections.
-PARTS = {"kernels and features": ground.sections, "elements and operators": algebra.sections, "tests": testing.sections}
+PARTS = {
+    "kernels and features": ground.sections,
+    "elements and operators": algebra.sections,
+    "tests": testing.sections,
+    "expectation propagation": messages.sections,
+}
 
 
 def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, list[Section], float]:
