@@ -1,5 +1,6 @@
 """Factors from a plain function: a forward function or sampler, or a log density."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -35,6 +36,7 @@ class BlackBoxFactor(Factor):
         """The positions of the arguments that are integrated over."""
         return tuple(at for at, value in enumerate(incoming) if isinstance(value, Family | Variable))
 
+    @abstractmethod
     def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
         """The log factor at points, for one member: values along the first axis for each position of `inputs`.
 
@@ -44,7 +46,6 @@ class BlackBoxFactor(Factor):
         outputs : dict
             For each position that is an output, the points it takes as nodes.
         """
-        raise NotImplementedError
 
     def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
         """Whatever the oracle says."""
