@@ -9,6 +9,7 @@ import numpy as np
 from meanmap import __version__
 from meanmap.core.progress import track
 from meanmap.experiments.demo import algebra, graphs, ground, testing
+from meanmap.experiments.demo import algebra, ground, messages, testing
 from meanmap.plots.page import Section, render, write_page
 
 __all__ = ["PARTS", "run"]
@@ -19,6 +20,7 @@ PARTS = {
     "elements and operators": algebra.sections,
     "tests": testing.sections,
     "graphical models": graphs.sections,
+    "expectation propagation": messages.sections,
 }
 
 

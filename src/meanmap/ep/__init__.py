@@ -1,0 +1,54 @@
+"""Expectation propagation: a model of factors and variables, and messages between them, one family a variable.
+
+A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
+"""
+
+from meanmap.ep.ask import ask
+from meanmap.ep.blackbox import BlackBox, Density, Product
+from meanmap.ep.conjugate import Bernoulli, Categorical
+from meanmap.ep.factor import Answer, Factor
+from meanmap.ep.gaussian import Dot, Gaussian, Sum
+from meanmap.ep.graph import FactorGraph
+from meanmap.ep.infer import infer
+from meanmap.ep.interval import Interval, Ordinal, Probit
+from meanmap.ep.links import Logistic, Poisson
+from meanmap.ep.oracle import Oracle
+from meanmap.ep.posterior import Posterior
+from meanmap.ep.precision import GaussianPrecision
+from meanmap.ep.quadrature import Quadrature
+from meanmap.ep.sampling import ImportanceSampling, Stratified
+from meanmap.ep.variables import Variable
+from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
+
+__all__ = [
+    "Answer",
+    "Bernoulli",
+    "Beta",
+    "BlackBox",
+    "Categorical",
+    "Density",
+    "Dirichlet",
+    "Dot",
+    "Factor",
+    "FactorGraph",
+    "Gamma",
+    "Gaussian",
+    "GaussianPrecision",
+    "ImportanceSampling",
+    "Interval",
+    "Logistic",
+    "MultivariateNormal",
+    "Normal",
+    "Oracle",
+    "Ordinal",
+    "Poisson",
+    "Posterior",
+    "Probit",
+    "Product",
+    "Quadrature",
+    "Stratified",
+    "Sum",
+    "Variable",
+    "ask",
+    "infer",
+]

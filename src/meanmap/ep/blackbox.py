@@ -1,0 +1,225 @@
+"""Factors from a plain function: a forward function or sampler, or a log density."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.ep.calling import call, is_host_function
+from meanmap.ep.factor import Answer, Factor, common_plate
+from meanmap.ep.lines import LINES, Nodes, log_message
+from meanmap.ep.variables import Given, Selection, Variable, read_argument
+from meanmap.families import Bernoulli, Beta, Family, Gamma
+
+__all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
+
+
+class BlackBoxFactor(Factor):
+    """What the factors made from a function share: an oracle computes their messages."""
+
+    function: eqx.AbstractVar[Any]
+    host: eqx.AbstractVar[bool]
+    random: eqx.AbstractVar[bool]
+    oracle: eqx.AbstractVar[Any]
+
+    approximate: ClassVar[bool] = True
+
+    def integrated(self) -> list[Variable]:
+        """The variables over which an oracle integrates."""
+        found = [a.variable if isinstance(a, Selection) else a for a in self.arguments]
+        return [found[at] for at in self.inputs(found)]
+
+    def inputs(self, incoming: Any) -> tuple[int, ...]:
+        """The positions of the arguments that are integrated over."""
+        return tuple(at for at, value in enumerate(incoming) if isinstance(value, Family | Variable))
+
+    @abstractmethod
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+        """The log factor at points, for one member: values along the first axis for each position of `inputs`.
+
+        Returns
+        -------
+        log_factor : array (points,)
+        outputs : dict
+            For each position that is an output, the points it takes as nodes.
+        """
+
+    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+        """Whatever the oracle says."""
+        return self.oracle.answer(self, incoming, power, key)
+
+
+class Density(BlackBoxFactor):
+    """A factor given by its logarithm: f(x₁, x₂, ...) = exp(log_factor(x₁, x₂, ...)), for each member of a plate.
+
+    Parameters
+    ----------
+    log_factor : callable
+        From one value of each argument to one number, the log of a non-negative function that needs no normaliser; −∞
+        where the factor is zero. A JAX function is compiled; any other Python function is called for every point.
+    *arguments : Variable or array_like
+        Variables, or known numbers for each member.
+    oracle : Oracle, optional
+        How its messages are computed; by default as `infer` is told.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from meanmap import ep
+    >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    >>> counts = ep.Density(lambda z, y: y * z - jnp.exp(z), z, [0, 1, 4])
+    >>> ep.infer(ep.FactorGraph(counts))["z"].mean.round(3).tolist()
+    [-0.678, -0.119, 0.98]
+    """
+
+    arguments: tuple[Any, ...]
+    name: str = eqx.field(static=True)
+    function: Any = eqx.field(static=True)
+    host: bool = eqx.field(static=True)
+    random: bool = eqx.field(static=True)
+    oracle: Any
+    powered: ClassVar[bool] = True
+
+    def __init__(self, log_factor: Any, *arguments: Any, oracle: Any = None, name: str | None = None):
+        read = _read_arguments(log_factor, arguments, name)
+        self.name = name or _label(log_factor, read)
+        common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
+        self.host, self.random = is_host_function(log_factor, read, self.name), False
+        self.arguments, self.function, self.oracle = read, log_factor, oracle
+        if oracle is not None:
+            oracle.check(self)
+
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+        """The log of the factor to its power; no outputs."""
+        del key
+        arguments = [values.get(at, incoming[at]) for at in range(len(incoming))]
+        return power * call(self.function, arguments, tuple(values), self.host), {}
+
+
+class BlackBox(BlackBoxFactor):
+    """x_out = function(x_in, ...): a factor from a forward function, or from a sampler, for each member of a plate.
+
+    Parameters
+    ----------
+    function : callable
+        From one value of each input to one value of the output. A JAX function is compiled; any other Python function
+        is called for every point.
+    *arguments : Variable or array_like
+        The inputs, variables or known numbers for each member, and last the output, a Variable.
+    random : bool
+        Whether the function is a sampler: its first argument is then a JAX key, or for a function that JAX cannot
+        trace a `numpy.random.Generator`.
+    oracle : Oracle, optional
+        How its messages are computed; by default as `infer` is told.
+
+    Notes
+    -----
+    This is the setting of Jitkrittum et al. (2015), section 2: the density of the factor is never evaluated. Points are
+    drawn (or laid) for the inputs, and weigh as much as the message from the output finds their images likely.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from meanmap import ep
+    >>> z = ep.Variable("z", ep.Normal(0.0, 1.0))
+    >>> p = ep.Variable("p", ep.Beta)
+    >>> model = ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=1))
+    >>> post = ep.infer(model)
+    >>> round(float(post["z"].mean), 4), round(float(post["p"].mean), 4)
+    (0.4132, 0.5857)
+    """
+
+    arguments: tuple[Any, ...]
+    name: str = eqx.field(static=True)
+    function: Any = eqx.field(static=True)
+    host: bool = eqx.field(static=True)
+    random: bool = eqx.field(static=True)
+    oracle: Any
+
+    def __init__(
+        self, function: Any, *arguments: Any, random: bool = False, oracle: Any = None, name: str | None = None
+    ):
+        read = _read_arguments(function, arguments, name)
+        self.name = name or _label(function, read)
+        out = read[-1].variable if isinstance(read[-1], Selection) else read[-1]
+        if len(read) < 2 or not isinstance(out, Variable):
+            raise KindError(
+                f"the last argument of {self.name} is its output, and must be a Variable: observe it through another "
+                "factor, such as Bernoulli or Gaussian."
+            )
+        if out.family not in LINES:
+            raise KindError(f"the output {out.name!r} of {self.name} is a {out.family.__name__}; expected a number.")
+        common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
+        self.random = bool(random)
+        self.host = is_host_function(function, read[:-1], self.name, random=self.random)
+        self.arguments, self.function, self.oracle = read, function, oracle
+        if oracle is not None:
+            oracle.check(self)
+
+    def needs_proper(self, position: int) -> bool:
+        """The inputs: what comes from the output may say nothing."""
+        return position < len(self.arguments) - 1
+
+    def inputs(self, incoming: Any) -> tuple[int, ...]:
+        """All but the output."""
+        return super().inputs(incoming[:-1])
+
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+        """What comes in from the output, at the images of the points."""
+        del power
+        last = len(incoming) - 1
+        arguments = [values.get(at, incoming[at]) for at in range(last)]
+        images = call(self.function, arguments, tuple(values), self.host, key if self.random else None)
+        nodes = _inside(type(incoming[last]), images)
+        return log_message(incoming[last], nodes), {last: nodes}
+
+
+def Product(a: Any, b: Any, out: Any, *, name: str | None = None) -> BlackBox:
+    """out = a b of two unknown numbers, by quadrature over both; for a known factor use [`Sum`][] with a weight.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> a, b = (ep.Variable(n, ep.Normal(2.0, 0.1)) for n in "ab")
+    >>> c = ep.Variable("c", ep.Normal)
+    >>> post = ep.infer(ep.FactorGraph(ep.Product(a, b, c)))
+    >>> round(float(post["c"].mean), 6), round(float(post["c"].variance), 6)
+    (4.0, 0.81)
+    """
+    return BlackBox(jnp.multiply, a, b, out, name=name or _label(jnp.multiply, (a, b, out)))
+
+
+def _read_arguments(function: Any, arguments: tuple[Any, ...], name: str | None) -> tuple[Any, ...]:
+    if not callable(function):
+        raise KindError(f"the function of {name or 'the factor'} is {function!r}; expected something to call.")
+    if not arguments:
+        raise ShapeError(f"{name or 'the factor'} has no arguments; expected Variables after the function.")
+    read = tuple(read_argument(value, f"argument {at}") for at, value in enumerate(arguments))
+    if all(isinstance(a, Given) for a in read):
+        raise KindError(f"{name or 'the factor'} has no variable: everything in it is given.")
+    return read
+
+
+def _label(function: Any, arguments: tuple[Any, ...]) -> str:
+    title = getattr(function, "__name__", type(function).__name__)
+    names = [a.name for a in arguments if not isinstance(a, Given)]
+    return f"{'density' if title == '<lambda>' else title}({', '.join(names)})"
+
+
+def _inside(kind: type, images: jax.Array) -> Nodes:
+    """Images as points of the output's support; those that round to its edge are moved inside by one rounding."""
+    limits = jnp.finfo(images.dtype)
+    zero = jnp.zeros(())
+    if issubclass(kind, Beta):
+        outside = (images < 0) | (images > 1)
+        x = jnp.where(outside, jnp.nan, jnp.clip(images, limits.tiny, 1 - limits.epsneg))
+        return Nodes(jnp.log(x) - jnp.log1p(-x), x, zero)
+    if issubclass(kind, Gamma):
+        x = jnp.where(images < 0, jnp.nan, jnp.maximum(images, limits.tiny))
+        return Nodes(jnp.log(x), x, zero)
+    if issubclass(kind, Bernoulli):
+        images = jnp.where((images == 0) | (images == 1), images, jnp.nan)
+    return Nodes(images, images, zero)

@@ -1,0 +1,125 @@
+"""What a factor is: a function of variables over a plate, that answers incoming messages by outgoing ones."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.ep.variables import Given, Selection, Variable, plate_of
+from meanmap.families import Family
+
+__all__ = ["Answer", "Factor", "check_family", "common_plate", "finite"]
+
+
+class Answer(eqx.Module):
+    """What a factor, or an oracle for it, says to its incoming messages.
+
+    Attributes
+    ----------
+    messages : tuple
+        For each argument the ratio of the projected tilted law and the incoming message, a family that may be improper;
+        None for what is given.
+    log_normaliser : array
+        log ∫ f(x)^α Π exp(η·t(x)) dx with the incoming natural parameters η, for each member.
+    errors : tuple or None
+        Standard errors of the natural parameters of `messages`, in the same form; None where they are exact.
+    effective : array or None
+        Effective sample size of each member; None without sampling.
+    """
+
+    messages: tuple[Any, ...]
+    log_normaliser: Any
+    errors: tuple[Any, ...] | None = None
+    effective: Any = None
+
+
+class Factor(eqx.Module):
+    """A factor of the model for each member of its plate: arguments, and the messages to them.
+
+    To write one, store `arguments` and `name`, and give `answer`: a pure function on JAX arrays, all members at once.
+
+    Class attributes say how the engine treats it: `whole` which arguments are shared by the plate as one (the weights
+    of a linear map), `approximate` that its messages are projections, so that the policies for improper messages apply,
+    `powered` that it can answer for a power of itself.
+    """
+
+    arguments: eqx.AbstractVar[tuple[Any, ...]]
+    name: eqx.AbstractVar[str]
+
+    approximate: ClassVar[bool] = False
+    powered: ClassVar[bool] = False
+    whole: ClassVar[tuple[int, ...]] = ()
+
+    @property
+    def plate(self) -> int | None:
+        """How many members; None for one factor without a plate."""
+        sizes = [plate_of(a) for at, a in enumerate(self.arguments) if at not in self.whole]
+        return next((size for size in sizes if size is not None), None)
+
+    @property
+    def constant(self) -> bool:
+        """Whether its messages depend on no incoming one, so that they are sent first."""
+        return False
+
+    @abstractmethod
+    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+        """Outgoing messages.
+
+        Parameters
+        ----------
+        incoming : tuple
+            For each argument the product of all other messages (a batch of one family), or the given numbers.
+        power : number
+            α of power expectation propagation; exact factors need not look at it.
+        key : JAX key
+            Randomness, the same in every sweep.
+        """
+
+    def needs_proper(self, position: int) -> bool:
+        """Whether the message that comes in at this argument must be a probability law."""
+        del position
+        return self.approximate
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def common_plate(name: str, arguments: dict[str, Any]) -> int | None:
+    """The plate that the arguments share; each is one or has that many members."""
+    sizes = {role: plate_of(argument) for role, argument in arguments.items()}
+    found = {size for size in sizes.values() if size is not None}
+    if len(found) > 1:
+        listed = ", ".join(
+            f"{role} {_label(arguments[role])} has {size}" for role, size in sizes.items() if size is not None
+        )
+        raise ShapeError(f"the plates of {name} do not fit together: {listed}; expected the same number of members.")
+    return next(iter(found), None)
+
+
+def check_family(name: str, role: str, argument: Any, *allowed: type, given: bool = False) -> None:
+    """Refuse an argument of another family than a factor can send to."""
+    if isinstance(argument, Given):
+        if not given:
+            raise KindError(f"{role} of {name} is given as numbers; expected a Variable.")
+        return
+    variable = argument.variable if isinstance(argument, Selection) else argument
+    if not isinstance(variable, Variable) or variable.family not in allowed:
+        kinds = " or ".join(kind.__name__ for kind in allowed)
+        have = variable.family.__name__ if isinstance(variable, Variable) else type(variable).__name__
+        raise KindError(f"{role} of {name} is the {have} {_label(variable)}; expected a {kinds} variable.")
+
+
+def _label(argument: Any) -> str:
+    return repr(argument.name)
+
+
+def finite(family: Family) -> Any:
+    """For each member, whether all natural parameters are numbers."""
+    flags = [
+        jnp.isfinite(leaf).all(tuple(range(-own, 0)))
+        for leaf, own in zip(family.natural, family._own_axes, strict=True)
+    ]
+    return jnp.stack(jnp.broadcast_arrays(*flags)).all(0)

@@ -1,0 +1,118 @@
+"""A model: factors joined by the variables that they share."""
+
+from collections import Counter
+from copy import copy
+from typing import Any
+
+from meanmap.core.errors import InputError, KindError
+from meanmap.ep.factor import Factor
+from meanmap.ep.variables import Given, Selection, Variable
+
+__all__ = ["FactorGraph"]
+
+
+class FactorGraph:
+    """A model as a graph of factors and variables; shapes were checked when the factors were made.
+
+    Parameters
+    ----------
+    *factors : Factor
+        In any order; variables are found in them. Factors with the same name are numbered.
+
+    Attributes
+    ----------
+    factors : tuple of Factor
+    variables : dict
+        By name, in the order in which factors mention them.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+    >>> z = ep.Variable("z", ep.Normal, plate=3)
+    >>> print(ep.FactorGraph(ep.Dot([[1, 0], [1, 1], [1, 2]], w, z), ep.Probit(z, observed=[0, 1, 1])))
+    FactorGraph of 2 factors and 2 variables
+      w: MultivariateNormal of length 2, with a prior
+      z: Normal, plate of 3
+      Dot(w, z): X[3, 2], w, z
+      Probit(z), plate of 3: z, low[3], high[3]
+    """
+
+    def __init__(self, *factors: Factor):
+        if not factors:
+            raise InputError("the graph has no factors; expected at least one, such as FactorGraph(Probit(z, ...)).")
+        variables: dict[str, Variable] = {}
+        for at, factor in enumerate(factors):
+            if not isinstance(factor, Factor):
+                raise KindError(
+                    f"factor {at} is a {type(factor).__name__}; expected a factor, such as ep.Dot(X, w, z)."
+                )
+            for argument in factor.arguments:
+                if isinstance(argument, Given):
+                    continue
+                variable = argument.variable if isinstance(argument, Selection) else argument
+                if variables.setdefault(variable.name, variable) is not variable:
+                    raise InputError(
+                        f"two variables are called {variable.name!r}, the second in {factor.name}; "
+                        "give every variable its own name, or pass the same object."
+                    )
+        self.variables = variables
+        self.factors = _numbered(factors)
+
+    def __repr__(self) -> str:
+        return f"FactorGraph({', '.join(factor.name for factor in self.factors)})"
+
+    def __str__(self) -> str:
+        lines = [f"FactorGraph of {_count(self.factors, 'factor')} and {_count(self.variables, 'variable')}"]
+        for variable in self.variables.values():
+            kind = variable.family.__name__ + (f" of length {variable.dimension}" if variable.dimension else "")
+            plate = f", plate of {variable.plate}" if variable.plate is not None else ""
+            lines.append(f"  {variable.name}: {kind}{plate}{', with a prior' if variable.prior is not None else ''}")
+        for factor in self.factors:
+            plate = f", plate of {factor.plate}" if factor.plate is not None and not factor.whole else ""
+            arguments = [a.name if isinstance(a, Variable) else repr(a) for a in factor.arguments]
+            lines.append(f"  {factor.name}{plate}: {', '.join(arguments)}")
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw variables as circles and factors as squares, a double edge to what a plate shares; returns the Axes."""
+        from matplotlib.figure import Figure
+
+        ax = (
+            Figure(figsize=(7, 1.2 + 0.9 * max(len(self.factors), len(self.variables)))).subplots()
+            if ax is None
+            else ax
+        )
+        places = {name: (0.0, -row) for row, name in enumerate(self.variables)}
+        for row, factor in enumerate(self.factors):
+            middle = -row * max(len(self.variables) - 1, 1) / max(len(self.factors) - 1, 1)
+            for argument in factor.arguments:
+                if not isinstance(argument, Given):
+                    x, y = places[argument.name]
+                    ax.plot([x, 1.0], [y, middle], color="0.6", zorder=1)
+            ax.plot(1.0, middle, "s", ms=12, color="tab:orange")
+            ax.annotate(factor.name, (1.0, middle), (12, 0), textcoords="offset points", va="center")
+        for name, (x, y) in places.items():
+            plate = self.variables[name].plate
+            ax.plot(x, y, "o", ms=16, color="tab:blue")
+            label = name if plate is None else f"{name} × {plate}"
+            ax.annotate(label, (x, y), (-12, 0), textcoords="offset points", va="center", ha="right")
+        ax.set(xlim=(-0.6, 2.0), ylim=(-len(self.variables) + 0.4, 0.6))
+        ax.set_axis_off()
+        return ax
+
+
+def _numbered(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    total, seen, named = Counter(factor.name for factor in factors), Counter(), []
+    for factor in factors:
+        if total[factor.name] > 1:
+            seen[factor.name] += 1
+            name = f"{factor.name} #{seen[factor.name]}"
+            factor = copy(factor)
+            object.__setattr__(factor, "name", name)
+        named.append(factor)
+    return tuple(named)
+
+
+def _count(things: Any, word: str) -> str:
+    return f"{len(things)} {word}{'s' if len(things) != 1 else ''}"

@@ -1,0 +1,185 @@
+"""The loop: sweeps until beliefs stand still."""
+
+from copy import copy
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.arrays import parameter
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.progress import track
+from meanmap.core.rng import Rng
+from meanmap.ep.blackbox import BlackBoxFactor
+from meanmap.ep.factor import Factor
+from meanmap.ep.graph import FactorGraph
+from meanmap.ep.improper import check_policy
+from meanmap.ep.lines import LINES
+from meanmap.ep.oracle import Oracle
+from meanmap.ep.plan import Plan, State, prepare, start
+from meanmap.ep.posterior import Posterior, resumed
+from meanmap.ep.quadrature import Quadrature
+from meanmap.ep.record import Record
+from meanmap.ep.sampling import ImportanceSampling
+from meanmap.ep.sweep import compiled_evidence, compiled_sweep
+
+__all__ = ["infer", "with_oracle"]
+
+# Of the step while beliefs still move by more than a standard deviation, and the least after it was halved.
+_CAREFUL = 0.5
+_LEAST = 1 / 32
+
+
+def infer(
+    model: FactorGraph,
+    messages: Any = None,
+    *,
+    sweeps: int = 100,
+    tolerance: float = 1e-6,
+    damping: float = 1.0,
+    power: float = 1.0,
+    improper: str = "allow",
+    start_from: Posterior | None = None,
+    rng: Any = None,
+) -> Posterior:
+    """The posterior of every variable by expectation propagation.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        Factors and variables.
+    messages : Oracle or dict, optional
+        How messages of black-box factors are computed: an oracle for all, or by factor name. By default
+        [`Quadrature`][] where a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise.
+    sweeps : int
+        At most so many: in each, every factor sends all its messages once, a whole plate at a time.
+    tolerance : float
+        Beliefs stand still when none moves by more than tolerance × damping standard deviations in a sweep (√2 KL).
+    damping : float
+        The fraction of each step that is taken, in natural parameters: 1 is the plain update; smaller ones converge
+        where that oscillates.
+    power : float
+        α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
+    improper : {"allow", "force", "skip", "damp"}
+        What to do with a message that is no law by itself; see [`settle`][]. The report counts them by factor.
+    start_from : Posterior, optional
+        An earlier result: its messages are the start, also when plates have grown since.
+    rng : None, int, numpy Generator or JAX key
+        Randomness of oracles that sample; the same draws serve in every sweep, so that there is a fixed point.
+
+    Returns
+    -------
+    Posterior
+        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has.
+
+    Notes
+    -----
+    Minka (2001); power EP: Minka (2004). Computed in float64 and returned as NumPy. Sweeps are compiled for sizes of
+    plates from a short list, so that a little more data, or other data of the same size, costs no compilation.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import numpy as np
+    >>> from meanmap import ep
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+    >>> z = ep.Variable("z", ep.Normal, plate=200)
+    >>> p = ep.Variable("p", ep.Beta, plate=200)
+    >>> model = ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=y))
+    >>> post = ep.infer(model)
+    >>> post.report.status, bool(post["w"].mean[0] > 3)
+    ('converged', True)
+    """
+    if not isinstance(model, FactorGraph):
+        raise KindError(f"model is a {type(model).__name__}; expected a FactorGraph: FactorGraph(factor, ...).")
+    limit = int(parameter(sweeps, "sweeps", axes=0, integer=True))
+    step, alpha = _fraction(damping, "damping"), _fraction(power, "power")
+    enough = float(parameter(tolerance, "tolerance", axes=0)) * step
+    check_policy(improper)
+    factors = _ready(model, messages, alpha)
+    source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
+    with jax.enable_x64(True):
+        plan = jax.tree.map(np.asarray, prepare(model.variables, factors))
+        state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
+        keys = jax.random.split(source.key, len(factors))
+        record = Record(factors, limit)
+        state = _loop(plan, state, keys, step, alpha, improper, enough, record)
+        evidence = float(compiled_evidence(plan, state, keys, alpha))
+    return Posterior.of(plan, state, model, factors, evidence, record.report(improper), source.seed, record.effective)
+
+
+def _loop(
+    plan: Plan, state: State, keys: Any, step: float, alpha: float, policy: str, enough: float, record: Record
+) -> State:
+    try:
+        caution = _CAREFUL
+        for _ in track(range(record.limit), "expectation propagation"):
+            new, events, moved, effective = compiled_sweep(plan, state, keys, step, caution, alpha, policy)
+            before = record.moved
+            record.add(plan, events, np.asarray(moved), effective)
+            state = new
+            caution = _careful(caution, before, record.moved)
+            if record.moved <= enough:
+                record.converged = not record.stuck
+                break
+    except KeyboardInterrupt:
+        record.interrupted = True
+    return state
+
+
+def _careful(caution: float, before: float, now: float) -> float:
+    """The fraction of the next step: all of it once beliefs move less than a standard deviation.
+
+    Far from the fixed point a whole plate that moves at once overshoots: beliefs become sure of the wrong place, where
+    a logistic factor is nearly flat and cannot call them back.
+    """
+    if now <= 1:
+        return 1.0
+    return max(caution / 2, _LEAST) if np.isfinite(before) and now > before else min(1.5 * caution, _CAREFUL)
+
+
+def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[Factor, ...]:
+    """The factors in the order of a sweep, each black box with an oracle: first those that send the same always."""
+    if isinstance(messages, dict):
+        unknown = set(messages) - {f.name for f in model.factors if isinstance(f, BlackBoxFactor)}
+        if unknown:
+            raise ParameterError(f"messages name {sorted(unknown)}, which are no black-box factors of {model!r}.")
+    ready = []
+    for factor in sorted(model.factors, key=lambda f: not f.constant):
+        if alpha != 1 and factor.approximate and not factor.powered:
+            raise ParameterError(
+                f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
+                "as ep.Density(log_factor, ...)."
+            )
+        ready.append(with_oracle(factor, messages) if isinstance(factor, BlackBoxFactor) else factor)
+    return tuple(ready)
+
+
+def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
+    """The factor with the oracle that is to compute its messages: its own, or as it is told, or the default."""
+    oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
+    oracle = factor.oracle or oracle or _default(factor)
+    if not isinstance(oracle, Oracle):
+        raise KindError(
+            f"messages is {oracle!r}; expected an oracle such as ep.Quadrature() or ep.ImportanceSampling(), "
+            "or a dictionary of them by factor name."
+        )
+    oracle.check(factor)
+    factor = copy(factor)
+    object.__setattr__(factor, "oracle", oracle)
+    return factor
+
+
+def _default(factor: BlackBoxFactor) -> Oracle:
+    over = factor.integrated()
+    numbers = all(variable.family in LINES for variable in over)
+    return Quadrature() if numbers and len(over) <= 2 and not factor.random else ImportanceSampling()
+
+
+def _fraction(value: float, name: str) -> float:
+    value = float(parameter(value, name, axes=0))
+    if value > 1:
+        raise ParameterError(f"{name} is {value:g}; expected a number above 0 and at most 1.")
+    return value

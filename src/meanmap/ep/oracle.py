@@ -1,0 +1,50 @@
+"""What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.ep.factor import Answer
+from meanmap.families import Family
+
+__all__ = ["Oracle"]
+
+
+class Oracle(eqx.Module):
+    """Computes a factor's outgoing messages from its incoming ones.
+
+    To write one, give `member`: the answer for one member of the plate, as a pure function on JAX arrays. The plate is
+    mapped over it in blocks, so that memory does not grow with the plate.
+    """
+
+    # So many members are in memory at once: with some hundred points each, a few megabytes an array.
+    block: ClassVar[int] = 2048
+
+    @abstractmethod
+    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+        """The answer for one member: families of batch shape `()`, numbers without a plate axis."""
+
+    def check(self, factor: Any) -> None:
+        """Raise if this oracle cannot answer for a factor."""
+
+    def answer(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+        """The answers of all members of a plate."""
+        shapes = [message.shape for message in incoming if isinstance(message, Family)]
+        if not shapes[0]:
+            return self.member(factor, incoming, power, key)
+        size = shapes[0][0]
+        keys = jax.random.split(key, size)
+        spread = tuple(
+            given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
+            for given in incoming
+        )
+
+        def one(arguments):
+            return self.member(factor, arguments[0], power, arguments[1])
+
+        if size <= self.block:
+            return jax.vmap(one)((spread, keys))
+        return jax.lax.map(one, (spread, keys), batch_size=self.block)

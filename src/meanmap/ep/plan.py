@@ -1,0 +1,158 @@
+"""A model as the compiled sweep sees it: plates lengthened to sizes of a short list, arguments as numbered ports."""
+
+from copy import copy
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.points import bucket, pad
+from meanmap.ep.factor import Factor
+from meanmap.ep.variables import Given, Selection, Variable, plate_of
+from meanmap.families import Family
+
+__all__ = ["Plan", "Port", "State", "beliefs", "gather", "prepare", "real", "scatter", "select", "start", "unpadded"]
+
+
+class Port(eqx.Module):
+    """Where an argument of a factor is joined: to which variable, and how its members are met."""
+
+    variable: int = eqx.field(static=True)
+    # "same" member by member, "shared" by all members of the factor, "selected" by index, "whole" as one.
+    way: str = eqx.field(static=True)
+    index: Any
+
+
+class Plan(eqx.Module):
+    """Variables and factors with padded plates, and how many members of each are real."""
+
+    flats: tuple[Family, ...]
+    priors: tuple[Family, ...]
+    factors: tuple[Factor, ...]
+    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    with_prior: tuple[bool, ...] = eqx.field(static=True)
+    sizes: tuple[Any, ...]
+    variable_sizes: tuple[Any, ...]
+
+
+class State(eqx.Module):
+    """Messages of each factor to each argument, and the beliefs that follow from them."""
+
+    messages: tuple[tuple[Any, ...], ...]
+    beliefs: tuple[Family, ...]
+
+
+def prepare(variables: dict[str, Variable], factors: tuple[Factor, ...]) -> Plan:
+    """The plan of a model. One compilation serves all sizes of a plate up to the next one in the list."""
+    order = {name: at for at, name in enumerate(variables)}
+    flats = tuple(v.flat(_padded(v.shape)) for v in variables.values())
+    priors = tuple(
+        flat if v.prior is None else _lengthen(v.prior, v.shape)
+        for v, flat in zip(variables.values(), flats, strict=True)
+    )
+    return Plan(
+        flats=flats,
+        priors=priors,
+        factors=tuple(_with_ports(factor, order) for factor in factors),
+        shapes=tuple(() if factor.plate is None else (bucket(factor.plate),) for factor in factors),
+        with_prior=tuple(v.prior is not None for v in variables.values()),
+        sizes=tuple(np.asarray(factor.plate or 1) for factor in factors),
+        variable_sizes=tuple(np.asarray(v.plate or 1) for v in variables.values()),
+    )
+
+
+def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(bucket(n) for n in shape)
+
+
+def _lengthen(prior: Family, shape: tuple[int, ...]) -> Family:
+    """Members beyond the plate have the first one's prior, so that they are laws; nothing is sent to them."""
+    return pad(prior, bucket(shape[0])) if shape else prior
+
+
+def _with_ports(factor: Factor, order: dict[str, int]) -> Factor:
+    plate = factor.plate
+    size = 0 if plate is None else bucket(plate)
+    ports = []
+    for position, argument in enumerate(factor.arguments):
+        if isinstance(argument, Given):
+            values = argument.values
+            per_member = plate is not None and values.ndim and values.shape[0] == plate and plate_of(argument) == plate
+            ports.append(Given(pad(values, size) if per_member else values, argument.name))
+        elif isinstance(argument, Selection):
+            index = np.concatenate([argument.index, np.zeros(size - len(argument.index), np.int64)])
+            ports.append(Port(order[argument.name], "selected", index))
+        else:
+            shared = argument.plate is None and plate is not None
+            way = "whole" if position in factor.whole else "shared" if shared else "same"
+            ports.append(Port(order[argument.name], way, None))
+    joined = copy(factor)
+    object.__setattr__(joined, "arguments", tuple(ports))
+    return joined
+
+
+def real(shape: tuple[int, ...], size: Any) -> Any:
+    """Which members of a padded batch are real."""
+    return jnp.arange(shape[0]) < size if shape else jnp.ones((), bool)
+
+
+def gather(belief: Any, port: Port, shape: tuple[int, ...]) -> Family:
+    """A belief as the members of a factor see it."""
+    if port.way == "selected":
+        return jax.tree.map(lambda leaf: leaf[port.index], belief)
+    if port.way == "shared":
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, shape + leaf.shape), belief)
+    return belief
+
+
+def scatter(message: Any, port: Port, flat: Any) -> Family:
+    """The product of the messages of all members of a factor to each member of a variable."""
+    if port.way == "selected":
+        return jax.tree.map(lambda leaf, zero: jnp.zeros_like(zero).at[port.index].add(leaf), message, flat)
+    if port.way == "shared":
+        return jax.tree.map(lambda leaf: leaf.sum(0), message)
+    return message
+
+
+def select(condition: Any, chosen: Family, other: Family) -> Family:
+    """The members of one batch where the condition holds, and of another elsewhere."""
+    leaves = []
+    for a, b, own in zip(chosen.natural, other.natural, chosen._own_axes, strict=True):
+        leaves.append(jnp.where(condition.reshape(condition.shape + (1,) * own), a, b))
+    return jax.tree.unflatten(jax.tree.structure(chosen), leaves)
+
+
+def start(plan: Plan) -> State:
+    """No messages yet."""
+    messages = []
+    for factor, shape in zip(plan.factors, plan.shapes, strict=True):
+        sent = []
+        for port in factor.arguments:
+            if isinstance(port, Given):
+                sent.append(None)
+                continue
+            zero = jax.tree.map(np.zeros_like, plan.flats[port.variable])
+            if port.way in ("shared", "selected"):
+                batch = len(zero.shape)
+                zero = jax.tree.map(lambda leaf: np.zeros(shape + leaf.shape[batch:]), zero)  # noqa: B023
+            sent.append(zero)
+        messages.append(tuple(sent))
+    return State(tuple(messages), plan.priors)
+
+
+def beliefs(plan: Plan, messages: tuple[tuple[Any, ...], ...]) -> tuple[Family, ...]:
+    """Priors times all messages."""
+    total = list(plan.priors)
+    for factor, sent in zip(plan.factors, messages, strict=True):
+        for port, message in zip(factor.arguments, sent, strict=True):
+            if message is not None:
+                at = port.variable
+                total[at] = jax.tree.map(jnp.add, total[at], scatter(message, port, plan.flats[at]))
+    return tuple(total)
+
+
+def unpadded(family: Family, variable: Variable) -> Family:
+    """The real members, as NumPy arrays."""
+    return jax.tree.map(lambda leaf: np.array(leaf if variable.plate is None else leaf[: variable.plate]), family)

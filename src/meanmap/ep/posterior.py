@@ -1,0 +1,146 @@
+"""What inference returns: a belief for every variable, the evidence, and the messages to go on from."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.errors import InputError
+from meanmap.core.report import Report
+from meanmap.ep.factor import Factor
+from meanmap.ep.graph import FactorGraph
+from meanmap.ep.plan import Plan, Port, State, beliefs, start, unpadded
+from meanmap.families import Family
+
+__all__ = ["Posterior", "resumed"]
+
+
+class Posterior(Mapping[str, Family]):
+    """Beliefs by the name of the variable: `post["w"].mean`, `post["w"].cov`; made by [`infer`][].
+
+    Attributes
+    ----------
+    log_evidence : float
+        The logarithm of the marginal likelihood, as EP approximates it.
+    report : Report
+        Whether it converged, how far beliefs moved in each sweep, and what happened to messages.
+    seed : int
+        `rng=post.seed` repeats the run.
+    messages : dict
+        By the name of a factor, its message to each of its arguments; None for what is given.
+    effective_sample_size : dict
+        For each factor whose messages were sampled, one number for each member.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=2.0)), rng=0)
+    >>> print(post)
+    Posterior, converged after 2 steps, last residual 0
+      mu: Normal(mean=1, sd=0.7071)
+      log evidence -2.2655
+    """
+
+    def __init__(
+        self,
+        found: dict[str, Family],
+        messages: dict[str, tuple[Any, ...]],
+        log_evidence: float,
+        report: Report,
+        seed: int | None,
+        effective: dict[str, np.ndarray],
+    ):
+        self._beliefs, self.messages = found, messages
+        self.log_evidence, self.report, self.seed = log_evidence, report, seed
+        self.effective_sample_size = effective
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        state: State,
+        model: FactorGraph,
+        factors: tuple[Factor, ...],
+        log_evidence: float,
+        report: Report,
+        seed: int | None,
+        effective: dict[str, np.ndarray],
+    ) -> "Posterior":
+        """The result of a run, without padding."""
+        found = {
+            name: unpadded(belief, variable)
+            for (name, variable), belief in zip(model.variables.items(), state.beliefs, strict=True)
+        }
+        messages = {}
+        for factor, joined, sent in zip(factors, plan.factors, state.messages, strict=True):
+            kept = []
+            for port, message in zip(joined.arguments, sent, strict=True):
+                cut = factor.plate if isinstance(port, Port) and port.way != "whole" else None
+                kept.append(jax.tree.map(lambda leaf, n=cut: np.array(leaf[:n] if n else leaf), message))
+            messages[factor.name] = tuple(kept)
+        return cls(found, messages, log_evidence, report, seed, effective)
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in self._beliefs:
+            raise KeyError(f"{name!r}; the variables are {', '.join(map(repr, self._beliefs))}")
+        return self._beliefs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._beliefs)
+
+    def __len__(self) -> int:
+        return len(self._beliefs)
+
+    def __repr__(self) -> str:
+        return f"Posterior({', '.join(self._beliefs)}; {self.report.status})"
+
+    def __str__(self) -> str:
+        lines = [f"Posterior, {self.report}"]
+        lines += [f"  {name}: {belief!r}" for name, belief in self._beliefs.items()]
+        return "\n".join([*lines, f"  log evidence {self.log_evidence:.5g}"])
+
+
+def resumed(plan: Plan, model: FactorGraph, factors: tuple[Factor, ...], earlier: Posterior) -> State:
+    """A start from the messages of an earlier run: factors are found by name; members beyond its plates are flat."""
+    empty = start(plan)
+    messages = []
+    for factor, sent, size in zip(factors, empty.messages, plan.sizes, strict=True):
+        old = earlier.messages.get(factor.name)
+        if old is None:
+            messages.append(sent)
+            continue
+        if len(old) != len(sent):
+            raise InputError(f"{factor.name} has {len(sent)} arguments, and had {len(old)} in start_from.")
+        messages.append(
+            tuple(_filled(zero, message, factor.name, int(size)) for zero, message in zip(sent, old, strict=True))
+        )
+    if not set(earlier.messages) & {factor.name for factor in factors}:
+        raise InputError(f"start_from shares no factor with the model: {', '.join(earlier.messages)} and {model!r}.")
+    return State(tuple(messages), tuple(map(_as_numpy, beliefs(plan, tuple(messages)))))
+
+
+def _as_numpy(family: Family) -> Family:
+    return jax.tree.map(np.asarray, family)
+
+
+def _filled(zero: Any, message: Any, name: str, size: int) -> Any:
+    if zero is None or message is None:
+        return zero
+    if type(zero) is not type(message):
+        raise InputError(f"{name} sends {type(zero).__name__}, and sent {type(message).__name__} in start_from.")
+
+    def fill(empty: Any, leaf: Any, own: int) -> np.ndarray:
+        batch = empty.ndim - own
+        if leaf.ndim != empty.ndim or leaf.shape[batch:] != empty.shape[batch:]:
+            raise InputError(f"the messages of {name} have another shape in start_from: {leaf.shape}.")
+        filled = np.array(empty)
+        if not batch:
+            return np.array(leaf)
+        count = min(leaf.shape[0], size)
+        filled[:count] = leaf[:count]
+        return filled
+
+    natural = [fill(a, b, own) for a, b, own in zip(zero.natural, message.natural, zero._own_axes, strict=True)]
+    return type(zero).from_natural(*natural)

@@ -1,0 +1,89 @@
+"""What a run says about itself: how far beliefs moved, and what happened to which message of which factor."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.report import Report
+from meanmap.ep.factor import Factor
+from meanmap.ep.plan import Plan
+from meanmap.ep.sweep import EVENTS
+
+__all__ = ["Record"]
+
+# In a note, at most this many members of a factor are named.
+_NAMED = 5
+
+# An effective sample size below this makes a standard error itself unreliable.
+_FEW = 30
+
+
+class Record:
+    """Collects what the sweeps of one run report."""
+
+    def __init__(self, factors: tuple[Factor, ...], limit: int):
+        self.factors, self.limit = factors, limit
+        self.residuals: list[float] = []
+        self.totals = np.zeros((len(factors), len(EVENTS)), int)
+        self.last: list[np.ndarray] = []
+        self.effective: dict[str, np.ndarray] = {}
+        self.converged = self.interrupted = False
+
+    def add(self, plan: Plan, events: Any, moved: np.ndarray, effective: Any) -> None:
+        """One more sweep."""
+        self.residuals.append(float(moved.max()))
+        self.last = [
+            np.asarray(event)[:, : int(size)] if shape else np.asarray(event)
+            for event, shape, size in zip(events, plan.shapes, plan.sizes, strict=True)
+        ]
+        self.totals += [[int(row.sum()) for row in event] for event in self.last]
+        for factor, value in zip(self.factors, effective, strict=True):
+            if value is not None:
+                self.effective[factor.name] = np.array(value)[: factor.plate] if factor.plate else np.array(value)
+
+    @property
+    def moved(self) -> float:
+        """How far beliefs moved in the last sweep, in standard deviations."""
+        return self.residuals[-1] if self.residuals else np.inf
+
+    @property
+    def stuck(self) -> bool:
+        """Whether messages were left out of the last sweep, so that standing still means nothing."""
+        return any(event[1:].any() for event in self.last)
+
+    def report(self, policy: str) -> Report:
+        """The run in words and counts; the notes say which members of which factor."""
+        counts = {
+            f"{factor.name}: {what}": int(total)
+            for factor, row in zip(self.factors, self.totals, strict=True)
+            for what, total in zip(EVENTS, row, strict=True)
+            if total
+        }
+        notes = []
+        for factor, event in zip(self.factors, self.last, strict=True):
+            for what, flags in zip(EVENTS, event, strict=True):
+                if flags.any():
+                    treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
+                    notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
+        for name, size in self.effective.items():
+            low = size < _FEW
+            if low.any():
+                notes.append(f"{name}{_where(low)}: effective sample size below {_FEW}, the least {size.min():.3g}")
+        return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
+
+    def _status(self) -> str:
+        if self.converged:
+            return "converged"
+        if self.interrupted:
+            return "interrupted"
+        if self.residuals and np.isinf(self.residuals[-1]):
+            return "stopped with an improper belief"
+        return "stopped with messages left out" if self.stuck else "stopped before converging"
+
+
+def _where(flags: np.ndarray) -> str:
+    if flags.ndim == 0:
+        return ""
+    found = np.flatnonzero(flags)
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return f" at {', '.join(f'[{i}]' for i in found[:_NAMED])}{more}"

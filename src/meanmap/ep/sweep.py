@@ -1,0 +1,198 @@
+"""One sweep of expectation propagation: every factor in turn, all members of its plate at once."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.ep.factor import Answer, Factor, finite
+from meanmap.ep.improper import settle
+from meanmap.ep.plan import Plan, Port, State, beliefs, gather, real, select
+from meanmap.ep.variables import Given
+from meanmap.families import Family
+
+__all__ = [
+    "EVENTS",
+    "absorb",
+    "cavities",
+    "compiled_answer",
+    "compiled_evidence",
+    "compiled_sweep",
+    "evidence",
+    "residual",
+    "sweep",
+]
+
+# What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
+EVENTS = ("improper messages", "improper cavities", "answers without numbers", "improper beliefs")
+
+
+def sweep(plan: Plan, state: State, keys: jax.Array, damping: Any, caution: Any, power: Any, policy: str) -> tuple:
+    """The state after each factor has sent its messages once; what happened to them, and how far beliefs moved.
+
+    Projections move by `damping * caution` of their step, exact messages by `damping`.
+
+    Returns
+    -------
+    state : State
+    events : tuple of bool arrays (4, members), one for each factor
+    moved : array, one for each variable
+    effective : tuple of arrays or None, the effective sample size of each member of each factor
+    """
+    before, events, effective = state.beliefs, [], []
+    for at, factor in enumerate(plan.factors):
+        alpha = power if factor.powered else 1.0
+        incoming, usable = cavities(plan, state, at, alpha)
+        answer = factor.answer(incoming, alpha, keys[at])
+        step = damping * caution if factor.approximate else damping
+        state, happened = absorb(plan, state, at, incoming, usable, answer, step, alpha, policy)
+        events.append(happened)
+        effective.append(answer.effective)
+    moved = jnp.stack(
+        [
+            residual(new, old, real(new.shape, size))
+            for new, old, size in zip(state.beliefs, before, plan.variable_sizes, strict=True)
+        ]
+    )
+    return state, tuple(events), moved, tuple(effective)
+
+
+def cavities(plan: Plan, state: State, at: int, alpha: Any) -> tuple[tuple[Any, ...], jax.Array]:
+    """What comes into a factor, belief / message^α, and for which members the factor can use it.
+
+    Where it cannot, a standard law stands in, so that nothing that is computed for nothing becomes NaN.
+    """
+    factor, shape = plan.factors[at], plan.shapes[at]
+    usable = real(shape, plan.sizes[at])
+    incoming: list[Any] = []
+    for position, (port, message) in enumerate(zip(factor.arguments, state.messages[at], strict=True)):
+        if isinstance(port, Given):
+            incoming.append(port.values)
+            continue
+        belief = gather(state.beliefs[port.variable], port, shape)
+        cavity = jax.tree.map(lambda b, m: b - alpha * m, belief, message)
+        if factor.needs_proper(position):
+            proper = cavity.is_proper()
+            usable = usable & proper
+            cavity = select(proper, cavity, _standard(cavity))
+        incoming.append(cavity)
+    return tuple(incoming), usable
+
+
+def absorb(
+    plan: Plan,
+    state: State,
+    at: int,
+    incoming: tuple[Any, ...],
+    usable: jax.Array,
+    answer: Answer,
+    damping: Any,
+    alpha: Any,
+    policy: str,
+) -> tuple[State, jax.Array]:
+    """The state with a factor's answer in place of its old messages, as far as damping and the policy let it."""
+    factor, shape, old = plan.factors[at], plan.shapes[at], state.messages[at]
+    active = real(shape, plan.sizes[at])
+    numbers = active
+    for port, message in zip(factor.arguments, answer.messages, strict=True):
+        if message is not None:
+            fine = finite(message)
+            numbers = numbers & (fine if _member_by_member(port) else fine.all())
+    good = usable & numbers
+    improper = jnp.zeros(shape, bool)
+    sent: list[Any] = []
+    for port, cavity, message, before in zip(factor.arguments, incoming, answer.messages, old, strict=True):
+        if message is None:
+            sent.append(None)
+            continue
+        message = jax.tree.map(lambda leaf, b: jnp.broadcast_to(leaf / alpha, b.shape), message, before)
+        if factor.approximate:
+            message, bad = settle(policy, cavity, before, message)
+            improper = improper | (bad & good)
+        step = jax.tree.map(lambda b, m: b + damping * (m - b), before, message)
+        sent.append(select(good if _member_by_member(port) else (numbers | ~active).all(), step, before))
+    new, reverted = _keep_beliefs_proper(plan, state, at, tuple(sent))
+    return new, jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
+
+
+def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> tuple[State, jax.Array]:
+    """Take the new messages, except where a belief that was a law would cease to be one."""
+    factor, shape = plan.factors[at], plan.shapes[at]
+    reverted = jnp.zeros(shape, bool)
+    trial = _replaced(plan, state, at, sent)
+    if not factor.approximate:
+        return trial, reverted
+    for port in factor.arguments:
+        if isinstance(port, Port):
+            lost = state.beliefs[port.variable].is_proper() & ~trial.beliefs[port.variable].is_proper()
+            if port.way == "selected":
+                lost = lost[port.index]
+            reverted = reverted | lost  # one that is shared reverts all members
+    kept = tuple(
+        None if new is None else select(jnp.broadcast_to(reverted, shape), old, new)
+        for new, old in zip(sent, state.messages[at], strict=True)
+    )
+    return _replaced(plan, state, at, kept), reverted
+
+
+def _replaced(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> State:
+    messages = (*state.messages[:at], sent, *state.messages[at + 1 :])
+    touched = {port.variable for port in plan.factors[at].arguments if isinstance(port, Port)}
+    fresh = beliefs(plan, messages)
+    return State(messages, tuple(fresh[i] if i in touched else old for i, old in enumerate(state.beliefs)))
+
+
+def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
+    """How far a variable's beliefs moved, in standard deviations: the largest √(2 KL(new ‖ old)); ∞ if improper."""
+    proper = new.is_proper() & old.is_proper()
+    safe = _standard(new)
+    divergence = select(proper, new, safe).kl(select(proper, old, safe))
+    return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * divergence), jnp.inf), 0.0).max()
+
+
+def evidence(plan: Plan, state: State, keys: jax.Array, power: Any) -> jax.Array:
+    """The logarithm of the evidence, log Z = Σ_f [L_f − Σ_v A(η_v)]/α + Σ_v [A(η_v) − A(prior)].
+
+    L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
+    """
+    total = jnp.zeros(())
+    for belief, prior, given, size in zip(
+        state.beliefs, plan.priors, plan.with_prior, plan.variable_sizes, strict=True
+    ):
+        part = belief.log_normaliser - (prior.log_normaliser if given else 0.0)
+        total = total + jnp.where(real(belief.shape, size), part, 0.0).sum()
+    for at, factor in enumerate(plan.factors):
+        alpha = power if factor.powered else 1.0
+        shape, active = plan.shapes[at], real(plan.shapes[at], plan.sizes[at])
+        incoming, _ = cavities(plan, state, at, alpha)
+        part = factor.answer(incoming, alpha, keys[at]).log_normaliser
+        part = part if factor.whole else jnp.where(active, jnp.broadcast_to(part, shape), 0.0).sum()
+        for port in factor.arguments:
+            if isinstance(port, Port):
+                known = gather(state.beliefs[port.variable], port, shape).log_normaliser
+                part = part - (jnp.where(active, known, 0.0).sum() if _member_by_member(port) else known)
+        total = total + part / alpha
+    return total
+
+
+def _member_by_member(port: Port) -> bool:
+    return port.way != "whole"
+
+
+def _standard(family: Any) -> Any:
+    """A law of the same family and batch, to compute with where the real one cannot be."""
+    kind, shape = type(family), family.shape
+    if family.event_shape:
+        return kind.standard(family.event_shape[-1], shape)
+    return kind.standard(shape)
+
+
+compiled_sweep = eqx.filter_jit(sweep)
+compiled_evidence = eqx.filter_jit(evidence)
+
+
+@eqx.filter_jit
+def compiled_answer(factor: Factor, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    """What a factor answers to these messages."""
+    return factor.answer(incoming, power, key)

@@ -1,0 +1,201 @@
+"""What a factor is joined to: random variables, some members of one, or numbers that are known."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.families import Bernoulli as BernoulliFamily
+from meanmap.families import Beta, Categorical, Dirichlet, Family, Gamma, MultivariateNormal, Normal
+
+__all__ = ["Given", "Selection", "Variable", "plate_of", "read_argument", "read_given"]
+
+SCALARS = (Normal, Beta, Gamma, BernoulliFamily)
+VECTORS = (MultivariateNormal, Dirichlet, Categorical)
+
+
+class Variable(eqx.Module):
+    """An unknown, or a plate of n unknowns, whose belief is kept within one family.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in the result and in every message.
+    family : Family or a class of families
+        A distribution is the prior; a class leaves everything to the factors.
+    plate : int, optional
+        How many members; without it, one.
+    dimension : int, optional
+        The length of a vector (MultivariateNormal, Dirichlet, Categorical), where no prior says it.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> ep.Variable("w", ep.MultivariateNormal.standard(3))
+    Variable('w', MultivariateNormal of length 3, with a prior)
+    >>> skill = ep.Variable("skill", ep.Normal(25.0, 70.0), plate=4)
+    >>> skill[[0, 2]]
+    skill[2 members]
+    """
+
+    name: str = eqx.field(static=True)
+    family: type = eqx.field(static=True)
+    plate: int | None = eqx.field(static=True)
+    dimension: int | None = eqx.field(static=True)
+    prior: Any
+
+    def __init__(self, name: str, family: Any, plate: int | None = None, dimension: int | None = None):
+        if not isinstance(name, str) or not name:
+            raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")
+        self.name = name
+        # A factor may share its name with the family of what it speaks of, as Bernoulli does.
+        kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
+        if kind not in SCALARS + VECTORS:
+            known = ", ".join(sorted(known.__name__ for known in SCALARS + VECTORS))
+            raise KindError(f"the family of variable {name!r} is {family!r}; expected one of {known}, or a member.")
+        self.family = kind
+        prior = family if isinstance(family, Family) else None
+        self.plate = _read_plate(name, plate, prior)
+        self.dimension = _read_dimension(name, kind, dimension, prior)
+        if prior is not None:
+            _check_prior(name, prior)
+            prior = prior.broadcast_to(() if self.plate is None else (self.plate,))
+            prior = jax.tree.map(lambda leaf: np.array(leaf, np.float64), prior)
+        self.prior = prior
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """`()`, or `(n,)` for a plate."""
+        return () if self.plate is None else (self.plate,)
+
+    def flat(self, shape: tuple[int, ...]) -> Any:
+        """No information about the members of a batch of this shape: natural parameters zero."""
+        own = self.family._fields_axes.values()
+        sizes = [(*shape, *(self.dimension,) * axes) for axes in own]
+        return self.family.from_natural(*(np.zeros(size) for size in sizes))
+
+    def __getitem__(self, index: Any) -> "Selection":
+        """The members at `index`, with repetitions: how a factor's plate is joined to another one."""
+        return Selection(self, index)
+
+    def __iter__(self):
+        raise TypeError(f"variable {self.name!r} cannot be iterated: name members as {self.name}[[0, 1, 2]].")
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name), self.family.__name__ + (f" of length {self.dimension}" if self.dimension else "")]
+        parts += [f"plate={self.plate}"] if self.plate is not None else []
+        parts += ["with a prior"] if self.prior is not None else []
+        return f"Variable({', '.join(parts)})"
+
+
+class Selection(eqx.Module):
+    """Members of a variable's plate, one for each member of a factor's plate; made by `variable[index]`."""
+
+    variable: Variable
+    index: Any
+
+    def __init__(self, variable: Variable, index: Any):
+        if variable.plate is None:
+            raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
+        members = as_array(index, f"the index of {variable.name!r}")
+        if members.dtype.kind not in "iu" or members.ndim != 1:
+            raise KindError(
+                f"the index of {variable.name!r} has dtype {members.dtype} and shape {members.shape}; "
+                "expected whole numbers along one axis, one for each member of the factor."
+            )
+        outside = (members < 0) | (members >= variable.plate)
+        if outside.any():
+            raise ParameterError(
+                f"the index of {variable.name!r} holds {members[outside][0]} at {np.argmax(outside)}; "
+                f"expected 0 to {variable.plate - 1}."
+            )
+        self.variable, self.index = variable, members.astype(np.int64)
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        return self.variable.name
+
+    def __repr__(self) -> str:
+        return f"{self.name}[{len(self.index)} members]"
+
+
+class Given(eqx.Module):
+    """Numbers that are known: an observation, or a setting, for each member or for all."""
+
+    values: Any
+    name: str = eqx.field(static=True)
+
+    def __repr__(self) -> str:
+        return f"{self.name}{list(self.values.shape) if self.values.ndim else f'={self.values:g}'}"
+
+
+def read_argument(value: Any, name: str) -> Variable | Selection | Given:
+    """A variable, some of its members, or numbers."""
+    if isinstance(value, Variable | Selection | Given):
+        return value
+    if isinstance(value, type) or callable(value):
+        raise KindError(f"{name} is {value!r}; expected a Variable or numbers.")
+    return read_given(value, name)
+
+
+def read_given(value: Any, name: str, axes: int = 1) -> Given:
+    """Known numbers, finite, with at most `axes` axes."""
+    values = as_array(value, name)
+    if values.ndim > axes:
+        raise ShapeError(f"{name} has shape {values.shape}; expected at most {axes} axes, the plate first.")
+    if values.ndim and values.shape[0] == 0:
+        raise ShapeError(f"{name} is empty; expected one number for each member of the plate.")
+    check_finite(values, name)
+    return Given(np.array(values, np.float64), name)
+
+
+def plate_of(argument: Any) -> int | None:
+    """How many members an argument has; None for one, which serves every member of a factor."""
+    if isinstance(argument, Variable):
+        return argument.plate
+    if isinstance(argument, Selection):
+        return len(argument.index)
+    return argument.values.shape[0] if argument.values.ndim else None
+
+
+def _read_plate(name: str, plate: Any, prior: Any) -> int | None:
+    if plate is not None and (not isinstance(plate, int | np.integer) or isinstance(plate, bool) or plate < 1):
+        raise ParameterError(f"plate of variable {name!r} is {plate!r}; expected a whole number, 1 or more.")
+    if prior is None or prior.shape == ():
+        return None if plate is None else int(plate)
+    if len(prior.shape) > 1:
+        raise ShapeError(f"the prior of variable {name!r} has batch shape {prior.shape}; expected one axis, its plate.")
+    if plate is not None and plate != prior.shape[0]:
+        raise ShapeError(f"variable {name!r} has plate={plate}, but its prior has {prior.shape[0]} members.")
+    return prior.shape[0]
+
+
+def _read_dimension(name: str, kind: type, dimension: int | None, prior: Any) -> int | None:
+    if kind in SCALARS:
+        if dimension is not None:
+            raise ParameterError(f"variable {name!r} is a number ({kind.__name__}); leave out dimension={dimension!r}.")
+        return None
+    if prior is not None:
+        own = prior.natural[0].shape[-1]
+        if dimension is not None and dimension != own:
+            raise ShapeError(f"variable {name!r} has dimension={dimension}, but its prior has length {own}.")
+        return int(own)
+    if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
+        raise ParameterError(
+            f"variable {name!r} is a {kind.__name__} without a prior, and dimension is {dimension!r}: "
+            f"type Variable({name!r}, {kind.__name__}, dimension=3), say."
+        )
+    return int(dimension)
+
+
+def _check_prior(name: str, prior: Family) -> None:
+    improper = ~np.asarray(prior.is_proper())
+    if improper.any():
+        raise ParameterError(
+            f"the prior of variable {name!r} is improper; expected a probability law. "
+            "For no prior pass the class, such as Variable('z', ep.Normal)."
+        )

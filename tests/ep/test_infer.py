@@ -1,0 +1,219 @@
+"""The loop: logistic regression, schedules, policies, resuming, interruption, and models that cannot converge."""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+
+from meanmap import ep
+from meanmap.core import InputError, KindError, ParameterError
+
+
+def problem(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (rng.uniform(size=n) < scipy.special.expit(X @ np.linspace(-1, 2, d))).astype(int)
+
+
+def logistic(X, y, black_box=True):
+    n, d = X.shape
+    w = ep.Variable("w", ep.MultivariateNormal.standard(d))
+    z, p = ep.Variable("z", ep.Normal, plate=n), ep.Variable("p", ep.Beta, plate=n)
+    if not black_box:
+        return ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y))
+    return ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=y))
+
+
+def sequential(X, y, sweeps=60):
+    """EP for logistic regression as it is told in textbooks: one site after another, rank one, a plain grid."""
+    n, d = X.shape
+    nu, tau = np.zeros(n), np.zeros(n)
+    t = np.linspace(-1, 1, 4001)
+    for _ in range(sweeps):
+        for i in range(n):
+            covariance = np.linalg.inv(np.eye(d) + (X * tau[:, None]).T @ X)
+            m, v = X[i] @ covariance @ (X.T @ nu), X[i] @ covariance @ X[i]
+            v_c = 1 / (1 / v - tau[i])
+            m_c = v_c * (m / v - nu[i])
+            x = m_c + 12 * v_c**0.5 * t
+            weights = np.exp(-((x - m_c) ** 2) / (2 * v_c) - np.logaddexp(0, (1 - 2 * y[i]) * x))
+            mean = (weights * x).sum() / weights.sum()
+            var = (weights * (x - mean) ** 2).sum() / weights.sum()
+            nu[i], tau[i] = mean / var - m_c / v_c, 1 / var - 1 / v_c
+    covariance = np.linalg.inv(np.eye(d) + (X * tau[:, None]).T @ X)
+    return covariance @ (X.T @ nu), covariance
+
+
+def test_logistic_regression_is_that_of_textbooks_in_both_forms():
+    X, y = problem()
+    mean, covariance = sequential(X, y, sweeps=8)
+    for black_box in (True, False):
+        post = ep.infer(logistic(X, y, black_box))
+        assert post.report.converged
+        np.testing.assert_allclose(post["w"].mean, mean, atol=1e-6)
+        np.testing.assert_allclose(post["w"].cov, covariance, atol=1e-6)
+    assert post.log_evidence == pytest.approx(ep.infer(logistic(X, y)).log_evidence, abs=1e-7)
+    assert set(ep.infer(logistic(X, y))) == {"w", "z", "p"}
+
+
+def test_the_evidence_is_that_of_quadrature_in_one_dimension():
+    X, y = problem(n=25, d=1)
+    post = ep.infer(logistic(X, y, black_box=False))
+    w = np.linspace(-9, 9, 20_001)
+    log_joint = -w * w / 2 - 0.5 * np.log(2 * np.pi) - np.logaddexp(0, (1 - 2 * y)[:, None] * X * w).sum(0)
+    total = np.exp(log_joint).sum() * (w[1] - w[0])
+    assert post.log_evidence == pytest.approx(np.log(total), abs=5e-3)
+    assert post["w"].mean[0] == pytest.approx((np.exp(log_joint) * w).sum() * (w[1] - w[0]) / total, abs=2e-3)
+
+
+def test_other_data_and_nearby_sizes_compile_nothing_new():
+    traces = []
+
+    def counted(z):
+        traces.append(1)
+        return jax.nn.sigmoid(z)
+
+    def run(n, seed):
+        X, y = problem(n, 3, seed)
+        w = ep.Variable("w", ep.MultivariateNormal.standard(3))
+        z, p = ep.Variable("z", ep.Normal, plate=n), ep.Variable("p", ep.Beta, plate=n)
+        model = ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(counted, z, p), ep.Bernoulli(p, observed=y))
+        checked = len(traces)  # the shape of what the function returns was looked at
+        ep.infer(model)
+        return len(traces) - checked
+
+    assert run(60, 0) > 0
+    assert run(60, 1) == 0
+    assert run(41, 2) == 0
+
+
+@pytest.mark.slow
+def test_power_ep_approaches_variational_bayes():
+    # α → 0: the fixed point of KL(q ‖ p) for a Gaussian q (Minka 2004), found here by direct minimisation.
+    z = ep.Variable("z", ep.Normal(0.0, 4.0))
+    factor = ep.Logistic(z, observed=1)
+    post = ep.infer(ep.FactorGraph(factor), power=1e-3, sweeps=300)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+
+    def divergence(parameters):
+        mean, sd = parameters[0], np.exp(parameters[1])
+        x = mean + sd * nodes
+        return -parameters[1] + (x * x / 8 + np.logaddexp(0, -x)) @ weights / weights.sum()
+
+    best = scipy.optimize.minimize(divergence, [0.0, 0.0], tol=1e-10).x
+    assert post["z"].mean == pytest.approx(best[0], abs=2e-3)
+    assert post["z"].sd == pytest.approx(np.exp(best[1]), abs=2e-3)
+
+
+def student(policy, **settings):
+    """Student factors, of which an outlier takes information away: negative precisions."""
+    mu = ep.Variable("mu", ep.Normal(0.0, 9.0))
+    y = np.array([0.1, -0.2, 0.3, 6.0])
+    factor = ep.Density(lambda m, y: -2.0 * jnp.log1p((y - m) ** 2 / 0.3), mu, y, name="student")
+    return y, ep.infer(ep.FactorGraph(factor), improper=policy, **settings)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["allow", "force", pytest.param("skip", marks=pytest.mark.slow), pytest.param("damp", marks=pytest.mark.slow)],
+)
+def test_improper_messages_are_treated_as_told_and_located(policy):
+    y, post = student(policy, damping=0.5)
+    messages = post.messages["student"][0]
+    assert post.report.counts["student: improper messages"] > 0
+    if policy == "allow":
+        assert messages.precision[3] < 0
+        assert post.report.converged
+        x = np.linspace(-12, 12, 24_001)
+        log_joint = -x * x / 18 - 2 * np.log1p((y[:, None] - x) ** 2 / 0.3).sum(0)
+        weights = np.exp(log_joint - log_joint.max())
+        assert post["mu"].mean == pytest.approx((weights * x).sum() / weights.sum(), abs=0.03)
+    else:
+        assert (messages.precision >= 0).all()
+    assert any("student at [3]: improper messages" in note for note in post.report.notes)
+    assert f"({policy})" in " ".join(post.report.notes)
+
+
+def test_going_on_from_an_earlier_result():
+    X, y = problem(n=60)
+    full = ep.infer(logistic(X, y))
+    again = ep.infer(logistic(X, y), start_from=full)
+    assert again.report.steps <= 2
+    part = ep.infer(logistic(X[:50], y[:50]))
+    grown = ep.infer(logistic(X, y), start_from=part)
+    np.testing.assert_allclose(grown["w"].mean, full["w"].mean, atol=1e-6)
+    assert grown.report.steps <= full.report.steps
+    shrunk = ep.infer(logistic(X[:50], y[:50]), start_from=full)
+    np.testing.assert_allclose(shrunk["w"].mean, part["w"].mean, atol=1e-6)
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    with pytest.raises(InputError, match="shares no factor"):
+        ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)), start_from=full)
+
+
+@pytest.mark.slow
+def test_an_interrupted_loop_returns_what_it_has(monkeypatch):
+    X, y = problem()
+    loop = sys.modules["meanmap.ep.infer"]
+    original, calls = loop.compiled_sweep, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(loop, "compiled_sweep", interrupted)
+    post = ep.infer(logistic(X, y))
+    assert post.report.status == "interrupted"
+    assert post.report.steps == 3
+    monkeypatch.undo()
+    done = ep.infer(logistic(X, y), start_from=post)
+    np.testing.assert_allclose(done["w"].mean, ep.infer(logistic(X, y))["w"].mean, atol=1e-6)
+
+
+def test_factors_without_an_answer_are_located_and_nothing_hangs():
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    broken = ep.Density(lambda z, y: jnp.where(y > 0, jnp.nan, -z * z), z, [0.0, 1.0, 0.0], name="broken")
+    post = ep.infer(ep.FactorGraph(broken), sweeps=5)
+    assert post.report.status == "stopped with messages left out"
+    assert not post.report.converged
+    assert "in the last sweep broken at [1]: answers without numbers (message kept)" in post.report.notes
+    assert post["z"].variance[0] == pytest.approx(1 / 3)
+    assert post["z"].variance[1] == pytest.approx(1)
+    # A factor whose support misses the cavity, and a sampler that is constant.
+    nowhere = ep.Density(lambda z: jnp.where(z > 1e6, 0.0, -jnp.inf), z, name="nowhere")
+    assert any("nowhere at [0], [1], [2]" in n for n in ep.infer(ep.FactorGraph(nowhere), sweeps=3).report.notes)
+    flat = ep.Variable("flat", ep.Normal)
+    lonely = ep.infer(ep.FactorGraph(ep.Density(lambda x: -x * x, flat, name="lonely")), sweeps=3)
+    assert lonely.report.status == "stopped with an improper belief"
+    assert "in the last sweep lonely: improper cavities (message kept)" in lonely.report.notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"improper": "hope"}, ParameterError, "expected one of 'force', 'allow'"),
+        ({"damping": 0.0}, ParameterError, "above 0"),
+        ({"damping": 1.5}, ParameterError, "at most 1"),
+        ({"sweeps": 0}, ParameterError, "sweeps"),
+        ({"messages": "exact"}, KindError, "expected an oracle"),
+        ({"messages": {"nobody": ep.Quadrature()}}, ParameterError, "nobody"),
+        ({"power": 0.5}, ParameterError, "power is 0.5, and sigmoid.z, p. has no powers"),
+    ],
+)
+def test_bad_settings(settings, error, message):
+    with pytest.raises(error, match=message):
+        ep.infer(logistic(*problem()), **settings)
+
+
+def test_a_model_is_a_graph_and_unknown_names_are_named():
+    with pytest.raises(KindError, match="expected a FactorGraph"):
+        ep.infer([1, 2])
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)))
+    with pytest.raises(KeyError, match="the variables are 'mu'"):
+        post["nu"]
