@@ -7,9 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, embeddings, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
     from meanmap.bp import KernelGraph
-    from meanmap import core, embeddings, ep, families, features, kernels, learning, linalg, stats
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
@@ -27,8 +26,19 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_FOLDERS = ("bp", "core", "embeddings", "families", "features", "graphs", "kernels", "learning", "linalg", "stats")
-_FOLDERS = ("core", "embeddings", "ep", "families", "features", "kernels", "learning", "linalg", "stats")
+_FOLDERS = (
+    "bp",
+    "core",
+    "embeddings",
+    "ep",
+    "families",
+    "features",
+    "graphs",
+    "kernels",
+    "learning",
+    "linalg",
+    "stats",
+)
 _NAMES = {
     "Graph": "meanmap.graphs",
     "KernelGraph": "meanmap.bp",

@@ -8,8 +8,7 @@ import numpy as np
 
 from meanmap import __version__
 from meanmap.core.progress import track
-from meanmap.experiments.demo import algebra, graphs, ground, testing
-from meanmap.experiments.demo import algebra, ground, messages, testing
+from meanmap.experiments.demo import algebra, graphs, ground, messages, testing
 from meanmap.plots.page import Section, render, write_page
 
 __all__ = ["PARTS", "run"]
