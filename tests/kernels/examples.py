@@ -67,6 +67,18 @@ def real(name, kernel, dim, reference, **options):
     return Example(name, kernel, normal(dim), reference, hostile=awkward(dim), **options)
 
 
+def smoothed(scale, width):
+    """∫ exp(−(x − u)²/2ℓ² − (u − y)²/2ℓ² − u²/2η²) du for each column, by completing the square."""
+    a = 2 / scale**2 + 1 / width**2
+
+    def reference(x, y):
+        x, y = x[:, None, :], y[None, :, :]
+        exponent = ((x + y) / scale**2) ** 2 / a - (x**2 + y**2) / scale**2
+        return np.prod(np.sqrt(2 * np.pi / a) * np.exp(exponent / 2), axis=-1)
+
+    return reference
+
+
 def of_distance(profile, scale=1.0, metric="euclidean"):
     return lambda x, y: profile(cdist(x / scale, y / scale, metric))
 
@@ -217,6 +229,7 @@ EXAMPLES = [
         "torus", kernels.Torus([0.8, 1.4]), lambda rng, n: rng.uniform(-7, 7, size=(n, 2)), torus(np.array([0.8, 1.4]))
     ),
     Example("rotation", kernels.Rotation(1.2), rotations, rotation_by_angle(1.2), differentiable=False),
+    Example("smoothed", kernels.Smoothed(kernels.RBF(0.7), 1.3), normal(2), smoothed(0.7, 1.3)),
     real("sum", kernels.RBF(0.7) + kernels.Linear(), 2, lambda x, y: gaussian(0.7)(x, y) + x @ y.T),
     real(
         "product",

@@ -51,6 +51,18 @@ def test_level_and_power(kernel):
     assert seen > 0.95 * trials
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", [None, "median", mm.kernels.Laplace(0.3)], ids=["default", "median", "given"])
+def test_level_at_length(kernel):
+    rng, trials = np.random.default_rng(5), 1000
+    rejected = 0
+    for trial in range(trials):
+        samples = [rng.exponential(size=(n, 2)) for n in (20, 30, 25)]
+        rejected += mm.k_sample_test(samples, kernel, n_permutations=199, rng=trial).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, trials, 0.05)
+    assert low <= rejected <= high, rejected
+
+
 def test_a_mapping_and_a_seed():
     samples = three(np.random.default_rng(4))
     listed = mm.k_sample_test(samples, n_permutations=99)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import KindError
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
@@ -46,7 +47,7 @@ class Smoothed(Kernel):
     Examples
     --------
     >>> Smoothed(RBF(1.0))([0.0, 2.0]).round(4).tolist()
-    [[1.7725, 0.6521], [0.6521, 1.7725]]
+    [[1.7725, 0.652], [0.652, 1.7725]]
     """
 
     kernel: RBF | Matern
@@ -61,9 +62,9 @@ class Smoothed(Kernel):
         self.width = None if width is None else parameter(width, "width")
 
     @property
-    def domain(self) -> Any:
-        """As the kernel reads."""
-        return self.kernel.domain
+    def domain(self) -> Domain:
+        """Real points, dense."""
+        return Real()
 
     def check(self, points: Any, argument: str) -> None:
         """One lengthscale per column, if they are several."""
