@@ -39,14 +39,21 @@ html_copy_source = False
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
-# A name of the top level is documented where it lives: meanmap.Table on the page of meanmap.core.
-autosummary_context = {
-    "homes": {
-        name: ".".join(value.__module__.split(".")[:2]) + f".{name}"
-        for name in meanmap.__all__
-        if callable(value := getattr(meanmap, name))
-    }
-}
+
+
+def homes(package):
+    """Where names that a package lends from another one are documented: meanmap.Table on the page of meanmap.core."""
+    found = {}
+    for name in package.__all__:
+        value = getattr(package, name)
+        home = ".".join(getattr(value, "__module__", "").split(".")[:2])
+        if callable(value) and home.startswith("meanmap.") and home != package.__name__:
+            found[name] = f"{home}.{name}"
+    return found
+
+
+folders = [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
+autosummary_context = {"homes": homes(meanmap), "lent": {folder.__name__: homes(folder) for folder in folders}}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
