@@ -20,6 +20,9 @@ def draw(case: Case, rows: list[Row], memory: dict[tuple[str, int], float | None
             known = [(row.n, memory[name, row.n]) for row in rows if memory.get((name, row.n))]
             if known:
                 peaks.loglog(*zip(*known, strict=True), "o-", label=name)
+        for axes in (times, peaks):
+            axes.set_xticks([row.n for row in rows], [f"{row.n:,}" for row in rows])
+            axes.minorticks_off()
         times.set(xlabel="n", ylabel="seconds a call")
         peaks.set(xlabel="n", ylabel="peak memory, MiB")
         times.legend(fontsize="small")
