@@ -1,5 +1,6 @@
 """Graphs: combinatorics only. Nodes and edges, rooted trees, the order in which messages are sent, files."""
 
+from meanmap.graphs.drawing import draw_graph
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted, prune
@@ -16,6 +17,7 @@ __all__ = [
     "Slots",
     "Splash",
     "TwoPass",
+    "draw_graph",
     "prune",
     "read_graphml",
     "read_uai",
