@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap import bp, core, datasets, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
     from meanmap.bp import KernelGraph
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
@@ -29,6 +29,7 @@ __version__ = "0.1.0"
 _FOLDERS = (
     "bp",
     "core",
+    "datasets",
     "embeddings",
     "ep",
     "families",
@@ -69,6 +70,7 @@ __all__ = [
     "condition",
     "conditional_independence_test",
     "core",
+    "datasets",
     "default_kernel",
     "embed",
     "embeddings",
