@@ -7,11 +7,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, datasets, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap import (
+        bp,
+        core,
+        datasets,
+        embeddings,
+        ep,
+        families,
+        features,
+        graphs,
+        io,
+        kernels,
+        learning,
+        linalg,
+        stats,
+    )
     from meanmap.bp import KernelGraph
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
+    from meanmap.io import load, save
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import (
         TestResult,
@@ -35,6 +50,7 @@ _FOLDERS = (
     "families",
     "features",
     "graphs",
+    "io",
     "kernels",
     "learning",
     "linalg",
@@ -52,10 +68,12 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -79,15 +97,18 @@ __all__ = [
     "features",
     "graphs",
     "independence_test",
+    "io",
     "joint_independence_test",
     "k_sample_test",
     "kernels",
     "learning",
     "linalg",
+    "load",
     "median_heuristic",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
+    "save",
     "stats",
     "two_sample_test",
 ]
