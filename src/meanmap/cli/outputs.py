@@ -59,12 +59,20 @@ def write(result: TestResult, question: str, notes: Sequence[str], level: float,
         *(("note", note) for note in notes),
     )
     figures = [(result.plot().figure, "The statistic, and its distribution if the hypothesis holds.")]
-    sections = [Section(question, answer(result, level), result.method, figures=tuple(figures), tables=(settings,))]
+    sections = [
+        Section(
+            "The answer",
+            answer(result, level),
+            f"{result.method[:1].upper()}{result.method[1:]}.",
+            figures=tuple(figures),
+            tables=(settings,),
+        )
+    ]
     sections += _differences(result)
     command = shlex.join(["meanmap", *_repeated(sys.argv[1:], result.seed)])
     sections.append(Section("To repeat it", "The same command with the seed that was used.", code=command))
     footer = f"meanmap {__version__}, Python {platform.python_version()}"
-    write_whole(path, render("meanmap: a test", question, sections, footer))
+    write_whole(path, render(question, "A test with meanmap.", sections, footer))
 
 
 def _differences(result: TestResult) -> list[Section]:
