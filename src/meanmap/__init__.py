@@ -7,7 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap import (
+        bp,
+        core,
+        embeddings,
+        ep,
+        families,
+        features,
+        graphs,
+        kernels,
+        learning,
+        linalg,
+        stats,
+        structure,
+    )
     from meanmap.bp import KernelGraph
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
@@ -23,6 +36,7 @@ if TYPE_CHECKING:
         rejection_rate,
         two_sample_test,
     )
+    from meanmap.structure import pc
 
 __version__ = "0.1.0"
 
@@ -38,6 +52,7 @@ _FOLDERS = (
     "learning",
     "linalg",
     "stats",
+    "structure",
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
@@ -52,6 +67,7 @@ _NAMES = {
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
     "median_heuristic": "meanmap.learning",
+    "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
@@ -83,10 +99,12 @@ __all__ = [
     "learning",
     "linalg",
     "median_heuristic",
+    "pc",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
     "stats",
+    "structure",
     "two_sample_test",
 ]
 

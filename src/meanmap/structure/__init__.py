@@ -1,0 +1,9 @@
+"""From a table to a graph: causal discovery by conditional independence tests, trees of the strongest dependences."""
+
+from meanmap.structure.conditional_tests import ConditionalTests, DSeparation, FunctionTests
+from meanmap.structure.discovered import DiscoveredGraph
+from meanmap.structure.kernel_tests import KernelTests
+from meanmap.structure.knowledge import Knowledge
+from meanmap.structure.pc import pc
+
+__all__ = ["ConditionalTests", "DSeparation", "DiscoveredGraph", "FunctionTests", "KernelTests", "Knowledge", "pc"]
