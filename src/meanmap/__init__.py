@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         rejection_rate,
         two_sample_test,
     )
-    from meanmap.structure import pc
+    from meanmap.structure import chow_liu, pc
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ _NAMES = {
     "KernelGraph": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "chow_liu": "meanmap.structure",
     "condition": "meanmap.embeddings",
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
@@ -82,6 +83,7 @@ __all__ = [
     "Table",
     "TestResult",
     "bp",
+    "chow_liu",
     "condition",
     "conditional_independence_test",
     "core",

@@ -1,9 +1,20 @@
 """From a table to a graph: causal discovery by conditional independence tests, trees of the strongest dependences."""
 
+from meanmap.structure.chow_liu import DependenceTree, chow_liu
 from meanmap.structure.conditional_tests import ConditionalTests, DSeparation, FunctionTests
 from meanmap.structure.discovered import DiscoveredGraph
 from meanmap.structure.kernel_tests import KernelTests
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.pc import pc
 
-__all__ = ["ConditionalTests", "DSeparation", "DiscoveredGraph", "FunctionTests", "KernelTests", "Knowledge", "pc"]
+__all__ = [
+    "ConditionalTests",
+    "DSeparation",
+    "DependenceTree",
+    "DiscoveredGraph",
+    "FunctionTests",
+    "KernelTests",
+    "Knowledge",
+    "chow_liu",
+    "pc",
+]

@@ -177,9 +177,9 @@ def _support(
     for _ in track(range(times), "half-samples"):
         half = np.sort(generator.choice(tests.n, tests.n // 2, replace=False))
         matrix = _search(tests.rows(half), alpha, knowledge, most_given)[0]
-        edges += (matrix | matrix.T) / times
-        arrows += (matrix & ~matrix.T) / times
-    return _named(edges, tests.names), _named(arrows, tests.names)
+        edges += matrix | matrix.T
+        arrows += matrix & ~matrix.T
+    return _named(edges / max(times, 1), tests.names), _named(arrows / max(times, 1), tests.names)
 
 
 def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:
