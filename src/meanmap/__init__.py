@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from meanmap import (
         bp,
         core,
+        datasets,
         embeddings,
         ep,
         families,
         features,
         graphs,
+        io,
         kernels,
         learning,
         linalg,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
+    from meanmap.io import load, save
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import (
         TestResult,
@@ -43,11 +46,13 @@ __version__ = "0.1.0"
 _FOLDERS = (
     "bp",
     "core",
+    "datasets",
     "embeddings",
     "ep",
     "families",
     "features",
     "graphs",
+    "io",
     "kernels",
     "learning",
     "linalg",
@@ -67,11 +72,13 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
     "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -87,6 +94,7 @@ __all__ = [
     "condition",
     "conditional_independence_test",
     "core",
+    "datasets",
     "default_kernel",
     "embed",
     "embeddings",
@@ -95,16 +103,19 @@ __all__ = [
     "features",
     "graphs",
     "independence_test",
+    "io",
     "joint_independence_test",
     "k_sample_test",
     "kernels",
     "learning",
     "linalg",
+    "load",
     "median_heuristic",
     "pc",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
+    "save",
     "stats",
     "structure",
     "two_sample_test",
