@@ -83,8 +83,8 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
     found = mm.pc(Contradictory(answers))
     assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("→", "—", "←")
     assert [note for note in found.report.notes if "contradicts another collider" in note] == [
-        "a → b ← c contradicts another collider or what is known: not drawn.",
-        "b → c ← d contradicts another collider or what is known: not drawn.",
+        "a → b ← c contradicts another collider or what is known: it directs nothing.",
+        "b → c ← d contradicts another collider or what is known: it directs nothing.",
     ]
     assert "note: a → b ← c contradicts" in str(found)
 
@@ -107,6 +107,14 @@ def test_most_given_stops_the_search():
     dag = [("a", "b"), ("b", "c")]
     assert mm.pc(DSeparation(dag), most_given=0).mark("a", "c") == "—"
     assert mm.pc(DSeparation(dag), most_given=1).mark("a", "c") is None
+
+
+def test_too_few_rows_are_told():
+    answers = Contradictory([])
+    answers.most_given = 1
+    found = mm.pc(answers)
+    assert len(found.undirected) == 6
+    assert found.report.notes == ("the rows are too few to condition on more than 1 variables: edges may be too many.",)
 
 
 def test_bad_knowledge():

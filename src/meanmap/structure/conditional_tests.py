@@ -19,6 +19,8 @@ Pair = tuple[str, str]
 class ConditionalTests(Protocol):
     """Anything with these is a source of conditional independences for `mm.pc`.
 
+    With `n`, the number of rows, and `rows(index)`, the same tests on some of them, it can be asked for half-samples too.
+
     Attributes
     ----------
     names : tuple of str
@@ -65,7 +67,7 @@ class DSeparation:
 
 
 class FunctionTests:
-    """Any function of three samples as a test, with its answers remembered.
+    """Any function of three samples as a test, instead of those of this library.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class FunctionTests:
 
     def __init__(self, table: Any, function: Callable[[Any, Any, Any], Any]):
         self._table, self._function = Table.of(table), function
-        self.names = self._table.names
+        self.names, self.n = self._table.names, len(self._table)
         self.most_given = len(self.names)
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:

@@ -72,7 +72,7 @@ class KernelTests:
         self._alpha, self._n_permutations, self._asked = alpha, n_permutations, method
         self._method = ("kci" if self.n <= WHOLE else "features") if method == "auto" else method
         # Constant columns are refused here, by name.
-        self._variables = {name: read_variable({name: self._table[name]}, "table") for name in self.names}
+        self._variables = {name: read_variable(self._table[name], f"table[{name!r}]") for name in self.names}
         widths = np.sort([v.columns.shape[1] for v in self._variables.values()])[::-1]
         self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
         generator = np.random.default_rng(self.seed)

@@ -147,7 +147,7 @@ def _search(
 def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names = tests.names
     notes = [
-        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: not drawn."
+        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: it directs nothing."
         for a, b, c in found.conflicting
     ]
     notes += [
