@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         learning,
         linalg,
         stats,
+        structure,
     )
     from meanmap.bp import KernelGraph
     from meanmap.core import Report, Table
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         rejection_rate,
         two_sample_test,
     )
+    from meanmap.structure import chow_liu, pc
 
 __version__ = "0.1.0"
 
@@ -55,12 +57,14 @@ _FOLDERS = (
     "learning",
     "linalg",
     "stats",
+    "structure",
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
     "KernelGraph": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "chow_liu": "meanmap.structure",
     "condition": "meanmap.embeddings",
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
@@ -70,6 +74,7 @@ _NAMES = {
     "joint_independence_test": "meanmap.stats",
     "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
+    "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
@@ -85,6 +90,7 @@ __all__ = [
     "Table",
     "TestResult",
     "bp",
+    "chow_liu",
     "condition",
     "conditional_independence_test",
     "core",
@@ -105,11 +111,13 @@ __all__ = [
     "linalg",
     "load",
     "median_heuristic",
+    "pc",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
     "save",
     "stats",
+    "structure",
     "two_sample_test",
 ]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import count_missing
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.missing import present, take
+from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
@@ -69,21 +69,21 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
-    columns, present = [], []
+    columns, masks = [], []
     for name in graph.names:
         column = _column(data, name)
-        there = _present(column)
+        there = present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-        columns.append([column if there.all() else _take(column, np.flatnonzero(there))])
-        present.append(there)
-    lengths = {name: len(there) for name, there in zip(graph.names, present, strict=True)}
+        columns.append([column if there.all() else take(column, np.flatnonzero(there))])
+        masks.append(there)
+    lengths = {name: len(there) for name, there in zip(graph.names, masks, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    position = [np.cumsum(there) - 1 for there in present]
+    position = [np.cumsum(there) - 1 for there in masks]
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
-        both = np.flatnonzero(present[a] & present[b])
+        both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), graph.named_edges[e])
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
     return columns, pairs
@@ -110,11 +110,11 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         lengths = _length(first), _length(second)
         if lengths[0] != lengths[1]:
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
-        both = np.flatnonzero(_present(first) & _present(second))
+        both = np.flatnonzero(present(first) & present(second))
         _check_pairs(len(both), names)
         pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
         for node, sample in ((a, first), (b, second)):
-            columns[node].append(sample if len(both) == lengths[0] else _take(sample, both))
+            columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
             ends[node] += len(both)
     return columns, pairs
 
@@ -150,34 +150,6 @@ def _column(data: Any, name: Any) -> Any:
 
 def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
-
-
-def _present(sample: Any) -> np.ndarray:
-    """Which rows have no missing value."""
-    if is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return np.ones(_length(sample), dtype=bool)
-    if hasattr(sample, "isna"):
-        missing = np.asarray(sample.isna())
-    elif hasattr(sample, "is_null"):
-        missing = np.asarray(sample.is_null())
-    else:
-        array = np.asarray(sample)
-        if array.dtype.kind == "f":
-            missing = np.isnan(array)
-        elif array.dtype.kind == "O":
-            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
-            missing = missing.reshape(array.shape)
-        else:
-            missing = np.zeros(array.shape[:1], dtype=bool)
-    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
-
-
-def _take(sample: Any, index: np.ndarray) -> Any:
-    if hasattr(sample, "iloc"):
-        return sample.iloc[index]
-    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
-    return [sample[i] for i in index]
 
 
 def _joined(parts: list[Any], name: Hashable) -> Any:
