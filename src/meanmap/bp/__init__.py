@@ -2,10 +2,12 @@
 
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.discrete import DiscreteGraph
-from meanmap.bp.kernel_graph import FittedKernelGraph, KernelGraph
+from meanmap.bp.fitted import FittedKernelGraph
+from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.messages import Given
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.propagate import Engine, Propagation
+from meanmap.bp.stream import Stream
 
 __all__ = [
     "Beliefs",
@@ -18,4 +20,5 @@ __all__ = [
     "Given",
     "KernelGraph",
     "Propagation",
+    "Stream",
 ]

@@ -1,6 +1,6 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,12 @@ class Samples:
 
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
+
+    def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
+        for e, (t, s) in enumerate(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)):
+            edge = e % len(graph.edges)
+            yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
 
 
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
