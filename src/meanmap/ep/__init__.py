@@ -9,6 +9,7 @@ from meanmap.ep.conjugate import Bernoulli, Categorical
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.gaussian import Dot, Gaussian, Sum
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
 from meanmap.ep.links import Logistic, Poisson
@@ -16,6 +17,7 @@ from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
 from meanmap.ep.quadrature import Quadrature
+from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling, Stratified
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
@@ -34,6 +36,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "GaussianPrecision",
+    "HostOracle",
     "ImportanceSampling",
     "Interval",
     "Logistic",
@@ -46,6 +49,7 @@ __all__ = [
     "Probit",
     "Product",
     "Quadrature",
+    "Questions",
     "Stratified",
     "Sum",
     "Variable",
