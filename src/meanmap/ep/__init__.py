@@ -3,6 +3,7 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
+from meanmap.ep import learned
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
@@ -12,6 +13,7 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
+from meanmap.ep.learned import Learned
 from meanmap.ep.links import Logistic, Poisson
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
@@ -39,6 +41,7 @@ __all__ = [
     "HostOracle",
     "ImportanceSampling",
     "Interval",
+    "Learned",
     "Logistic",
     "MultivariateNormal",
     "Normal",
@@ -55,4 +58,5 @@ __all__ = [
     "Variable",
     "ask",
     "infer",
+    "learned",
 ]

@@ -155,13 +155,13 @@ class MessageOperator:
         check_families(self.seen.incoming, incoming)
         mean, deviation, novelty = self.regression.predict(incoming)
         numbers = self.centre + self.scale * mean
-        messages, total = self.target.read(incoming, numbers)
+        messages, total = self.target.messages(incoming, numbers), self.target.log_normaliser(incoming, numbers)
         return Predicted(messages, total, novelty, numbers, self.scale * deviation)
 
-    def scores(self, incoming: tuple[Any, ...], answer: Any) -> np.ndarray:
+    def scores(self, incoming: tuple[Any, ...], answer: Any, said: Predicted | None = None) -> np.ndarray:
         """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where they do not exist."""
         assert isinstance(self.target, Target)
-        said, seen = self.predict(incoming), Recorded.of(incoming, answer)
+        said, seen = self.predict(incoming) if said is None else said, Recorded.of(incoming, answer)
         numbers = self.target.table(seen)[:, : said.numbers.shape[1]]
         z = (numbers - said.numbers[:, : numbers.shape[1]]) / said.deviation[:, : numbers.shape[1]]
         return np.where(np.isfinite(numbers), z, np.nan)
@@ -172,13 +172,12 @@ class MessageOperator:
         The numbers are moved by one deviation each way, one at a time, and the divergences are added.
         """
         assert isinstance(self.target, Target)
-        total = np.zeros((len(said.novelty), len(incoming)))
-        for column in range(said.numbers.shape[1]):
-            for sign in (1.0, -1.0):
-                moved = said.numbers.copy()
-                moved[:, column] += sign * said.deviation[:, column]
-                total += _divergences(incoming, said.messages, self.target.read(incoming, moved)[0])
-        return np.sqrt(total.max(axis=1))
+        n, q = said.numbers.shape
+        steps = np.concatenate([np.eye(q), -np.eye(q)])[:, None] * said.deviation
+        moved = (said.numbers + steps).reshape(2 * q * n, q)
+        came, first = jax.tree.map(lambda leaf: np.concatenate([leaf] * (2 * q)), (incoming, said.messages))
+        found = _divergences(came, first, self.target.messages(came, moved))
+        return np.sqrt(found.reshape(2 * q, n, len(incoming)).sum(0).max(axis=1))
 
     def merge(self, other: "MessageOperator") -> "MessageOperator":
         """The operator that has learned what both have learned."""

@@ -32,7 +32,10 @@ def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
         if not isinstance(value, Family):
             columns.append(np.reshape(value, (len(value), -1)))
             continue
-        mean, variance = in_bucket(_moments, value)
+        if isinstance(value, Normal):
+            mean, variance = value.precision_mean / value.precision, 1 / value.precision
+        else:
+            mean, variance = in_bucket(_moments, value)
         columns += [mean.reshape(len(mean), -1), np.log(variance.reshape(len(mean), -1))]
     return np.concatenate(columns, axis=1)
 

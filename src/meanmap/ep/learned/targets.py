@@ -45,8 +45,8 @@ class Target(ABC):
             columns.append((seen.log_normaliser - log_normalisers(seen.incoming))[:, None])
         return np.concatenate(columns, axis=1)
 
-    def read(self, incoming: tuple[Any, ...], values: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
-        """Messages and log normalisers of such rows; NaN if log Z is not among the columns."""
+    def messages(self, incoming: tuple[Any, ...], values: np.ndarray) -> tuple[Any, ...]:
+        """The outgoing messages of such rows."""
         messages, at = [], 0
         for came in incoming:
             if not isinstance(came, Family):
@@ -55,9 +55,13 @@ class Target(ABC):
             width = len(came.natural)
             messages.append(self.message(came, values[:, at : at + width]))
             at += width
-        if at == values.shape[1]:
-            return tuple(messages), np.full(len(values), np.nan)
-        return tuple(messages), values[:, at] + log_normalisers(incoming)
+        return tuple(messages)
+
+    def log_normaliser(self, incoming: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
+        """The last column as log ∫ f Π exp(η·t); NaN if log Z is not among the columns."""
+        if values.shape[1] == sum(len(came.natural) for came in incoming if isinstance(came, Family)):
+            return np.full(len(values), np.nan)
+        return values[:, -1] + log_normalisers(incoming)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Derivatives(Target):
         _check(incoming)
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(incoming, Normal):
-                mean, variance, tau = incoming.mean, incoming.variance, outgoing.precision
+                (mean, variance), tau = mean_variance(incoming), outgoing.precision
                 alpha = (outgoing.precision_mean - mean * tau) / (1 + variance * tau)
                 return np.stack([alpha, np.log(tau) if self.logarithm else tau], axis=1)
             if isinstance(incoming, Bernoulli):
@@ -99,7 +103,8 @@ class Derivatives(Target):
         """τ and m τ + α (1 + v τ); a (exp r − 1): no difference of nearly equal numbers anywhere."""
         if isinstance(incoming, Normal):
             alpha, tau = values[:, 0], np.exp(values[:, 1]) if self.logarithm else values[:, 1]
-            return Normal.from_natural(incoming.mean * tau + alpha * (1 + incoming.variance * tau), tau)
+            mean, variance = mean_variance(incoming)
+            return Normal.from_natural(mean * tau + alpha * (1 + variance * tau), tau)
         if isinstance(incoming, Bernoulli):
             return Bernoulli.from_natural(*values.T)
         changes = [came * np.expm1(ratio) for came, ratio in zip(_exponents(incoming), values.T, strict=True)]
@@ -140,7 +145,8 @@ class TiltedMoments(Target):
     def message(self, incoming: Family, values: np.ndarray) -> Family:
         """The tilted law over the incoming one."""
         if isinstance(incoming, Normal):
-            return Normal(values[:, 0], np.exp(values[:, 1])) / incoming
+            precision = np.exp(-values[:, 1])
+            return Normal.from_natural(values[:, 0] * precision - incoming.precision_mean, precision - incoming.precision)
         if isinstance(incoming, Bernoulli):
             return Bernoulli.from_natural(*values.T)
         if isinstance(incoming, Beta):
@@ -154,6 +160,11 @@ TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, Ti
 def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
     """Σ A(η) of the incoming laws: what turns log ∫ f Π exp(η·t) into log ∫ f Π p."""
     return sum(in_bucket(lambda law: law.log_normaliser, law) for law in incoming if isinstance(law, Family))
+
+
+def mean_variance(law: Normal) -> tuple[np.ndarray, np.ndarray]:
+    """Of Normal laws, by NumPy: a compiled program for every number of messages would cost more than the numbers."""
+    return law.precision_mean / law.precision, 1 / law.precision
 
 
 def _exponents(law: Family) -> tuple[np.ndarray, np.ndarray]:
