@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
-    from meanmap.bp import KernelGraph
+    from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
@@ -41,7 +41,9 @@ _FOLDERS = (
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
+    "KernelField": "meanmap.bp",
     "KernelGraph": "meanmap.bp",
+    "KernelGrid": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
     "condition": "meanmap.embeddings",
@@ -61,7 +63,9 @@ _NAMES = {
 
 __all__ = [
     "Graph",
+    "KernelField",
     "KernelGraph",
+    "KernelGrid",
     "Report",
     "Table",
     "TestResult",

@@ -17,7 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "read_samples"]
+__all__ = ["NodeSample", "Samples", "join_samples", "read_samples", "rows_present", "take_sample"]
 
 LEAST_PAIRS = 5
 
@@ -57,7 +57,7 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
-        joined = parts[0] if len(parts) == 1 else _joined(parts, name)
+        joined = parts[0] if len(parts) == 1 else join_samples(parts, name)
         kernel = kernel_for(joined) if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
@@ -72,10 +72,10 @@ def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarr
     columns, present = [], []
     for name in graph.names:
         column = _column(data, name)
-        there = _present(column)
+        there = rows_present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-        columns.append([column if there.all() else _take(column, np.flatnonzero(there))])
+        columns.append([column if there.all() else take_sample(column, np.flatnonzero(there))])
         present.append(there)
     lengths = {name: len(there) for name, there in zip(graph.names, present, strict=True)}
     if len(set(lengths.values())) > 1:
@@ -110,11 +110,11 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         lengths = _length(first), _length(second)
         if lengths[0] != lengths[1]:
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
-        both = np.flatnonzero(_present(first) & _present(second))
+        both = np.flatnonzero(rows_present(first) & rows_present(second))
         _check_pairs(len(both), names)
         pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
         for node, sample in ((a, first), (b, second)):
-            columns[node].append(sample if len(both) == lengths[0] else _take(sample, both))
+            columns[node].append(sample if len(both) == lengths[0] else take_sample(sample, both))
             ends[node] += len(both)
     return columns, pairs
 
@@ -152,7 +152,7 @@ def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
-def _present(sample: Any) -> np.ndarray:
+def rows_present(sample: Any) -> np.ndarray:
     """Which rows have no missing value."""
     if is_sparse(sample) or hasattr(sample, "as_matrix"):
         return np.ones(_length(sample), dtype=bool)
@@ -172,7 +172,7 @@ def _present(sample: Any) -> np.ndarray:
     return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
 
 
-def _take(sample: Any, index: np.ndarray) -> Any:
+def take_sample(sample: Any, index: np.ndarray) -> Any:
     if hasattr(sample, "iloc"):
         return sample.iloc[index]
     if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
@@ -180,7 +180,7 @@ def _take(sample: Any, index: np.ndarray) -> Any:
     return [sample[i] for i in index]
 
 
-def _joined(parts: list[Any], name: Hashable) -> Any:
+def join_samples(parts: list[Any], name: Hashable) -> Any:
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 

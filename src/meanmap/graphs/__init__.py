@@ -2,11 +2,13 @@
 
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
+from meanmap.graphs.grids import DIRECTIONS, grid
 from meanmap.graphs.rooted import Rooted, prune
 from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, TwoPass
 from meanmap.graphs.slots import Slots
 
 __all__ = [
+    "DIRECTIONS",
     "Factors",
     "Flooding",
     "Graph",
@@ -16,6 +18,7 @@ __all__ = [
     "Slots",
     "Splash",
     "TwoPass",
+    "grid",
     "prune",
     "read_graphml",
     "read_uai",
