@@ -70,9 +70,7 @@ def test_inside_pgmpy():
 
 
 def test_inside_causal_learn():
-    search = pytest.importorskip(
-        "causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here"
-    )
+    search = pytest.importorskip("causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here")
     data = np.column_stack(list(table().values()))
     name = register_in_causal_learn(rng=0)
     graph = search.pc(data, 0.05, name, show_progress=False).G.graph
@@ -84,9 +82,7 @@ def test_inside_causal_learn():
 
 def test_oracles_agree_with_causal_learn():
     """Fifty random graphs, the same answers, the same classes."""
-    search = pytest.importorskip(
-        "causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here"
-    )
+    search = pytest.importorskip("causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here")
     import networkx
 
     from tests.graphs.enumeration import random_dag

@@ -102,7 +102,12 @@ def test_information_beats_hsic_where_effects_share_a_wiggly_cause():
 def test_forests_are_pruned_at_their_level():
     """Of independent variables an edge is left with probability alpha at most: 40 data sets, level .1."""
     kept = [
-        len(mm.chow_liu(np.random.default_rng(s).normal(size=(40, 3)), alpha=0.1, n_permutations=49, rng=10_000 + s).edges) > 0
+        len(
+            mm.chow_liu(
+                np.random.default_rng(s).normal(size=(40, 3)), alpha=0.1, n_permutations=49, rng=10_000 + s
+            ).edges
+        )
+        > 0
         for s in range(40)
     ]
     assert sum(kept) <= binom.ppf(1 - 1e-4, 40, 0.1)

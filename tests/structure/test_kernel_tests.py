@@ -126,7 +126,9 @@ def test_functions_as_tests():
     def correlation(x, y, z):
         calls.append(z)
         if z is not None:
-            functions = np.column_stack([np.ones(len(x)), *(f(v) for v in z.values() for f in (np.abs, np.tanh, np.square))])
+            functions = np.column_stack(
+                [np.ones(len(x)), *(f(v) for v in z.values() for f in (np.abs, np.tanh, np.square))]
+            )
             x, y = (v - functions @ np.linalg.lstsq(functions, v, rcond=None)[0] for v in (x, y))
         return pearsonr(np.abs(x) if z is None else x, y).pvalue
 

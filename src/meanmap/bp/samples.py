@@ -17,7 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "read_samples"]
+__all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
 
 LEAST_PAIRS = 5
 
@@ -63,7 +63,7 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
-        joined = parts[0] if len(parts) == 1 else _joined(parts, name)
+        joined = parts[0] if len(parts) == 1 else join_samples(parts, name)
         kernel = kernel_for(joined) if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
@@ -158,7 +158,7 @@ def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
-def _joined(parts: list[Any], name: Hashable) -> Any:
+def join_samples(parts: list[Any], name: Hashable) -> Any:
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 

@@ -31,8 +31,6 @@ def draw(
     labels : mapping from pairs to text, optional
         What is written at edges.
     """
-    import networkx
-
     if axes is None:
         from matplotlib.figure import Figure
 

@@ -178,9 +178,7 @@ def _pvalues(
     return (1 + np.sum(largest >= weights[:, None], axis=1)) / (1 + n_permutations)
 
 
-def _support(
-    dependence: Dependence, names: tuple, times: int, generator: np.random.Generator
-) -> dict[tuple, float]:
+def _support(dependence: Dependence, names: tuple, times: int, generator: np.random.Generator) -> dict[tuple, float]:
     n, d = dependence.there.shape
     shares = np.zeros((d, d))
     for _ in track(range(times), "half-samples"):

@@ -34,7 +34,11 @@ class Diary:
 
     def add(self, asked: int, predicted: int, audited: int) -> None:
         """One sweep more."""
-        self.asked, self.predicted, self.audited = self.asked + asked, self.predicted + predicted, self.audited + audited
+        self.asked, self.predicted, self.audited = (
+            self.asked + asked,
+            self.predicted + predicted,
+            self.audited + audited,
+        )
 
     def refreshed(self, reason: str) -> None:
         """Settings were chosen anew: audits and strays are counted from here."""

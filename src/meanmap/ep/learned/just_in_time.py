@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer
-from meanmap.ep.host import FunctionOracle, HostOracle
+from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression

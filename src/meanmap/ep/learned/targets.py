@@ -146,7 +146,9 @@ class TiltedMoments(Target):
         """The tilted law over the incoming one."""
         if isinstance(incoming, Normal):
             precision = np.exp(-values[:, 1])
-            return Normal.from_natural(values[:, 0] * precision - incoming.precision_mean, precision - incoming.precision)
+            return Normal.from_natural(
+                values[:, 0] * precision - incoming.precision_mean, precision - incoming.precision
+            )
         if isinstance(incoming, Bernoulli):
             return Bernoulli.from_natural(*values.T)
         if isinstance(incoming, Beta):
