@@ -6,7 +6,7 @@ from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.fitted import FittedKernelGraph
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import FittedKernelField, KernelField
-from meanmap.bp.kernel_graph import FittedKernelGraph, KernelGraph
+from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import FittedKernelGrid, KernelGrid, Restored
 from meanmap.bp.messages import Given
 from meanmap.bp.observations import CentredLikelihood, LearnedLikelihood, Likelihood, NoiseLikelihood, UserLikelihood

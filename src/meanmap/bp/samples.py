@@ -159,6 +159,7 @@ def _length(sample: Any) -> int:
 
 
 def join_samples(parts: list[Any], name: Hashable) -> Any:
+    """Several samples of one variable as one."""
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 
