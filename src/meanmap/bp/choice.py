@@ -2,8 +2,8 @@
 
 At a hundred pairs the held-out losses of most candidates differ by less than their noise, and the least of them is a
 matter of luck: it was measured to be worse than any fixed rule that is not far off. So the choice is the candidate
-nearest to a rule among those within two standard errors of the least loss (Breiman et al. 1984, section 3.4.3, choose
-the simplest tree within one).
+nearest to a rule among those within a standard error of the least loss (as Breiman et al. 1984, section 3.4.3, choose
+the simplest tree).
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,6 @@ __all__ = ["LIKELIHOOD_RULE", "MESSAGE_RULE", "Rule", "held_out_surprises", "lef
 CHOICE_ROWS = 2000
 CHOICE_PLACES = 500
 FOLDS = 10
-ERRORS = 2.0
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3
 
@@ -57,7 +56,7 @@ class Rule:
         good = []
         for candidate, loss in losses.items():
             worse = loss - best
-            if worse.mean() <= ERRORS * worse.std(ddof=1) / np.sqrt(len(worse)):
+            if worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
                 good.append(candidate)
         return min(good, key=self._distance)
 

@@ -20,7 +20,8 @@ from meanmap.core.door import Door
 from meanmap.core.points import bucket, count, rows
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
-from meanmap.graphs import Graph, Rooted, draw_graph
+from meanmap.graphs import Graph, Rooted
+from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
 
 __all__ = ["FLOOR", "FittedKernelGraph", "raised"]
@@ -244,7 +245,7 @@ class FittedKernelGraph:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
-        return draw_graph(self.graph, axes)
+        return draw_forest(self.graph, axes)
 
     def __repr__(self) -> str:
         pairs = [len(pair) for pair in self.samples.pairs]

@@ -1,9 +1,9 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -178,7 +178,7 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
     if tolerance is None:
         tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
     tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
-    return Settings(*(None if v is None else jnp.asarray(v, dtype) for v in (damping, floor, tolerance)))
+    return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
 def _by_row(layout: Layout, given: Given | None) -> Given | None:
@@ -191,7 +191,7 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     return Given(known, values)
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="potentials")
 def _read(
     layout: Layout,
     operators: EdgeOperators,

@@ -1,4 +1,4 @@
-"""A picture of a graph."""
+"""Pictures of graphs."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -8,79 +8,94 @@ import numpy as np
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted
 
-__all__ = ["draw_graph"]
+__all__ = ["draw", "draw_forest"]
 
-# Names are written while they can be told apart.
-MOST_NAMES = 60
+# Points: the radius of a node, which arrows stop short of.
+MARGIN = 19
 
 
-def draw_graph(graph: Graph, axes: Any = None, colours: Mapping[Hashable, str] | None = None) -> Any:
-    """Draw nodes and edges; returns the matplotlib Axes.
-
-    A forest hangs from its centres, each depth on a line of its own; other graphs are laid out by springs.
+def draw(
+    graph: Any,
+    axes: Any = None,
+    *,
+    positions: Mapping[Hashable, Any] | None = None,
+    labels: Mapping[tuple, str] | None = None,
+) -> Any:
+    """Draw a NetworkX graph; an edge that a DiGraph has in both directions is a line without a head.
 
     Parameters
     ----------
-    graph : Graph
-        Up to 60 nodes get their names.
+    graph : networkx.Graph or networkx.DiGraph
+        What to draw.
     axes : matplotlib Axes, optional
-        A new figure's unless given.
-    colours : mapping from names to colours, optional
-        Light grey where none is given.
+        Where; by default a new figure.
+    positions : mapping from names to (x, y), optional
+        By default distances on the page follow those along edges (Kamada & Kawai 1989).
+    labels : mapping from pairs to text, optional
+        What is written at edges.
     """
-    import networkx
-
     if axes is None:
         from matplotlib.figure import Figure
 
-        axes = Figure(figsize=(5, 3.5), layout="constrained").subplots()
-    numbers = networkx.Graph()
-    numbers.add_nodes_from(range(graph.size))
-    numbers.add_edges_from(graph.edges.tolist())
-    if graph.is_forest:
-        places = _hanging(graph)
-    else:
-        places = networkx.spring_layout(numbers, seed=0)
-    named = graph.size <= MOST_NAMES
-    colours = colours or {}
-    networkx.draw_networkx(
-        numbers,
-        places,
-        ax=axes,
-        labels={i: str(name) for i, name in enumerate(graph.names)} if named else {},
-        node_size=700 if named else 10,
-        node_color=[colours.get(name, "lightgrey") for name in graph.names],
-        edge_color="grey",
-        font_size=9,
-    )
-    axes.margins(0.15)
+        side = 3.5 + 0.25 * len(graph)
+        axes = Figure(figsize=(1.3 * side, side), layout="constrained").subplots()
+    places = _places(graph) if positions is None else {name: np.asarray(positions[name], float) for name in graph}
+    arrows = graph.is_directed()
+    for a, b in graph.edges:
+        line = not arrows or graph.has_edge(b, a)
+        if line and arrows and list(graph).index(a) > list(graph).index(b):
+            continue  # its other direction was drawn
+        style = {"arrowstyle": "-" if line else "-|>", "shrinkA": MARGIN, "shrinkB": MARGIN, "mutation_scale": 14}
+        style |= {"color": "C7" if line else "C0", "linewidth": 1.6}
+        axes.annotate("", places[b], places[a], arrowprops=style)
+        text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
+        if text:
+            box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=box)
+    for name, place in places.items():
+        box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
+        axes.text(*place, str(name), ha="center", va="center", bbox=box)
+    points = np.array(list(places.values()))
+    axes.update_datalim(points)
     axes.set_axis_off()
+    axes.margins(0.15)
+    axes.autoscale_view()
     return axes
 
 
-def _hanging(graph: Graph) -> dict[int, tuple[float, float]]:
-    """Leaves side by side, each other node above the middle of its children."""
+def _places(graph: Any) -> dict[Hashable, np.ndarray]:
+    """Positions by distances along edges, the parts of a graph side by side."""
+    import networkx
+
+    places, left = {}, 0.0
+    for part in networkx.connected_components(graph.to_undirected()):
+        names = [name for name in graph if name in part]
+        found = networkx.kamada_kawai_layout(graph.to_undirected().subgraph(names), scale=len(names) ** 0.5)
+        low = min(place[0] for place in found.values())
+        places |= {name: np.array([found[name][0] - low + left, found[name][1]]) for name in names}
+        left = max(places[name][0] for name in names) + 1.2
+    return {name: places[name] for name in graph}
+
+
+def draw_forest(graph: Graph, axes: Any = None) -> Any:
+    """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
+    return draw(graph.to_networkx(), axes, positions=_hanging(graph) if graph.is_forest else None)
+
+
+def _hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:
     tree = Rooted.at(graph)
-    inner = set(tree.parent.tolist())
-    across, leaves = np.zeros(graph.size), 0
-    below: dict[int, list[float]] = {}
-    for node in _depth_first(tree):
-        if node in inner:
-            across[node] = float(np.mean([min(below[node]), max(below[node])]))
-        else:
-            across[node], leaves = leaves, leaves + 1
-        below.setdefault(int(tree.parent[node]), []).append(float(across[node]))
-    return {node: (float(across[node]), -float(tree.depth[node])) for node in range(graph.size)}
-
-
-def _depth_first(tree: Rooted) -> list[int]:
-    """Children before their parents, the nodes of a branch together."""
     children: dict[int, list[int]] = {}
     for node in tree.order.tolist():
         children.setdefault(int(tree.parent[node]), []).append(node)
     outwards, stack = [], list(children.get(-1, []))
     while stack:
-        node = stack.pop()
-        outwards.append(node)
-        stack += children.get(node, [])
-    return outwards[::-1]
+        outwards.append(stack.pop())
+        stack += children.get(outwards[-1], [])
+    across, leaves = np.zeros(graph.size), 0
+    for node in outwards[::-1]:  # children before their parents, the nodes of a branch together
+        if node in children:
+            ends = across[children[node]]
+            across[node] = (ends.min() + ends.max()) / 2
+        else:
+            across[node], leaves = leaves, leaves + 1
+    return {name: (float(across[i]), -float(tree.depth[i])) for i, name in enumerate(graph.names)}
