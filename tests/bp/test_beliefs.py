@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import meanmap as mm
 from meanmap.core.errors import KindError
+from meanmap.embeddings import PointEmbedding
 from tests.bp.test_kernel_graph import EDGES, KERNELS, RIDGE, make_table
 
 
@@ -70,7 +71,7 @@ def test_what_has_no_ratio_says_so():
     with pytest.raises(KindError, match="known at its own points only"):
         belief.ratio([1.0])
     with pytest.raises(KindError, match="known at its own points only"):
-        mm.embed([0.0, 1.0], mm.kernels.RBF(1.0)).ratio([1.0])
+        PointEmbedding(mm.kernels.RBF(1.0), np.zeros((2, 1)), np.ones(2)).ratio([1.0])
 
 
 def sentences(rng, n):

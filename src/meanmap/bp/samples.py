@@ -53,7 +53,7 @@ class NodeSample:
         """The kernel of beliefs: a given one, or one whose modes are those of the density.
 
         The median distance of a variable with two modes lies between them, and so would the mode of a belief. Modes
-        are found best at n^(−1/(d + 6)), a little wider than densities (Chen, Genovese & Wasserman 2016).
+        are found best at n^(−1/(d + 6)), a little wider than densities (Chen et al. 2016).
         """
         if not self.searched:
             return self.kernel

@@ -20,8 +20,9 @@ __all__ = ["Support", "query_report"]
 NEAR = 1e-3
 # A belief that rests on fewer points than this has little behind it.
 FEW_POINTS = 3.0
-# Evidence that rests on fewer data than this was measured to choose the wrong mode.
-FEW_DATA = 10.0
+# Below this beliefs were in the wrong mode in 7 of 100 queries about two wells seen with heavy-tailed noise, above it in
+# none of 760 (20 data sets of 100 and 300 points).
+FEW_DATA = 5.0
 
 
 @dataclass(frozen=True, eq=False)
