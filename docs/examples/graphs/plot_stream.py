@@ -2,8 +2,8 @@
 A chain that grows
 ==================
 
-One step of a chain is learned, and beliefs about its latest states are kept as evidence comes: filtering, prediction and
-smoothing, each step at the same cost however long the chain has become.
+One step of a chain is learned, and beliefs about its latest states are kept as evidence comes: filtering, prediction
+and smoothing, each step at the same cost however long the chain has become.
 """
 
 import matplotlib.pyplot as plt
@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A state jumps between two wells and trembles within them. A sensor is so noisy that a single reading often points to the
-# wrong one. The model of one step is learned from a record of states and readings.
+# A state jumps between two wells and trembles within them. A sensor is so noisy that a single reading often points to
+# the wrong one. The model of one step is learned from a record of states and readings.
 
 
 def record(n):
@@ -34,8 +34,8 @@ model = mm.KernelGraph([("now", "next"), ("now", "reading")]).fit(table)
 model.plot()
 
 # %%
-# Then the state is hidden. After each reading the stream is one step further; with a lag of ten it can also say, ten steps
-# later, where the state had been.
+# Then the state is hidden. After each reading the stream is one step further; with a lag of ten it can also say, ten
+# steps later, where the state had been.
 
 hidden, readings = record(160)
 lag = 10

@@ -75,6 +75,11 @@ class MessageWeights(Weights):
         """(..., N)."""
         return self.values.shape
 
+    @property
+    def agreement(self) -> np.ndarray:
+        """The largest product of messages at any point, (...,): 1 where all of them are largest at the same one."""
+        return np.max(self.values, axis=-1) / self.scale[..., 0]
+
     def dense(self) -> np.ndarray:
         """The weights of the node's points."""
         return self.values

@@ -61,7 +61,7 @@ class Engine:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or list of edges
         n nodes.
     operators : EdgeOperators
         T operators.
@@ -71,7 +71,8 @@ class Engine:
         By default two passes on a forest, flooding otherwise.
     """
 
-    def __init__(self, graph: Graph, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+        graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
         if not isinstance(schedule, SCHEDULES):
