@@ -32,8 +32,8 @@ def run(setting: Setting) -> Outcome:
     from matplotlib.figure import Figure
 
     sizes = setting.choose(smoke=(40, 160), quick=(100, 300, 1000), paper=(100, 300, 1000, 3000))
-    depths = setting.choose(smoke=(1, 3), quick=(1, 2, 4, 8), paper=(1, 2, 4, 8, 16))
-    repeats = setting.choose(smoke=4, quick=8, paper=20)
+    depths = setting.choose(smoke=(1, 3), quick=(1, 4), paper=(1, 2, 4, 8))
+    repeats = setting.choose(smoke=4, quick=6, paper=20)
     ways = {"chosen": lambda m: None, "λ = m^(−1/5)": lambda m: m ** (-1 / 5)}
     # errors[way]: (repeats, depths, sizes)
     errors = {
@@ -98,6 +98,6 @@ EXPERIMENT = Experiment(
         Claim("errors fall at least like m^(−1/10) with λ chosen", "largest exponent, chosen", high=-0.1),
         Claim("errors grow with the depth of the chain", "log growth with depth, chosen", low=0.0),
     ),
-    minutes={"smoke": 0.5, "quick": 6, "paper": 60},
+    minutes={"smoke": 0.5, "quick": 2, "paper": 40},
     run=run,
 )
