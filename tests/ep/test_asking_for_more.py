@@ -1,4 +1,4 @@
-"""What oracles know about themselves: standard errors and doubts that hold at their rates, and work that lowers them."""
+"""What oracles know about themselves: errors and doubts that hold at their rates, and work that lowers them."""
 
 import jax
 import jax.numpy as jnp

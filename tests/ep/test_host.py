@@ -233,9 +233,9 @@ def test_an_interruption_on_the_host_keeps_the_state(where):
 
 
 def test_what_cannot_be_an_oracle():
-    with pytest.raises(KindError, match="a function of ep.Questions"):
+    with pytest.raises(KindError, match=r"a function of ep\.Questions"):
         ep.infer(logistic(), messages="exact")
     with pytest.raises(KindError, match="expected an oracle"):
         ep.infer(logistic(), messages=ep.Quadrature)
-    with pytest.raises(KindError, match="labels has an oracle on the host.*schedule='parallel'"):
+    with pytest.raises(KindError, match=r"labels has an oracle on the host.*schedule='parallel'"):
         ep.infer(logistic(), messages=lambda q: q.ask(ep.Quadrature()), schedule="sequential")

@@ -45,7 +45,7 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
 
 
 def _call_with_numbers(function: Any, examples: list[Any], name: str, failure: Exception) -> None:
-    """Whether a function that cannot be traced takes numbers: what it makes of these is its own affair, but for a type."""
+    """Raise if a function that cannot be traced does not take numbers either; what it makes of these is its affair."""
     try:
         function(*(np.full(example.shape, 0.5) if example.shape else 0.5 for example in examples))
     except TypeError:

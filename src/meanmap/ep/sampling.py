@@ -213,9 +213,9 @@ class Stratified(Sampler):
     Notes
     -----
     The strata of one variable are between quantiles of a mixture of its cavity and a wider law, in the coordinate x,
-    log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is approximated. Two
-    draws a stratum tell the error without repetition. Several variables meet in random order (Latin hypercube), and the
-    error is then that of strata of the first alone. The cavity's moments are those of the same points.
+    log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is approximated.
+    Two draws a stratum tell the error without repetition. Several variables meet in random order (Latin hypercube), and
+    the error is then that of strata of the first alone. The cavity's moments are those of the same points.
 
     Examples
     --------
