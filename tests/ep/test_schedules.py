@@ -128,6 +128,11 @@ def test_new_data_go_on_from_old_ones():
     np.testing.assert_allclose(added["w"].mean, ep.infer(more)["w"].mean, atol=1e-6)
 
 
+def test_a_loop_that_does_not_converge_says_so():
+    post = ep.infer(regression(), sweeps=2)
+    assert (post.report.status, post.report.converged, post.report.steps) == ("stopped before converging", False, 2)
+
+
 def test_bad_schedules():
     with pytest.raises(ParameterError, match="schedule is 'serial'; expected one of 'parallel', 'sequential'"):
         ep.infer(regression(), schedule="serial")

@@ -144,7 +144,9 @@ def test_gradients_are_finite_at_the_extremes(family):
         def total(*eta):
             law = kind.from_natural(*eta)
             value = law.log_normaliser.sum() + law.kl(jax.lax.stop_gradient(law)).sum()
-            return value + sum((m * jnp.cos(jnp.arange(m.size).reshape(m.shape))).sum() for m in law.expected_statistics)
+            return value + sum(
+                (m * jnp.cos(jnp.arange(m.size).reshape(m.shape))).sum() for m in law.expected_statistics
+            )
 
         for slope in jax.grad(total, argnums=tuple(range(len(natural))))(*natural):
             assert np.isfinite(slope).all()

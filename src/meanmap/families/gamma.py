@@ -105,7 +105,7 @@ class Gamma(Family):
 
     @classmethod
     def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
-        # log E[x] − E[log x] as a mean of r − 1 − log r ≥ 0 with r = x/E[x]: nothing large and nearly equal is subtracted.
+        # log E[x] − E[log x] as a mean of r − 1 − log r ≥ 0 with r = x/E[x]: no two large logarithms are subtracted.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
         gap = (weights * excess_minus_log(x, mean)).sum(0)
