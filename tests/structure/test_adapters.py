@@ -84,9 +84,7 @@ def test_inside_causal_learn():
 
 def test_oracles_agree_with_causal_learn():
     """Fifty random graphs, the same answers, the same classes."""
-    search = pytest.importorskip(
-        "causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here"
-    )
+    search = pytest.importorskip("causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here")
     import networkx
 
     from tests.graphs.enumeration import random_dag

@@ -126,7 +126,9 @@ def test_functions_as_tests():
     def correlation(x, y, z):
         calls.append(z)
         if z is not None:
-            functions = np.column_stack([np.ones(len(x)), *(f(v) for v in z.values() for f in (np.abs, np.tanh, np.square))])
+            functions = np.column_stack(
+                [np.ones(len(x)), *(f(v) for v in z.values() for f in (np.abs, np.tanh, np.square))]
+            )
             x, y = (v - functions @ np.linalg.lstsq(functions, v, rcond=None)[0] for v in (x, y))
         return pearsonr(np.abs(x) if z is None else x, y).pvalue
 
@@ -161,7 +163,7 @@ def test_bad_tables():
     good = garden(30)
     with pytest.raises(ColumnError, match=r"table\['flat'\] is constant"):
         mm.pc(good | {"flat": np.ones(30)})
-    with pytest.raises(NonFiniteError, match="sun.*not finite"):
+    with pytest.raises(NonFiniteError, match="not finite"):
         mm.pc(good | {"sun": np.r_[np.nan, good["sun"][1:]]})
     with pytest.raises(EmptyError, match="table has 3 rows"):
         mm.pc(np.eye(3))

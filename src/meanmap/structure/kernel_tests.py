@@ -31,8 +31,8 @@ class KernelTests:
     """Independence tests by HSIC, and conditional ones by residuals, of the columns of a table.
 
     Without anything given a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable
-    transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress on
-    are found once for all pairs, and the residuals of a variable once for all its partners.
+    transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress
+    on are found once for all pairs, and the residuals of a variable once for all its partners.
 
     Parameters
     ----------
