@@ -80,7 +80,7 @@ def pc(
     effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
 
     On 60 data sets with eight nonlinearly related variables (200 and 500 rows) structural Hamming distances to the true
-    class were those of causal-learn's PC with its kernel test: .2 ± .4 more, with fewer edges too many and more missing.
+    class were those of causal-learn's PC with its kernel test: .2 ± .4 more, with fewer edges too many, more missing.
 
     The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
     their regressions, and those of one variable its Gram matrices.
