@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         stats,
         structure,
     )
-    from meanmap.bp import KernelGraph
+    from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
@@ -61,7 +61,9 @@ _FOLDERS = (
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
+    "KernelField": "meanmap.bp",
     "KernelGraph": "meanmap.bp",
+    "KernelGrid": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
     "chow_liu": "meanmap.structure",
@@ -85,7 +87,9 @@ _NAMES = {
 
 __all__ = [
     "Graph",
+    "KernelField",
     "KernelGraph",
+    "KernelGrid",
     "Report",
     "Table",
     "TestResult",

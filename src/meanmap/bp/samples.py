@@ -1,6 +1,6 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "read_samples"]
+__all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
 
 LEAST_PAIRS = 5
 
@@ -44,6 +44,12 @@ class Samples:
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
 
+    def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
+        for e, (t, s) in enumerate(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)):
+            edge = e % len(graph.edges)
+            yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
+
 
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
@@ -57,7 +63,7 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
-        joined = parts[0] if len(parts) == 1 else _joined(parts, name)
+        joined = parts[0] if len(parts) == 1 else join_samples(parts, name)
         kernel = kernel_for(joined) if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
@@ -152,7 +158,8 @@ def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
-def _joined(parts: list[Any], name: Hashable) -> Any:
+def join_samples(parts: list[Any], name: Hashable) -> Any:
+    """Several samples of one variable as one."""
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 

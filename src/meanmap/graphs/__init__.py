@@ -2,6 +2,7 @@
 
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
+from meanmap.graphs.grids import DIRECTIONS, grid
 from meanmap.graphs.orientation import equivalence_class
 from meanmap.graphs.partial import PDAG, structural_hamming_distance
 from meanmap.graphs.rooted import Rooted, prune
@@ -9,6 +10,7 @@ from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, Two
 from meanmap.graphs.slots import Slots
 
 __all__ = [
+    "DIRECTIONS",
     "PDAG",
     "Factors",
     "Flooding",
@@ -20,6 +22,7 @@ __all__ = [
     "Splash",
     "TwoPass",
     "equivalence_class",
+    "grid",
     "prune",
     "read_graphml",
     "read_uai",
