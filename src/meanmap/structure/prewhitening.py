@@ -13,7 +13,7 @@ __all__ = ["prewhiten"]
 
 METHODS = ("gp", "ar")
 LEAST_ROWS = 20
-# A Gaussian process needs an eigendecomposition for each kernel and lengthscale: about a minute here.
+# A Gaussian process needs an eigendecomposition for each kernel and lengthscale, 27 in all.
 MOST_ROWS_FOR_GP = 2000
 LENGTHSCALES, SHARES = 9, np.array([0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 0.999])
 # From paths that are rough at every scale, as of autoregressions, to smooth trends and seasons.
@@ -61,8 +61,8 @@ def prewhiten(table: Any, time: Any = None, *, method: str = "gp") -> Any:
     >>> rng = np.random.default_rng(0)
     >>> walk = np.cumsum(rng.normal(size=300))
     >>> steps = prewhiten(walk, method="ar")
-    >>> bool(abs(np.corrcoef(walk[1:], walk[:-1])[0, 1]) > 0.9), bool(abs(np.corrcoef(steps[1:], steps[:-1])[0, 1]) <
-    0.1) (True, True)
+    >>> [bool(abs(np.corrcoef(v[1:], v[:-1])[0, 1]) > 0.1) for v in (walk, steps)]
+    [True, False]
     """
     if method not in METHODS:
         raise ParameterError(f"method is {method!r}; expected 'gp' or 'ar'.")
