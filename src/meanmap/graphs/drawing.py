@@ -10,9 +10,6 @@ from meanmap.graphs.rooted import Rooted
 
 __all__ = ["draw", "draw_forest"]
 
-# Points: the radius of a node, which arrows stop short of.
-MARGIN = 19
-
 
 def draw(
     graph: Any,
@@ -40,21 +37,22 @@ def draw(
         side = 3.5 + 0.25 * len(graph)
         axes = Figure(figsize=(1.3 * side, side), layout="constrained").subplots()
     places = _places(graph) if positions is None else {name: np.asarray(positions[name], float) for name in graph}
-    arrows = graph.is_directed()
+    boxes = {}
+    for name, place in places.items():
+        style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
+        boxes[name] = axes.text(*place, str(name), ha="center", va="center", bbox=style).get_bbox_patch()
+    number = {name: i for i, name in enumerate(graph)}
     for a, b in graph.edges:
-        line = not arrows or graph.has_edge(b, a)
-        if line and arrows and list(graph).index(a) > list(graph).index(b):
-            continue  # its other direction was drawn
-        style = {"arrowstyle": "-" if line else "-|>", "shrinkA": MARGIN, "shrinkB": MARGIN, "mutation_scale": 14}
-        style |= {"color": "C7" if line else "C0", "linewidth": 1.6}
+        line = not graph.is_directed() or graph.has_edge(b, a)
+        if line and graph.is_directed() and number[a] > number[b]:
+            continue  # its other direction is drawn
+        style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
+        style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
         axes.annotate("", places[b], places[a], arrowprops=style)
         text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
         if text:
-            box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-            axes.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=box)
-    for name, place in places.items():
-        box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
-        axes.text(*place, str(name), ha="center", va="center", bbox=box)
+            style = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=style)
     points = np.array(list(places.values()))
     axes.update_datalim(points)
     axes.set_axis_off()
