@@ -13,6 +13,7 @@ from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator, Predicted
+from meanmap.ep.learned.points import varying
 from meanmap.ep.learned.recorded import Recorded, usable
 from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracle import Oracle
@@ -22,6 +23,8 @@ from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
 
 __all__ = ["Learned"]
 
+# Nothing is learned from fewer messages than this.
+_FEWEST = 10
 # Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
 _OUTSIDE = 0.05
 # ... or when so many messages from outside were learned one by one, as a factor without a plate sends them.
@@ -89,7 +92,7 @@ class Learned(HostOracle):
     ):
         self.oracle = oracle
         self.threshold = _threshold(threshold)
-        self.initial = int(parameter(initial, "initial", axes=0, integer=True, at_least=10))
+        self.initial = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * _FEWEST))
         self.audit = float(audit)
         if not 0 <= self.audit <= 1:
             raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
@@ -158,7 +161,7 @@ class Learned(HostOracle):
                 exact = self._ask(questions[wanted])
             with diary.clock("learning", int(wanted.sum())):
                 operator = self._learn(operator, questions, wanted, audited, exact, guess, diary)
-        elif questions.sweep is None:
+        elif questions.sweep is None and operator.fitted:
             operator = self._settle(operator, signature)
         self.operators[signature] = operator
         diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()))
@@ -199,6 +202,8 @@ class Learned(HostOracle):
         asked = ~lawful
         if len(operator) < self.initial:
             room = min(-(-self.initial // 2), self.initial - len(operator))
+            if not operator.fitted and not _enough(questions[lawful].incoming):
+                room = len(questions)
             asked[questions.generator().permutation(np.flatnonzero(lawful))[:room]] = True
             return asked
         if guess is None:
@@ -244,7 +249,9 @@ class Learned(HostOracle):
             waiting = self._waiting.pop(signature, None)
             self._waiting[signature] = new if waiting is None else waiting + new
         failed = self.refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
-        if (wanted & ~audited).any() or failed:
+        waiting = self._waiting.get(signature)
+        ready = operator.fitted or (waiting is not None and _enough(waiting.incoming))
+        if ready and ((wanted & ~audited).any() or failed):
             operator = self._settle(operator, signature)
         if not self.refresh or not operator.fitted:
             return operator
@@ -290,6 +297,11 @@ def _combined(
         said = operator.predict(incoming) if guess is None or asked.any() else guess[rest]
         answer = answer.put(rest, Answer(said.messages, said.log_normaliser, doubt=operator.doubt(incoming, said)))
     return answer
+
+
+def _enough(incoming: tuple[Any, ...]) -> bool:
+    """Whether messages are enough, and different enough, to take widths from."""
+    return len(usable(incoming)) >= _FEWEST and bool(varying(incoming))
 
 
 def _threshold(value: Any) -> float:

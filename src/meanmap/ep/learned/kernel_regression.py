@@ -11,10 +11,12 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
+from meanmap.families import PointMass
 from meanmap.features import TwoStage
 from meanmap.kernels import RBF
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import EmbeddingGaussian, ExpectedProduct, MeanVariance, TupleProduct, TupleSum
+from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.linalg import OnlineRegression
 
 __all__ = ["KERNELS", "KernelRegression"]
@@ -27,21 +29,44 @@ _PARTS = (1.0, 0.5, 0.25)
 _BLOCK = 1024
 
 
-def _embedding(points: Any, widths: str) -> Kernel:
-    return EmbeddingGaussian.at_scale_of(points, widths=widths)
+def _inner(points: Any, widths: str) -> ExpectedProduct:
+    """The joint embedding of a tuple of laws; numbers that are given have no spread of their own, only a common one."""
+    own = ["total" if isinstance(law, PointMass) else widths for law in points]
+    each = [ExpectedProduct.at_scale_of((law,), widths=kind) for law, kind in zip(points, own, strict=True)]
+    return ExpectedProduct(tuple(one.kernel[0] for one in each), tuple(one.coordinate[0] for one in each))
 
 
-def _each(join: Any) -> Callable[[Any, str], Kernel]:
-    return lambda points, widths: join(tuple(EmbeddingGaussian.at_scale_of(p, widths=widths) for p in points))
+def _separate(points: Any, widths: str) -> tuple[EmbeddingGaussian, ...]:
+    inner = [_inner((law,), widths) for law in points]
+    alone = [ExpectedProduct(one.kernel[0], one.coordinate[0]) for one in inner]
+    return tuple(EmbeddingGaussian.around(one, law) for one, law in zip(alone, points, strict=True))
+
+
+def _moments(points: Any, widths: str) -> MeanVariance:
+    """Widths at the median distances; 1 where all are the same, as the variances of the two messages of labels are."""
+    del widths
+    found = []
+    for law in points:
+        place = resolve_coordinate("auto", law)
+        found.append([*(_median(np.asarray(column)) for column in moments(law, place)), place])
+    means, variances, places = zip(*found, strict=True)
+    return MeanVariance(means, variances, places)
+
+
+def _median(values: np.ndarray) -> np.ndarray:
+    distances = np.abs(values[:, None] - values[None])[np.triu_indices(len(values), 1)]
+    distances = np.where(distances > 0, distances, np.nan)
+    known = np.isfinite(distances).any(axis=0)
+    return np.where(known, np.nanmedian(np.where(known, distances, 1.0), axis=0), 1.0)
 
 
 # The kernels of the draft, section 4 and appendix B, each at the scale of some messages.
 KERNELS: dict[str, Callable[[Any, str], Kernel]] = {
-    "embedding": _embedding,
-    "product of embeddings": _each(TupleProduct),
-    "sum of embeddings": _each(TupleSum),
-    "expected product": lambda points, widths: ExpectedProduct.at_scale_of(points, widths=widths),
-    "mean and variance": lambda points, widths: MeanVariance.at_scale_of(points),
+    "embedding": lambda points, widths: EmbeddingGaussian.around(_inner(points, widths), points),
+    "product of embeddings": lambda points, widths: TupleProduct(_separate(points, widths)),
+    "sum of embeddings": lambda points, widths: TupleSum(_separate(points, widths)),
+    "expected product": _inner,
+    "mean and variance": _moments,
 }
 
 
