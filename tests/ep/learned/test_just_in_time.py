@@ -55,7 +55,7 @@ def test_four_problems_in_sequence_end_where_quadrature_ends(which):
         assert float(exact["w"].kl(post["w"])) < 1e-3
         asked += post.report.counts[f"{NAME}: asked of the oracle"]
         calls += len(y) * (exact.report.steps + 1)
-        scores += learned._diaries[NAME].scores
+        scores += learned.diary(NAME).scores
     # Of the calls that quadrature needs; and the audits of all problems together.
     assert asked < 0.15 * calls
     assert np.sqrt((np.stack(scores) ** 2).mean(0)).max() < 1
@@ -95,7 +95,7 @@ def test_a_drift_that_fools_a_frozen_operator_is_caught():
             asked = Questions.of(factor, (came,), 1.0, jax.random.key(sweep), sweep)
             answer = learned.answer(asked)
         exact = ep.ask(factor, narrow)
-        return (narrow * exact.messages[0]).kl(narrow * answer.messages[0]), learned._diaries[factor.name]
+        return (narrow * exact.messages[0]).kl(narrow * answer.messages[0]), learned.diary(factor.name)
 
     regression = KernelRegression(widths="within", tune=False)
     frozen, diary = errors(ep.Learned(refresh=False, audit=0.05, operator=MessageOperator(regression)))
@@ -122,10 +122,10 @@ def test_failed_audits_lower_the_threshold_and_are_told():
 
 def test_the_report_says_when_learning_does_not_pay():
     diary = Diary()
-    diary.fastest["asking"], diary.predicted = 1e-5, 1000
+    diary.asking, diary.predicted = 1e-5, 1000
     diary.seconds["predicting"] = 0.1
     assert "learning did not pay: the oracle takes 0.01 ms a message" in diary.notes()[0]
-    diary.fastest["asking"] = 1e-2
+    diary.asking = 1e-2
     assert diary.notes() == ()
 
 

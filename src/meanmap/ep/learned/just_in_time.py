@@ -147,10 +147,10 @@ class Learned(HostOracle):
         """Predictions where the operator is sure, answers of the oracle elsewhere."""
         name, signature = questions.factor.name, Signature.of(questions.factor, questions.power)
         if questions.sweep == 0 or name not in self._diaries:
-            self._diaries[name] = Diary()
+            self._diaries[name] = Diary(self._diaries.get(name))
         diary, operator = self._diaries[name], self.operators.get(signature, self.operator)
         operator = self._suited(operator, questions, diary)
-        with diary.clock("predicting", len(questions)):
+        with diary.clock("predicting"):
             guess = self._guess(operator, questions)
             asked = self._in_doubt(operator, questions, guess, diary)
         audited = self._to_audit(questions, ~asked, guess)
@@ -159,14 +159,16 @@ class Learned(HostOracle):
         if wanted.any():
             with diary.clock("asking", int(wanted.sum())):
                 exact = self._ask(questions[wanted])
-            with diary.clock("learning", int(wanted.sum())):
+            with diary.clock("learning"):
                 operator = self._learn(operator, questions, wanted, audited, exact, guess, diary)
         elif questions.sweep is None and operator.fitted:
             operator = self._settle(operator, signature)
         self.operators[signature] = operator
-        diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()))
-        with diary.clock("predicting", 0):
-            return _combined(questions, operator, guess, asked, None if exact is None else exact[asked[wanted]])
+        with diary.clock("predicting"):
+            answer = _combined(questions, operator, guess, asked, None if exact is None else exact[asked[wanted]])
+        novelty = np.nan if guess is None else float(np.median(guess.novelty))
+        diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
+        return answer
 
     def _suited(self, operator: MessageOperator, questions: Questions, diary: Diary) -> MessageOperator:
         """The operator, with settings chosen anew if too much of what comes in is unlike what they were chosen on."""
@@ -178,7 +180,7 @@ class Learned(HostOracle):
         diary.strays += outside
         if outside <= max(_OUTSIDE * len(questions), 1) and diary.strays < _STRAYS:
             return operator
-        with diary.clock("learning", 0):
+        with diary.clock("learning"):
             diary.refreshed("messages left the range")
             return operator.refit(also=incoming)
 
@@ -266,6 +268,12 @@ class Learned(HostOracle):
         """Learn what waits."""
         waiting = self._waiting.pop(signature, None)
         return operator if waiting is None else operator.learn_recorded(waiting)
+
+    def diary(self, name: str) -> Diary:
+        """What the last run did about a factor: sweeps, audits, reasons, seconds."""
+        if name not in self._diaries:
+            raise ParameterError(f"no factor {name!r} was answered; known are {', '.join(map(repr, self._diaries))}.")
+        return self._diaries[name]
 
     def counts(self, factor: Any) -> dict[str, int]:
         """Asked, predicted, audited, and how often settings were chosen anew, in the last run."""
