@@ -46,8 +46,8 @@ def by_quadrature(came: Any) -> np.ndarray:
 CASES = (
     Case(
         name="learned-messages",
-        title="n messages of the logistic factor, predicted with their doubt by an operator of 300 and 500 features, float64. "
-        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper, so that its times count a thousandfold.",
+        title="n messages of the logistic factor, with their doubt, by an operator of 300 and 500 features, float64. "
+        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: its times count a thousandfold.",
         sizes=(256, 1024, 4096),
         setup=cavities,
         ours=predicted,

@@ -2,7 +2,7 @@
 Messages learned just in time
 =============================
 
-An operator that answers for a factor where it is sure, asks where it is not, and is carried from one problem to the next.
+An operator that answers for a factor where it is sure, asks where it is not, and serves one problem after the other.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ def problem(n=200, d=4):
 
 # %%
 # Four problems, one after the other, with the same `Learned`: each asks less than the one before, and each posterior is
-# that of quadrature. (Quadrature is cheap here, so that learning does not pay, and the report says so. Put a simulator in
-# its place, as `ep.Learned(oracle=...)`.)
+# that of quadrature. (Quadrature is cheap, so that learning does not pay here, and the report says so. It pays for a
+# simulator, given as `ep.Learned(oracle)`.)
 
 learned, asked = ep.Learned(), []
 for _ in range(4):
@@ -36,7 +36,7 @@ for _ in range(4):
     asked += [part / all_ for part, all_, _ in diary.sweeps]
     print(f"asked {diary.asked + diary.audited:4d}, KL {float(ep.infer(model)['w'].kl(post['w'])):.1e}")
 print(post.report)
-figure, axes = plt.subplots(figsize=(7, 2.5))
+figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 axes.plot(asked)
 axes.set(xlabel="sweep, over all problems", ylabel="part asked of the oracle")
 
@@ -47,7 +47,7 @@ axes.set(xlabel="sweep, over all problems", ylabel="part asked of the oracle")
 factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
 came = ep.Normal(rng.uniform(-4, 4, 512), np.exp(rng.uniform(-3, 1, 512)))
 line = ep.Normal(np.linspace(0, 10, 101), 0.5)
-figure, axes = plt.subplots(figsize=(7, 3))
+figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for name, operator in (("kernel", MessageOperator()), ("forest", MessageOperator(Forest()))):
     said = operator.learn((came,), ep.ask(factor, came)).predict((line,))
     axes.semilogy(line.mean, said.novelty, label=name)

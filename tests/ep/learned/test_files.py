@@ -52,7 +52,7 @@ def test_what_is_read_predicts_what_was_saved(saved):
 
 
 def test_a_file_for_another_factor_power_or_family_is_refused(saved, tmp_path):
-    operator, path = saved
+    _, path = saved
     with pytest.raises(InputError, match=r"was trained for Density .*log_heavy; expected Density .*<lambda>#"):
         load_operator(path, LABEL)
     with pytest.raises(InputError, match=r"trained at power 1; expected 0\.5"):

@@ -1,5 +1,7 @@
 """Targets and operators on recorded messages of the logistic factor, against quadrature and finite differences."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -94,10 +96,11 @@ def test_what_is_learned_in_parts_is_what_is_learned_at_once(trained):
     answer = ep.ask(LABEL, came)
     recorded = Recorded.of((came,), answer)
     parts = MessageOperator().learn_recorded(recorded[:256])
-    fixed = parts.regression
+    fixed: Any = parts.regression
+    target: Any = parts.target
     for start in range(256, 300, 4):
         parts = parts.learn_recorded(recorded[start : start + 4])
-    numbers = parts.target.table(recorded)
+    numbers = target.table(recorded)
     whole = fixed.features, (numbers - parts.centre) / parts.scale
     dense = _dense(whole[0]((came,)), whole[1], fixed.noise, whole[0]((new,)))
     said = parts.regression.predict((new,))
@@ -185,7 +188,7 @@ def test_merged_operators_have_learned_what_both_have():
     with pytest.raises(InputError, match=r"has seed 1; expected 0"):
         one.merge(MessageOperator(KernelRegression(seed=1)))
     with pytest.raises(KindError, match="expected a MessageOperator"):
-        one.merge(recorded)
+        one.merge("both")  # pyright: ignore[reportArgumentType]
     gamma = ep.Gamma(*np.random.default_rng(0).uniform(1, 9, (2, 64)))
     other = MessageOperator().learn((gamma,), ep.ask(ep.Density(log_compound, T), gamma))
     with pytest.raises(KindError, match="of Gamma do not continue those into one of Normal"):

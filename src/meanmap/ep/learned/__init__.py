@@ -1,4 +1,4 @@
-"""Messages learned just in time: operators that replace an oracle where they are sure, and ask it where they are not."""
+"""Messages learned just in time: operators that stand in for an oracle where they are sure, and ask it elsewhere."""
 
 from meanmap.ep.learned.files import load_operator, save_operator
 from meanmap.ep.learned.forest import Forest

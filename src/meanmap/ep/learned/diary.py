@@ -37,7 +37,11 @@ class Diary:
     def add(self, asked: int, predicted: int, audited: int, novelty: float) -> None:
         """One sweep more."""
         self.sweeps.append((asked + audited, asked + predicted, novelty))
-        self.asked, self.predicted, self.audited = self.asked + asked, self.predicted + predicted, self.audited + audited
+        self.asked, self.predicted, self.audited = (
+            self.asked + asked,
+            self.predicted + predicted,
+            self.audited + audited,
+        )
 
     def refreshed(self, reason: str) -> None:
         """Settings were chosen anew: audits and strays are counted from here."""
@@ -78,7 +82,7 @@ class Diary:
             notes.append(f"{len(self.scores)} audits, rms z {z}" + ("" if self.z.max() <= 2 else ": doubt it"))
         if not self.pays():
             notes.append(
-                f"learning did not pay: the oracle takes {1e3 * self.fastest['asking']:.2g} ms a message, and "
+                f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms a message, and "
                 f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s with "
                 "what was learned for them. Leave messages out, or give the oracle itself."
             )

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer
-from meanmap.ep.host import FunctionOracle, HostOracle
+from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression
@@ -36,8 +36,8 @@ _AUDITS, _TOO_FAR = 10, 2.0
 class Learned(HostOracle):
     """Messages learned just in time (Jitkrittum et al. 2015): an operator answers, and asks the oracle when in doubt.
 
-    A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than any that
-    follow. After that the oracle is asked where more training would reduce the variance of the prediction by more than
+    A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than all
+    that follow. After that the oracle is asked where more training would reduce the variance of the prediction by more than
     `threshold` times the noise; which members of a plate these are is known before any of them is asked. The object
     keeps what it has learned: pass it to the next problem.
 
@@ -126,7 +126,7 @@ class Learned(HostOracle):
         )
 
     def reuse(self, factor: Any, operator: MessageOperator, power: float = 1.0) -> "Learned":
-        """This oracle, with an operator that was trained for a factor before; returns itself."""
+        """Start from an operator that was trained for a factor before; returns the same object."""
         if not isinstance(operator, MessageOperator) or not operator.fitted:
             raise KindError(f"operator is {operator!r}; expected a trained ep.learned.MessageOperator.")
         self.operators[Signature.of(factor, power)] = operator
@@ -316,7 +316,7 @@ def _threshold(value: Any) -> float:
     value = float(value)
     if not value > 0:
         raise ParameterError(
-            f"threshold is {value:g}; expected a number above 0, in units of the noise: no amount of learning brings the "
+            f"threshold is {value:g}; expected a number above 0, in units of the noise: no learning brings the "
             "variance that is left below 0, so that the oracle would be asked for ever. The limit −9 of the papers is "
             ".234 (ep.Learned.published())."
         )

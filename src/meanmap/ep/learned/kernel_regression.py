@@ -169,7 +169,7 @@ class KernelRegression(Regression):
     def choose(self, incoming: tuple[Any, ...], threshold: float) -> np.ndarray:
         """Which messages to learn so that φᵀSφ ≤ threshold × s² for all of them afterwards.
 
-        S after learning does not depend on the answers, so a whole batch is chosen before any of it is asked: always the
+        S after learning does not depend on the answers, so a batch is chosen before any of it is asked: always the
         newest of those that are left, given those that were chosen. Cost O(m²) a choice among m.
         """
         phi = self.features(laws(incoming, self.positions, self.as_normal))
@@ -198,7 +198,7 @@ def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
     return picked
 
 
-def _narrowed(kernel: EmbeddingGaussian, part: float, points: Any) -> EmbeddingGaussian:
+def _narrowed(kernel: Any, part: float, points: Any) -> EmbeddingGaussian:
     """The same kernel with shorter inner lengthscales, and an outer width to go with them."""
     inner: Any = kernel.inner
     shorter = tuple(RBF(member.lengthscale * part) for member in inner.kernel)

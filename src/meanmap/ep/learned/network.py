@@ -18,7 +18,7 @@ _GROWTH = 1.5
 class Network(Regression):
     """Rows of numbers by a perceptron with two hidden layers on means and log variances of the messages.
 
-    It never doubts: novelty is 0 everywhere, so that what it answers has to be trained in advance. Its deviation is that
+    It never doubts: novelty is 0 everywhere, so that it has to be trained in advance. Its deviation is that
     of its training errors. scikit-learn's `MLPRegressor`, by L-BFGS.
 
     Parameters
@@ -61,13 +61,18 @@ class Network(Regression):
 
         scaler = StandardScaler().fit(self.rows)
         network = MLPRegressor(
-            hidden_layer_sizes=tuple(self.hidden), activation="tanh", solver="lbfgs", alpha=1e-6, max_iter=2000, random_state=self.seed
+            hidden_layer_sizes=tuple(self.hidden),
+            activation="tanh",
+            solver="lbfgs",
+            alpha=1e-6,
+            max_iter=2000,
+            random_state=self.seed,
         )
         with warnings.catch_warnings():
             # A network that could go on training is still the rival of its budget.
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(scaler.transform(self.rows), self.targets)
-        said = network.predict(scaler.transform(self.rows)).reshape(self.targets.shape)
+        said = np.reshape(network.predict(scaler.transform(self.rows)), self.targets.shape)
         noise = np.maximum(((said - self.targets) ** 2).mean(0), 1e-12)
         return replace(self, network=network, scaler=scaler, noise=noise, trained_on=len(self.rows))
 

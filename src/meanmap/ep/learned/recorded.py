@@ -49,9 +49,7 @@ class Recorded:
         return len(self.log_normaliser)
 
     def __getitem__(self, index: Any) -> "Recorded":
-        return Recorded(
-            *jax.tree.map(lambda leaf: leaf[index], (self.incoming, self.messages, self.log_normaliser))
-        )
+        return Recorded(*jax.tree.map(lambda leaf: leaf[index], (self.incoming, self.messages, self.log_normaliser)))
 
     def __add__(self, other: "Recorded") -> "Recorded":
         """Both, one after the other."""

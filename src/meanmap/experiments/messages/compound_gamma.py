@@ -41,9 +41,7 @@ def run(setting: Setting) -> Outcome:
         natural.append(np.ravel(learned.answer(questions).messages[0].natural))
         asked.append(learned.diary(factor.name).sweeps[-1][0])
     posterior = came * ep.Gamma.from_natural(*np.transpose(natural))
-    errors = np.stack(
-        [posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1]
-    )
+    errors = np.stack([posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1])
     worst, quarters = abs(errors).max(axis=0), np.array_split(np.array(asked), 4)
     later = float(np.mean(np.concatenate(quarters[1:])))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
@@ -76,7 +74,12 @@ EXPERIMENT = Experiment(
     "Jitkrittum et al. (2015), figure 4; its draft, figures 7 and 9",
     (
         Claim("posteriors are those of the oracle (figures 4a, 4b)", "within 1%", low=0.99, scales=("quick", "paper")),
-        Claim("fewer questions as problems are seen (figure 4c)", "asked after the first quarter", high=0.03, scales=("quick", "paper")),
+        Claim(
+            "fewer questions as problems are seen (figure 4c)",
+            "asked after the first quarter",
+            high=0.03,
+            scales=("quick", "paper"),
+        ),
         Claim("audited errors are below what was said (ours)", "rms z", high=1.0),
     ),
     {"smoke": 0.3, "quick": 1, "paper": 4},

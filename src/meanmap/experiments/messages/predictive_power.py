@@ -1,4 +1,4 @@
-"""How well messages are predicted: divergences between beliefs by operators and by quadrature (figure 2 of the draft)."""
+"""How well messages are predicted: divergences of beliefs by operators from those by quadrature (figure 2, draft)."""
 
 from typing import Any
 
@@ -48,8 +48,13 @@ def run(setting: Setting) -> Outcome:
         low, high = np.quantile(found[name], [0.5, 0.99])
         table.append((name, f"{low:.1f}", f"{high:.1f}", f"{(~proper).sum()}"))
     figure, axes = pyplot.subplots(figsize=(7, 3.5), constrained_layout=True)
-    for name in ("kernel: embedding", "kernel: embedding, tilted moments", "extremely randomised forest", "neural network"):
-        axes.hist(found[name], bins=np.linspace(-12, 2, 57), histtype="step", label=name)
+    for name in (
+        "kernel: embedding",
+        "kernel: embedding, tilted moments",
+        "extremely randomised forest",
+        "neural network",
+    ):
+        axes.hist(found[name], bins=list(np.linspace(-12, 2, 57)), histtype="step", label=name)
     axes.set_xlabel("log₁₀ KL(quadrature ‖ operator) of the belief about z")
     axes.legend(frameon=False, fontsize=8)
     ours = found["kernel: embedding"]
@@ -61,10 +66,12 @@ def run(setting: Setting) -> Outcome:
         "gain of derivatives": Number(float(np.median(found["kernel: embedding, tilted moments"]) - np.median(ours))),
     }
     text = (
-        f"Derivatives of log Z by the kernel on joint embeddings: half of all beliefs within 10^{numbers['median'].value:.1f} "
-        f"nats; tilted moments, {numbers['gain of derivatives'].value:.1f} decades worse."
+        f"Derivatives of log Z by the kernel on joint embeddings: half of all beliefs within "
+        f"10^{numbers['median'].value:.1f} nats; tilted moments, {numbers['gain of derivatives'].value:.1f} decades worse."
     )
-    return Outcome(text, numbers, ((figure, "Divergences of beliefs by operator; farther left is better."),), tuple(table))
+    return Outcome(
+        text, numbers, ((figure, "Divergences of beliefs by operator; farther left is better."),), tuple(table)
+    )
 
 
 EXPERIMENT = Experiment(

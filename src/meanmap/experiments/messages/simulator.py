@@ -68,7 +68,11 @@ def run(setting: Setting) -> Outcome:
         posts[name] = ep.infer(model(), messages=messages, rng=setting.seed, tolerance=1e-4)
         seconds[name] = time.perf_counter() - start
     counts = posts["learned"].report.counts
-    each = 1e3 * seconds["asked always"] / max(posts["asked always"].report.counts["growth: messages asked of the host"], 1)
+    each = (
+        1e3
+        * seconds["asked always"]
+        / max(posts["asked always"].report.counts["growth: messages asked of the host"], 1)
+    )
     divergence = float(posts["asked always"]["w"].kl(posts["learned"]["w"]))
     numbers = {
         "times less": Number(seconds["asked always"] / seconds["learned"]),
@@ -79,8 +83,8 @@ def run(setting: Setting) -> Outcome:
     axes.barh(list(seconds), list(seconds.values()))
     axes.set_xlabel("seconds, compilation included")
     text = (
-        f"A message costs {each:.0f} ms; learned messages take {numbers['times less'].value:.1f} times less time and end "
-        f"within {divergence:.1e} nats, with {counts['growth: asked of the oracle']} questions."
+        f"A message costs {each:.0f} ms; learned messages take {numbers['times less'].value:.1f} times less time and "
+        f"end within {divergence:.1e} nats, with {counts['growth: asked of the oracle']} questions."
     )
     return Outcome(text, numbers, ((figure, "Wall time of the whole inference."),))
 
