@@ -1,4 +1,4 @@
-"""A forest as the operator (Eslami et al. 2014), to compare with: trees on moments of messages; their spread is doubt."""
+"""A forest as the operator (Eslami et al. 2014), to compare with: trees on moments of messages."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -37,7 +37,7 @@ class Learned(HostOracle):
     """Messages learned just in time (Jitkrittum et al. 2015): an operator answers, and asks the oracle when in doubt.
 
     A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than all
-    that follow. After that the oracle is asked where more training would reduce the variance of the prediction by more than
+    that follow. After that it is asked where more training would reduce the variance of the prediction by more than
     `threshold` times the noise; which members of a plate these are is known before any of them is asked. The object
     keeps what it has learned: pass it to the next problem.
 

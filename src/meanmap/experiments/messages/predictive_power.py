@@ -67,7 +67,7 @@ def run(setting: Setting) -> Outcome:
     }
     text = (
         f"Derivatives of log Z by the kernel on joint embeddings: half of all beliefs within "
-        f"10^{numbers['median'].value:.1f} nats; tilted moments, {numbers['gain of derivatives'].value:.1f} decades worse."
+        f"10^{numbers['median'].value:.1f} nats; {numbers['gain of derivatives'].value:.1f} decades less than tilted moments."
     )
     return Outcome(
         text, numbers, ((figure, "Divergences of beliefs by operator; farther left is better."),), tuple(table)

@@ -74,13 +74,12 @@ def run(setting: Setting) -> Outcome:
         )
     answer = (
         f"Learned messages end within {numbers['largest KL'].value:.1e} nats of quadrature and ask for {share:.0%} of "
-        f"its calls; the published setting ends up to {numbers['largest KL published'].value:.0f} nats away, and its test "
-        "errors hardly show it."
+        f"its calls; the published setting ends up to {numbers['largest KL published'].value:.0f} nats away, and its "
+        "test errors hardly show it."
     )
     notes = (
         "Share asked: questions to the oracle, audits included, over the calls that quadrature EP makes to converge.",
-        "The published setting regresses tilted moments, with widths of the first messages. What the authors' code does not "
-        + "do: numbers are centred and scaled here, and half of the first batch comes from the second sweep.",
+        "Unlike the code of the authors, the published setting centres its numbers, and draws its batch over two sweeps.",
         "Splits of the UCI sets are drawn anew: those of the authors are in their repository.",
     )
     return Outcome(answer, numbers, ((_draw(trace, lines), _CAPTION),), tuple(table), notes)
