@@ -28,14 +28,14 @@ def problem(n=200, d=4):
 # that of quadrature. (Quadrature is cheap, so that learning does not pay here, and the report says so. It pays for a
 # simulator, given as `ep.Learned(oracle)`.)
 
-learned, asked = ep.Learned(), []
+learned, asked, post = ep.Learned(), [], None
 for _ in range(4):
     model = problem()
     post = ep.infer(model, messages=learned, rng=0)
     diary = learned.diary("Logistic(z)")
     asked += [part / all_ for part, all_, _ in diary.sweeps]
     print(f"asked {diary.asked + diary.audited:4d}, KL {float(ep.infer(model)['w'].kl(post['w'])):.1e}")
-print(post.report)
+print(post)
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 axes.plot(asked)
 axes.set(xlabel="sweep, over all problems", ylabel="part asked of the oracle")

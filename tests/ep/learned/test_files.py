@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from meanmap import ep
 from meanmap.core import InputError, KindError
-from meanmap.ep.learned import MessageOperator, load_operator, save_operator
+from meanmap.ep.learned import KernelRegression, MessageOperator, load_operator, save_operator
 from meanmap.ep.learned.files import _read
 
 Z = ep.Variable("z", ep.Normal)
@@ -29,7 +29,8 @@ HEAVY = ep.Density(log_heavy, Z)
 def saved(tmp_path_factory):
     rng = np.random.default_rng(0)
     came = ep.Normal(rng.normal(size=64), rng.uniform(0.1, 2, 64))
-    operator = MessageOperator().learn((came[:40],), _answer(came[:40])).learn((came[40:],), _answer(came[40:]))
+    small = KernelRegression(d_in=50, d_out=100, tune=False)
+    operator = MessageOperator(small).learn((came[:40],), _answer(came[:40])).learn((came[40:],), _answer(came[40:]))
     path = tmp_path_factory.mktemp("operators") / "heavy.safetensors"
     save_operator(operator, path, HEAVY)
     return operator, path

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer
-from meanmap.ep.host import HostOracle
+from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression
@@ -46,8 +46,8 @@ class Learned(HostOracle):
     oracle : Oracle, HostOracle or callable, optional
         What is asked: by default as `infer` would choose.
     threshold : float
-        How much variance, in units of the noise s², may be left to learn. At 1, one look is enough; the papers' limit
-        of −9 on the logarithm of the predictive variance is .234 (there s² is 10⁻⁴), which asks for four.
+        How much variance, in units of the noise s², may be left to learn. A quarter is what four looks at the same
+        message leave. The papers' limit of −9 on the logarithm of the predictive variance is .234, because s² is 10⁻⁴.
     initial : int
         How many answers come before the operator is trusted.
     audit : float
@@ -84,7 +84,7 @@ class Learned(HostOracle):
         self,
         oracle: Any = None,
         *,
-        threshold: float = 1.0,
+        threshold: float = 0.25,
         initial: int = 300,
         audit: float = 0.01,
         refresh: bool = True,
@@ -115,7 +115,7 @@ class Learned(HostOracle):
         the first batch, and the oracle draws 500,000 points from N(0, 200).
         """
         oracle = ImportanceSampling(500_000, proposal=Normal(0.0, 200.0), paired=False) if oracle is None else oracle
-        regression = KernelRegression(d_in=300, d_out=500, widths="within", tune=False, as_normal=True)
+        regression = KernelRegression(widths="within", tune=False, as_normal=True)
         return cls(
             oracle,
             threshold=np.exp(-9) / regression.noise - 1,
@@ -175,7 +175,10 @@ class Learned(HostOracle):
         if not self.refresh or len(operator) < self.initial:
             return operator
         assert operator.range is not None
-        incoming = questions[usable(questions.incoming)].incoming
+        lawful = usable(questions.incoming)
+        if not lawful.any():
+            return operator
+        incoming = questions[lawful].incoming
         outside = int(operator.range.outside(incoming).sum())
         diary.strays += outside
         if outside <= max(_OUTSIDE * len(questions), 1) and diary.strays < _STRAYS:
@@ -223,7 +226,7 @@ class Learned(HostOracle):
 
     def _ask(self, questions: Questions) -> Answer:
         oracle = self._oracles[questions.factor.name]
-        return questions.ask(oracle) if isinstance(oracle, Oracle) else oracle.answer(questions)
+        return questions.ask(oracle) if isinstance(oracle, Oracle) else check_answer(oracle, questions)
 
     def _learn(
         self,
@@ -255,19 +258,26 @@ class Learned(HostOracle):
         ready = operator.fitted or (waiting is not None and _enough(waiting.incoming))
         if ready and ((wanted & ~audited).any() or failed):
             operator = self._settle(operator, signature)
-        if not self.refresh or not operator.fitted:
-            return operator
         if failed:
             diary.caution *= diary.recent_score() ** 2
-        if failed or len(operator) >= 2 * operator.fitted_on or operator.fitted_on < self.initial <= len(operator):
-            diary.refreshed("audits failed" if failed else "much was learned")
-            return operator.refit(also=questions[usable(questions.incoming)].incoming)
+        started = 0 < operator.fitted_on < self.initial <= len(operator)
+        if failed or started or (self.refresh and operator.fitted and len(operator) >= 2 * operator.fitted_on):
+            reason = "audits failed" if failed else "the first batch was learned" if started else "much was learned"
+            diary.refreshed(reason)
+            return operator.refit(also=questions[usable(questions.incoming)].incoming if self.refresh else None)
         return operator
 
     def _settle(self, operator: MessageOperator, signature: Signature) -> MessageOperator:
         """Learn what waits."""
         waiting = self._waiting.pop(signature, None)
         return operator if waiting is None else operator.learn_recorded(waiting)
+
+    def trained(self, factor: Any, power: float = 1.0) -> MessageOperator:
+        """The operator for a factor as it is now, to save it or to give it to another."""
+        signature = Signature.of(factor, power)
+        if signature not in self.operators:
+            raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
+        return self.operators[signature]
 
     def diary(self, name: str) -> Diary:
         """What the last run did about a factor: sweeps, audits, reasons, seconds."""
@@ -297,8 +307,8 @@ def _combined(
     answer = Answer(empty, np.zeros(n), doubt=np.zeros(n))
     if exact is not None and asked.any():
         count = int(asked.sum())
-        total = np.full(count, np.nan) if exact.log_normaliser is None else exact.log_normaliser
-        answer = answer.put(asked, Answer(exact.messages, total, doubt=np.zeros(count)))
+        doubt = np.zeros(count) if exact.doubt is None else exact.doubt
+        answer = answer.put(asked, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
     if rest.any():
         incoming = questions[rest].incoming
         # What was new may be known by now: the same learning answers the whole plate.

@@ -108,9 +108,12 @@ class MessageOperator:
         grown = replace(self, seen=self.seen + new)
         numbers = self.target.table(new)
         fine = np.isfinite(numbers).all(axis=1) & usable(new.incoming)
-        if numbers.shape[1] != len(self.centre) or not fine.all():
-            return grown.refit()  # a number that does not exist may exist in another form
-        return replace(grown, regression=self.regression.add(new.incoming, (numbers - self.centre) / self.scale))
+        if numbers.shape[1] != len(self.centre) or not (fine.all() or type(self.target).chosen(new) == self.target):
+            return grown.refit()  # what does not exist may exist in another form
+        if not fine.any():
+            return grown
+        rows = (numbers[fine] - self.centre) / self.scale
+        return replace(grown, regression=self.regression.add(new[fine].incoming, rows))
 
     def refit(self, also: tuple[Any, ...] | None = None) -> "MessageOperator":
         """Everything chosen anew, widths from what was learned and from incoming messages `also` not yet answered."""

@@ -66,8 +66,8 @@ def run(setting: Setting) -> Outcome:
         "gain of derivatives": Number(float(np.median(found["kernel: embedding, tilted moments"]) - np.median(ours))),
     }
     text = (
-        f"Derivatives of log Z by the kernel on joint embeddings: half of all beliefs within "
-        f"10^{numbers['median'].value:.1f} nats; {numbers['gain of derivatives'].value:.1f} decades less than tilted moments."
+        f"Derivatives of log Z by the kernel: half the beliefs within "
+        f"10^{numbers['median'].value:.1f} nats; {numbers['gain of derivatives'].value:.1f} decades below tilted ones."
     )
     return Outcome(
         text, numbers, ((figure, "Divergences of beliefs by operator; farther left is better."),), tuple(table)

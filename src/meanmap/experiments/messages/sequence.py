@@ -79,7 +79,7 @@ def run(setting: Setting) -> Outcome:
     )
     notes = (
         "Share asked: questions to the oracle, audits included, over the calls that quadrature EP makes to converge.",
-        "Unlike the code of the authors, the published setting centres its numbers, and draws its batch over two sweeps.",
+        "Unlike the code of its authors the published setting centres its numbers and draws its batch over two sweeps.",
         "Splits of the UCI sets are drawn anew: those of the authors are in their repository.",
     )
     return Outcome(answer, numbers, ((_draw(trace, lines), _CAPTION),), tuple(table), notes)

@@ -50,7 +50,7 @@ def run(setting: Setting) -> Outcome:
 
     from meanmap import ep
 
-    rows = setting.choose(smoke=40, quick=200, paper=2000)
+    rows = setting.choose(smoke=40, quick=160, paper=2000)
     rng = setting.rng(0)
     X = np.column_stack([np.ones(rows), rng.normal(size=(rows, 2))])
     rates = X @ np.array([0.4, 0.3, -0.2])
@@ -62,7 +62,7 @@ def run(setting: Setting) -> Outcome:
         return ep.FactorGraph(ep.Dot(X, w, z), ep.Density(log_growth, z, observed, name="growth"))
 
     seconds, posts = {}, {}
-    learner = ep.Learned(oracle, initial=setting.choose(smoke=20, quick=100, paper=300))
+    learner = ep.Learned(oracle, initial=setting.choose(smoke=20, quick=80, paper=300))
     for name, messages in (("asked always", oracle), ("learned", learner)):
         start = time.perf_counter()
         posts[name] = ep.infer(model(), messages=messages, rng=setting.seed, tolerance=1e-4)
