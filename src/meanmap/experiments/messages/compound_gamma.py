@@ -7,7 +7,7 @@ from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, S
 __all__ = ["EXPERIMENT"]
 
 # One message comes in, with two numbers: fewer features learn it from fewer answers.
-THRESHOLD, FEATURES, AUDIT = 0.3, {"d_in": 100, "d_out": 200}, 0.005
+THRESHOLD, D_IN, D_OUT, AUDIT = 0.3, 100, 200, 0.005
 
 
 def problems(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -34,7 +34,7 @@ def run(setting: Setting) -> Outcome:
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
     came = ep.Gamma(*problems(count, setting.rng(0)))
     exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=2001)).messages[0]
-    operator = MessageOperator(KernelRegression(**FEATURES))
+    operator = MessageOperator(KernelRegression(d_in=D_IN, d_out=D_OUT))
     learned = ep.Learned(initial=20, threshold=THRESHOLD, audit=AUDIT, operator=operator)
     learned.check(factor)
     natural, asked = [], []
