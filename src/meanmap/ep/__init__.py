@@ -3,6 +3,7 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
+from meanmap.ep import models
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
@@ -11,7 +12,7 @@ from meanmap.ep.gaussian import Dot, Gaussian, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
-from meanmap.ep.links import Logistic, Poisson
+from meanmap.ep.links import Logistic, Poisson, Student
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
@@ -47,8 +48,10 @@ __all__ = [
     "Product",
     "Quadrature",
     "Stratified",
+    "Student",
     "Sum",
     "Variable",
     "ask",
     "infer",
+    "models",
 ]
