@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from meanmap import __version__
+from meanmap.core.files import write_whole
 from meanmap.experiments.experiment import Experiment, Number, Outcome, Scale, Setting, Verdict, verdict
-from meanmap.plots.page import png_of, write_page
+from meanmap.plots.page import png_of
 
 __all__ = ["Record", "read_record", "record_of", "record_path", "write_record"]
 
@@ -71,7 +72,7 @@ def write_record(path: Path, record: Record) -> None:
         "seconds": record.seconds,
         "versions": record.versions,
     }
-    write_page(path, json.dumps(content, indent=1))
+    write_whole(path, json.dumps(content, indent=1))
 
 
 def read_record(path: Path) -> Record | None:

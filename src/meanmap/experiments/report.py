@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from meanmap.core.files import write_whole
 from meanmap.experiments.experiment import Claim, Experiment, Number
 from meanmap.experiments.record import Record
 from meanmap.experiments.reproduce import Failure
-from meanmap.plots.page import Section, render, write_page
+from meanmap.plots.page import Section, render
 
 __all__ = ["report", "write_report"]
 
@@ -32,7 +33,7 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
 
 def write_report(folder: Path, experiments: Sequence[Experiment], records: Sequence[Record | Failure]) -> Path:
     """Write the page into the folder of the records; returns where it is."""
-    return write_page(folder / "report.html", report(experiments, records))
+    return write_whole(folder / "report.html", report(experiments, records))
 
 
 def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:

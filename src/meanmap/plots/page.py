@@ -4,10 +4,9 @@ import base64
 import html
 import io
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-__all__ = ["Section", "png_of", "render", "write_page"]
+__all__ = ["Section", "png_of", "render"]
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --line: #d5dce4; --soft: #f3f6f9; --link: #0b5394; }
@@ -88,15 +87,6 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
 </body>
 </html>
 """
-
-
-def write_page(path: str | Path, page: str) -> Path:
-    """Write a page so that no half-written file is ever seen: to a neighbour first, then into place."""
-    path = Path(path)
-    neighbour = path.with_name(f".{path.name}.part")
-    neighbour.write_text(page, encoding="utf-8")
-    neighbour.replace(path)
-    return path
 
 
 def png_of(figure: Any) -> bytes:
