@@ -24,7 +24,7 @@ __all__ = ["GPClassification", "gp_classification"]
 
 # Multiples of the default lengthscale, and variances of the process, among which the evidence chooses.
 _LENGTHSCALES = (0.25, 0.5, 1.0, 2.0)
-_VARIANCES = (1.0, 4.0, 16.0)
+_VARIANCES = (1.0, 8.0, 64.0)
 
 # Of the trace of the Gram matrix, left to independent noise at new points.
 _TOLERANCE = 1e-6
@@ -184,7 +184,7 @@ def gp_classification(
         The covariance of g. By default RBF with a lengthscale for each column, the medians times what the evidence
         chooses.
     variance : number, optional
-        By which the kernel is multiplied; by default what the evidence chooses among 1, 4 and 16.
+        By which the kernel is multiplied; by default what the evidence chooses among 1, 8 and 64.
     intercept_sd : number
         Standard deviation of the prior of b.
     link : {"logistic", "probit"}

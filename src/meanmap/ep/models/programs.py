@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
@@ -12,12 +13,14 @@ from jax.scipy.special import gammaln
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
 from meanmap.ep.blackbox import BlackBox, Density
+from meanmap.ep.calling import is_host_function
+from meanmap.ep.factor import common_plate
 from meanmap.ep.gaussian import Gaussian
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.infer import infer
 from meanmap.ep.models.summary import Summary
 from meanmap.ep.posterior import Posterior
-from meanmap.ep.variables import Variable, read_given
+from meanmap.ep.variables import Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 
 __all__ = ["Program", "compound_gamma", "simulator"]
@@ -112,17 +115,19 @@ def simulator(
     random : bool
         Whether the function draws: it then takes a JAX key (or a `numpy.random.Generator`) first.
     **options
-        Passed on to [`infer`][meanmap.ep.infer]; `messages=` says how messages are computed. Damping is 0.5 unless said
-        otherwise.
+        Passed on to [`infer`][meanmap.ep.infer]; `messages=` says how messages are computed.
 
     Notes
     -----
-    Beliefs about different parameters are independent laws: each has the right place, but where the data tie
-    parameters together strongly, the spread that is left to each alone comes out too small.
+    A function without randomness gives one factor, the likelihood of all observations: the belief about each parameter
+    is the projection of its exact marginal, by quadrature for up to two parameters and by importance sampling from the
+    prior beyond. A function that draws is one factor for each observation, a plate, with damping 0.5; beliefs about
+    different parameters are independent there, and where the data tie them together their spread comes out too small.
 
     Examples
     --------
-    >>> import jax.numpy as jnp
+    >>> import jax
+    import jax.numpy as jnp
     >>> import numpy as np
     >>> from meanmap import ep
     >>> t = np.linspace(0, 3, 20)
@@ -144,14 +149,48 @@ def simulator(
         raise InputError("observed is one number; expected one for each run of the program: pass [observed].")
     sds = parameter(noise_sd, "noise_sd")
     unknown = [Variable(name, prior) for name, prior in parameters.items()]
-    out = Variable("output", Normal, plate=len(values))
-    model = FactorGraph(
-        BlackBox(function, *unknown, *settings, out, random=random, name="program"),
-        Gaussian(out, observed=values, precision=1 / sds**2),
+    told = [read_given(value, f"setting {at}") for at, value in enumerate(settings)]
+    common_plate(
+        "the program",
+        {"observed": Given(values, "observed"), "noise_sd": Given(sds, "noise_sd")}
+        | {each.name: each for each in told},
     )
-    post = infer(model, **{"damping": 0.5, **options})
+    if random:
+        out = Variable("output", Normal, plate=len(values))
+        model = FactorGraph(
+            BlackBox(function, *unknown, *told, out, random=True, name="program"),
+            Gaussian(out, observed=values, precision=1 / sds**2),
+        )
+        options = {"damping": 0.5, **options}
+    else:
+        likelihood = _likelihood(function, [*unknown, *told], values, sds)
+        model = FactorGraph(Density(likelihood, *unknown, name="program"))
+    post = infer(model, **options)
     title = f"program with {len(unknown)} unknown numbers, {len(values)} observations"
     return Program(title, {name: post[name] for name in parameters}, post)
+
+
+def _likelihood(
+    function: Callable[..., Any], arguments: list[Variable | Given], observed: np.ndarray, sds: np.ndarray
+) -> Callable[..., Any]:
+    """Σ log N(observedᵢ; function(parameters, settingsᵢ), sdᵢ²), as a function of one value of each parameter."""
+    told = [argument.values for argument in arguments if isinstance(argument, Given)]
+    host = is_host_function(function, tuple(arguments), "the program")
+    library = np if host else jnp
+    constant = -(np.log(sds * np.sqrt(2 * np.pi)) * np.ones_like(observed)).sum()
+
+    def log_likelihood(*numbers):
+        if host:
+            each = (np.broadcast_to(values, observed.shape).tolist() for values in told)
+            rows = zip(*each, strict=True) if told else [()] * len(observed)
+            outputs = np.array([function(*numbers, *row) for row in rows])
+        else:
+            each = [jnp.broadcast_to(jnp.asarray(values), observed.shape) for values in told]
+            one = lambda *row: function(*numbers, *row)  # noqa: E731
+            outputs = jax.vmap(one)(*each) if told else one()
+        return constant - library.sum(((observed - outputs) / sds) ** 2) / 2
+
+    return log_likelihood
 
 
 def compound_gamma(
@@ -182,7 +221,7 @@ def compound_gamma(
     >>> from meanmap import ep
     >>> fit = ep.models.compound_gamma([1.0, -2.0, 0.5])
     >>> fit["precision"]
-    Gamma(shape=2.045, rate=3.182, mean=0.6427, sd=0.4494)
+    Gamma(shape=2.268, rate=3.363, mean=0.6744, sd=0.4478)
     """
     values = read_given(x, "x").values
     a, b, c = (

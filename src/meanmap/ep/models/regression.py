@@ -85,11 +85,19 @@ class Regression:
         return rows @ self.mean, np.maximum(((rows @ self.covariance) * rows).sum(1), np.finfo(float).tiny)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the coefficients with their intervals, the intercept left out; returns the matplotlib Axes."""
-        table = self.summary()
-        kept = slice(1, None) if self.design.intercept else slice(None)
-        fields = (table.mean, table.sd, table.low, table.high, table.positive)
-        return Summary(table.names[kept], *(field[kept] for field in fields), table.level).plot(axes)
+        """Draw what a standard deviation of each column does, with intervals; returns the matplotlib Axes.
+
+        The intercept is left out, and columns that were not standardised are drawn as they are.
+        """
+        first = int(self.design.intercept)
+        scale = self.design.scale
+        table = Summary.of_normal(
+            self.design.names, self.mean[first:] * scale, np.diag(self.covariance)[first:] * scale**2
+        )
+        axes = table.plot(axes)
+        if (scale != 1).any():
+            axes.set_xlabel("effect of one standard deviation, mean and 95% interval")
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -139,8 +147,8 @@ def fit_linear(
     return infer(FactorGraph(Dot(matrix, w, z), outcome(z)), **settings)
 
 
-# Of the trapezium rule for averages over a Normal, in standard deviations: for the sigmoid of a Normal its error is below
-# 1e-9 up to a standard deviation of 8.
+# Of the trapezium rule for averages over a Normal, in standard deviations. For the sigmoid its error is below 1e-9 up
+# to a standard deviation of 10.
 _REACH, _NODES = 8.0, 161
 
 

@@ -16,7 +16,7 @@ __all__ = ["RobustRegression", "robust_regression"]
 
 # The scale of the noise, over that of y, is integrated over a grid in its logarithm. Its posterior has a standard
 # deviation near 1/√n there, which is the step; scales so far below the best evidence are left out.
-_DEPTH = 12.0
+_STEP, _DEPTH = 0.25, 12.0
 _LOWEST, _HIGHEST = np.log(1e-3), np.log(10.0)
 
 
@@ -28,6 +28,8 @@ class RobustRegression(Regression):
     ----------
     degrees : float
         Degrees of freedom of the noise.
+    integrated : float
+        The log evidence, with the scale of the noise integrated out.
     scales, weights : arrays
         Values of the scale of the noise, and how probable each is.
     outlying : (n,) array
@@ -35,9 +37,15 @@ class RobustRegression(Regression):
     """
 
     degrees: float
+    integrated: float
     scales: np.ndarray
     weights: np.ndarray
     outlying: np.ndarray
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the probability density of the outcomes, to compare models by."""
+        return self.integrated
 
     @property
     def scale(self) -> float:
@@ -97,7 +105,8 @@ def robust_regression(
 
     Notes
     -----
-    The scale of the noise is integrated out: expectation propagation is run for each value of a grid, flat in its
+    The scale of the noise is integrated out, with a prior that is flat in its logarithm from a thousandth to ten times
+    the spread of y: expectation propagation is run for each value of a grid, flat in its
     logarithm, and the results are averaged with the evidence as weight. `posterior` is that of the best value.
 
     Examples
@@ -124,14 +133,20 @@ def robust_regression(
 
     def fit(log_scale):
         noise = float(np.exp(log_scale))
-        return fit_linear(
-            matrix,
-            prior,
-            lambda z: Student(z, observed=scaled, scale=noise, degrees=freedom),
-            **{"damping": 0.5, **settings},
-        )
+        post = None
+        for damping in (0.5, 0.2):
+            post = fit_linear(
+                matrix,
+                prior,
+                lambda z: Student(z, observed=scaled, scale=noise, degrees=freedom),
+                **{"damping": damping, "sweeps": 300, **settings},
+            )
+            if np.isfinite(post.log_evidence):
+                break
+        return post
 
-    grid, posts = _along(fit, min(0.25, 1 / np.sqrt(len(matrix))))
+    step = min(_STEP, 1 / np.sqrt(len(matrix)))
+    grid, posts = _along(fit, step)
     logs = np.array([post.log_evidence for post in posts])
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
@@ -142,13 +157,14 @@ def robust_regression(
     mean, covariance = design.in_units(unit * centre, unit**2 * covariance)
     mean[0] += middle  # 0 without an intercept
     best = posts[int(np.argmax(logs))]
+    evidence = float(logs.max() + np.log(np.exp(logs - logs.max()).sum() * step / (_HIGHEST - _LOWEST)))
+    evidence -= len(outcome) * np.log(unit)
     scales = unit * np.exp(grid)
     away = np.abs(scaled - matrix @ centre) * unit / float(scales @ weights)
     bad = sum(not post.report.converged for post in posts)
     notes = (f"{bad} of {len(posts)} runs, one for each scale of the noise, did not converge.",) if bad else ()
-    return RobustRegression(
-        "robust regression", design, mean, covariance, best, len(matrix), notes, freedom, scales, weights, away
-    )
+    facts = (freedom, evidence, scales, weights, away)
+    return RobustRegression("robust regression", design, mean, covariance, best, len(matrix), notes, *facts)
 
 
 def _along(fit: Any, step: float) -> tuple[np.ndarray, list[Any]]:
