@@ -9,7 +9,7 @@ from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.table import Table
 
-__all__ = ["Design", "read_codes", "read_labels", "read_outcomes"]
+__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
 
 # A column counts as constant where its spread is within rounding of its values.
 _CONSTANT = 1e-12
@@ -150,11 +150,18 @@ def read_outcomes(y: Any, rows: int, name: str = "y") -> np.ndarray:
     return values.astype(np.float64)
 
 
+def as_given(data: Any, values: np.ndarray) -> np.ndarray:
+    """Labels as they came: a table turns whole numbers and truth values into floating-point ones."""
+    raw = np.asarray(data)
+    return raw if raw.dtype.kind in "iub" and raw.shape == values.shape else values
+
+
 def _outcome(y: Any, rows: int | None, name: str) -> np.ndarray:
     table = Table.of({name: y}, name)  # refuses what is missing
     values = np.asarray(table.columns[name])
     if values.ndim != 1:
         raise ShapeError(f"{name} has {values.shape[1]} columns; expected one outcome for each row.")
+    values = as_given(y, values)
     if values.dtype.kind == "f":
         check_finite(values, name)
     if rows is not None and len(values) != rows:

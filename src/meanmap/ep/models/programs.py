@@ -62,9 +62,11 @@ class Program:
     def summary(self, level: float = 0.95) -> Summary:
         """The table of parameters, with intervals of this probability."""
         tables = [Summary.of([name], law, level) for name, law in self.parameters.items()]
-        fields = ("mean", "sd", "low", "high", "positive")
-        columns = [np.concatenate([getattr(table, field) for table in tables]) for field in fields]
-        return Summary(tuple(self.parameters), *columns, level)
+        columns: dict[str, Any] = {
+            field: np.concatenate([getattr(table, field) for table in tables])
+            for field in ("mean", "sd", "low", "high", "positive")
+        }
+        return Summary(names=tuple(self.parameters), level=level, **columns)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw every parameter with its interval; returns the matplotlib Axes."""
@@ -126,8 +128,7 @@ def simulator(
 
     Examples
     --------
-    >>> import jax
-    import jax.numpy as jnp
+    >>> import jax.numpy as jnp
     >>> import numpy as np
     >>> from meanmap import ep
     >>> t = np.linspace(0, 3, 20)

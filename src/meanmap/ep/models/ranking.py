@@ -13,6 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.table import Table
 from meanmap.ep.interval import Interval
+from meanmap.ep.models.design import as_given
 from meanmap.ep.models.regression import fit_linear, moments
 from meanmap.ep.models.summary import Summary
 from meanmap.ep.posterior import Posterior
@@ -192,4 +193,4 @@ def _players(values: Any, name: str) -> list[Any]:
     column = Table.of({name: values}, name).columns[name]
     if column.ndim != 1:
         raise ShapeError(f"{name} has {column.shape[1]} columns; expected one player a game.")
-    return np.asarray(column).tolist()
+    return as_given(values, np.asarray(column)).tolist()

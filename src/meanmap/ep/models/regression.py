@@ -152,7 +152,7 @@ def fit_linear(
 _REACH, _NODES = 8.0, 161
 
 
-def moments(belief: MultivariateNormal) -> tuple[np.ndarray, np.ndarray]:
+def moments(belief: Any) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of a belief, by NumPy: nothing is compiled for its size."""
     covariance = np.linalg.inv(belief.precision)
     return covariance @ belief.precision_mean, (covariance + covariance.T) / 2

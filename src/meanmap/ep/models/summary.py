@@ -44,13 +44,13 @@ class Summary:
         --------
         >>> from meanmap.families import Normal
         >>> print(Summary.of(["slope"], Normal([2.0], [1.0])))
-               mean     sd   2.5%  97.5%      z  P(>0)
-        slope     2      1   0.04   3.96      2  0.977
+                mean     sd     2.5%  97.5%      z  P(>0)
+        slope      2      1  0.04004   3.96      2  0.977
         """
         tail = (1 - check_share(level)) / 2
-        ends = [np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in (tail, 1 - tail)]
+        low, high = (np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in (tail, 1 - tail))
         positive = 1 - np.atleast_1d(law.cdf(np.zeros(law.shape)))
-        return cls(tuple(names), np.atleast_1d(law.mean), np.atleast_1d(law.sd), *ends, positive, float(level))
+        return cls(tuple(names), np.atleast_1d(law.mean), np.atleast_1d(law.sd), low, high, positive, float(level))
 
     @classmethod
     def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, level: float = 0.95) -> "Summary":
