@@ -96,9 +96,9 @@ def test_ordered_labels_against_a_sum_at_cutpoints_of_the_largest_evidence():
     moved = ep.models.ordinal_regression({"x": 100 + 7 * X}, np.array(["low", "mid", "top"])[GRADES],
                                          levels=["low", "mid", "top"], prior_sd=2.5 * X.std())  # fmt: skip
     assert 7 * moved.mean[0] == pytest.approx(fit.mean[0], abs=0.01)
-    np.testing.assert_allclose(moved.cutpoints - 100 * moved.mean[0], fit.cutpoints, atol=0.03)
-    middle = moved.cutpoints.mean() / moved.mean[0]
-    assert moved.predict({"x": [middle - 15, middle, middle + 15]}).tolist() == ["low", "mid", "top"]
+    np.testing.assert_allclose(moved.cutpoints + X.mean() * fit.mean, fit.cutpoints, atol=0.03)
+    np.testing.assert_allclose(moved.predict_proba({"x": 100 + 7 * NEW}), fit.predict_proba(NEW), atol=0.02)
+    assert moved.predict({"x": [85.0, 115.0]}).tolist() == ["low", "top"]
 
 
 def test_outliers_against_a_sum_over_slope_and_scale():

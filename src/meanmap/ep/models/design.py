@@ -64,14 +64,17 @@ class Design:
         return ("intercept", *self.names) if self.intercept else self.names
 
     def matrix(self, X: Any) -> np.ndarray:
-        """New rows in their own units, ones first: columns are found by name, and of an array there must be as many."""
+        """New rows in their own units, ones first: columns are found by name, and of an array there must be as many.
+
+        Where there is no intercept to take up the centre of the columns, it is subtracted.
+        """
         if Table.looks_like_one(X):
             _, values = _columns(Table.of(X, "X", only=_bases(self.names)))
         else:
             _, values = _columns(X)
         if values.shape[1] != len(self.names):
             raise ShapeError(f"X has {values.shape[1]} columns; expected {len(self.names)}: {', '.join(self.names)}.")
-        return self._with_ones(values)
+        return self._with_ones(values if self.intercept else values - self.centre)
 
     def in_units(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the coefficients of the columns as they are, from those of standardised ones."""

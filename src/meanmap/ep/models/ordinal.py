@@ -23,7 +23,7 @@ class OrdinalRegression(Regression):
     classes : (k,) array
         The labels, in order.
     cutpoints : (k − 1,) array
-        Where xᵀw + noise passes from one label to the next.
+        Where (x − x̄)ᵀw + noise passes from one label to the next, x̄ the centre of the columns.
     """
 
     classes: np.ndarray
@@ -47,12 +47,12 @@ class OrdinalRegression(Regression):
 def ordinal_regression(
     X: Any, y: Any, *, levels: Any = None, prior_sd: Any = 2.5, standardise: bool = True, **settings: Any
 ) -> OrdinalRegression:
-    """P(y ≤ k) = Φ(c_k − xᵀw): ordered labels, with a Gaussian belief about w by expectation propagation.
+    """P(y ≤ k) = Φ(c_k − (x − x̄)ᵀw): ordered labels, with a Gaussian belief about w by expectation propagation.
 
     Parameters
     ----------
     X : DataFrame, mapping of columns or (n, d) array
-        Columns of numbers; their names are kept. The cutpoints take the place of an intercept.
+        Columns of numbers; their names are kept. Cutpoints, about their centre x̄, take the place of an intercept.
     y : array_like (n,)
         Ordered labels.
     levels : sequence, optional
@@ -97,10 +97,9 @@ def ordinal_regression(
     cuts = np.cumsum(np.concatenate([best.x[:1], np.exp(best.x[1:])]))
     post = fit(cuts)
     notes = () if best.success else (f"the cutpoints stopped before the evidence was largest: {best.message}",)
-    mean, covariance = design.in_units(*moments(post["w"]))
-    shift = design.centre @ mean
     title = f"ordinal probit regression of {len(classes)} labels"
-    return OrdinalRegression(title, design, mean, covariance, post, len(matrix), notes, classes, cuts + shift)
+    belief = design.in_units(*moments(post["w"]))
+    return OrdinalRegression(title, design, *belief, post, len(matrix), notes, classes, cuts)
 
 
 def _slope(post: Any, codes: np.ndarray, cuts: np.ndarray) -> np.ndarray:

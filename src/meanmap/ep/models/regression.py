@@ -76,7 +76,7 @@ class Regression:
         return Summary.of_normal(self.names, self.mean, np.diag(self.covariance), level)
 
     def linear_predictor(self, X: Any) -> Normal:
-        """The belief about xᵀw at each row of X."""
+        """The belief about xᵀw at each row of X; for ordered labels about (x − x̄)ᵀw."""
         return Normal(*self._predictor(X))
 
     def _predictor(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

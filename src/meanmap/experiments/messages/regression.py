@@ -8,7 +8,7 @@ from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, S
 
 __all__ = ["EXPERIMENT"]
 
-ROWS, PRIOR, INTERCEPT = 300, 2.5, 10.0
+ROWS = 300
 
 
 def run(setting: Setting) -> Outcome:
@@ -20,19 +20,19 @@ def run(setting: Setting) -> Outcome:
     from meanmap.experiments.messages.judges import annealed, nuts
 
     draws = setting.choose(smoke=500, quick=3000, paper=20_000)
-    temperatures = setting.choose(smoke=50, quick=400, paper=1000)
+    temperatures = setting.choose(smoke=50, quick=1000, paper=3000)
     rows, worst = [("set", "coefficients", "mean", "sd", "log evidence", "annealed", "EP, s", "NUTS, s")], []
     every = datasets.UCI_NAMES
     names = setting.choose(smoke=("fertility",), quick=every, paper=every)
     figure, axes = pyplot.subplots(1, len(names), figsize=(3 * len(names), 3.2), layout="constrained", squeeze=False)
     for place, name in zip(axes[0], names, strict=True):
         X, y = _data(name, setting)
-        fit = ep.models.logistic_regression(X, y)
+        fit = ep.models.logistic_regression(X, y, prior_sd=1.0, intercept_sd=1.0)
         start = time.perf_counter()
-        fit = ep.models.logistic_regression(X, y)  # compiled now
+        fit = ep.models.logistic_regression(X, y, prior_sd=1.0, intercept_sd=1.0)  # compiled now
         seconds = time.perf_counter() - start
         matrix = jnp.asarray(np.column_stack([np.ones(len(X)), (X - X.mean(0)) / X.std(0)]))
-        sds = jnp.array([INTERCEPT] + [PRIOR] * X.shape[1])
+        sds = jnp.ones(1 + X.shape[1])
 
         def log_likelihood(w, matrix=matrix, y=y):
             return -jnp.logaddexp(0, (1 - 2 * y) * (matrix @ w)).sum()
@@ -64,7 +64,10 @@ def run(setting: Setting) -> Outcome:
     }
     answer = f"Means within {gaps.max():.2f} sd of NUTS, standard deviations within {ratios.max():.0%}, "
     answer += f"log evidence within {gap.max():.2f} nat of annealed importance sampling."
-    note = f"{ROWS} rows of each set at most, standardised, with an intercept; priors N(0, 2.5²) and N(0, 10²)."
+    note = (
+        f"{ROWS} rows of each set at most, standardised, with an intercept; every prior is N(0, 1), as in the paper. "
+    )
+    note += "With the wider default priors of logistic_regression one standard deviation of fertility was seen 11% off."
     caption = "Every coefficient: mean and one standard deviation by NUTS (across) and by EP (up)."
     return Outcome(answer, numbers, ((figure, caption),), tuple(rows), (note,))
 
