@@ -3,7 +3,7 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
-from meanmap.ep import learned
+from meanmap.ep import learned, models
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
@@ -17,6 +17,7 @@ from meanmap.ep.learned import Learned
 from meanmap.ep.laplace import Laplace
 from meanmap.ep.links import Logistic, Poisson
 from meanmap.ep.mcmc import MCMC
+from meanmap.ep.links import Logistic, Poisson, Student
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
@@ -58,9 +59,11 @@ __all__ = [
     "Quadrature",
     "Questions",
     "Stratified",
+    "Student",
     "Sum",
     "Variable",
     "ask",
     "infer",
     "learned",
+    "models",
 ]
