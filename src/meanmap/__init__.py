@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
-    from meanmap.learning import default_kernel, median_heuristic
+    from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
     from meanmap.stats import (
         TestResult,
         conditional_independence_test,
@@ -51,10 +51,12 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "learn_kernel": "meanmap.learning",
     "median_heuristic": "meanmap.learning",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "sample_kernel": "meanmap.learning",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -80,12 +82,14 @@ __all__ = [
     "joint_independence_test",
     "k_sample_test",
     "kernels",
+    "learn_kernel",
     "learning",
     "linalg",
     "median_heuristic",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
+    "sample_kernel",
     "stats",
     "two_sample_test",
 ]
