@@ -7,11 +7,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
-    from meanmap.bp import KernelGraph
+    from meanmap import (
+        bp,
+        core,
+        datasets,
+        embeddings,
+        ep,
+        families,
+        features,
+        graphs,
+        io,
+        kernels,
+        learning,
+        linalg,
+        stats,
+        structure,
+    )
+    from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
+    from meanmap.io import load, save
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
     from meanmap.stats import (
         TestResult,
@@ -23,27 +39,34 @@ if TYPE_CHECKING:
         rejection_rate,
         two_sample_test,
     )
+    from meanmap.structure import chow_liu, pc
 
 __version__ = "0.1.0"
 
 _FOLDERS = (
     "bp",
     "core",
+    "datasets",
     "embeddings",
     "ep",
     "families",
     "features",
     "graphs",
+    "io",
     "kernels",
     "learning",
     "linalg",
     "stats",
+    "structure",
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
+    "KernelField": "meanmap.bp",
     "KernelGraph": "meanmap.bp",
+    "KernelGrid": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "chow_liu": "meanmap.structure",
     "condition": "meanmap.embeddings",
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
@@ -52,25 +75,32 @@ _NAMES = {
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
     "learn_kernel": "meanmap.learning",
+    "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
+    "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
     "sample_kernel": "meanmap.learning",
+    "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
 
 __all__ = [
     "Graph",
+    "KernelField",
     "KernelGraph",
+    "KernelGrid",
     "Report",
     "Table",
     "TestResult",
     "bp",
+    "chow_liu",
     "condition",
     "conditional_independence_test",
     "core",
+    "datasets",
     "default_kernel",
     "embed",
     "embeddings",
@@ -79,18 +109,23 @@ __all__ = [
     "features",
     "graphs",
     "independence_test",
+    "io",
     "joint_independence_test",
     "k_sample_test",
     "kernels",
     "learn_kernel",
     "learning",
     "linalg",
+    "load",
     "median_heuristic",
+    "pc",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
     "sample_kernel",
+    "save",
     "stats",
+    "structure",
     "two_sample_test",
 ]
 

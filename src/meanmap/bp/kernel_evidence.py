@@ -1,7 +1,7 @@
 """Reading evidence about any variable: values that were seen, and likelihood functions."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
 from meanmap.kernels.reading import check_alike, read_points
 
-__all__ = ["Evidence", "read_evidence"]
+__all__ = ["Evidence", "likelihood_at", "read_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +34,12 @@ class Evidence:
         B.
     batched : bool
         Whether beliefs have a batch axis.
-    notes : list of str
     """
 
     points: dict[int, Any]
     likelihoods: dict[int, np.ndarray]
     size: int
     batched: bool
-    notes: list[str] = field(default_factory=list)
 
     def queries(self, node: int) -> range:
         """As many numbers as a node has values."""
@@ -90,20 +88,24 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
 
 def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> np.ndarray:
     """A likelihood at the points of a node, its largest value 1."""
-    if isinstance(function, Embedding):
-        values = np.asarray(function.evaluate(sample.points, door))
-        values = np.maximum(values, 0.0)
-    else:
-        values = as_array(
-            function(sample.points[:, 0] if sample.flat else sample.points), f"the likelihood of {name!r}"
-        )
-    if values.shape != (sample.count,):
-        raise ShapeError(
-            f"the likelihood of {name!r} gave shape {values.shape}; expected ({sample.count},), one for each point."
-        )
-    check_finite(values, f"the likelihood of {name!r}")
-    if (values < 0).any():
-        raise InputError(f"the likelihood of {name!r} has the negative value {values.min():.3g}.")
+    values = likelihood_at(sample, function, sample.points, door, f"the likelihood of {name!r}")
     if not (values > 0).any():
         raise InputError(f"the likelihood of {name!r} is zero at every point of the data.")
     return values / values.max()
+
+
+def likelihood_at(
+    sample: NodeSample, function: Any, points: Any, door: Door, where: str = "the likelihood"
+) -> np.ndarray:
+    """A likelihood, or 1 where there is none, at points that were read."""
+    if function is None:
+        return np.ones(count(points))
+    if isinstance(function, Embedding):
+        return np.maximum(np.asarray(function.evaluate(points, door)), 0.0)
+    values = as_array(function(points[:, 0] if sample.flat else points), where)
+    if values.shape != (count(points),):
+        raise ShapeError(f"{where} gave shape {values.shape}; expected ({count(points)},), one for each point.")
+    check_finite(values, where)
+    if (values < 0).any():
+        raise InputError(f"{where} has the negative value {values.min():.3g}.")
+    return values

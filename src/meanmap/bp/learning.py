@@ -9,7 +9,8 @@ with pairs (x_s, x_t) in rows i = 1, ..., m:
   M = (C_ss + λ₂ I)⁻¹ C_st (C_tt + λ₁ I)⁻¹, an estimate of the ratio p(x, x̄) / (p(x) p(x̄)).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,25 +71,43 @@ class Coordinates:
         cross = gram_matrix(self.kernel, self.pivots, points)
         return scipy.linalg.solve_triangular(self.triangle, cross, lower=True).T
 
+    def on(self, points: Any) -> "Coordinates":
+        """The same coordinates with their values at other points."""
+        return replace(self, values=self.at(points))
+
 
 @dataclass(frozen=True, eq=False)
 class MessageEdge:
-    """What a message becomes along t → s: values at the points of t times `into` (N_t, r), then `out` (r, N_s)."""
+    """What a message becomes along t → s: values at the points of t times `into` (N_t, r) are the coefficients of a
+    function of x_s in the coordinates `receiver`.
+    """
 
     into: np.ndarray
-    out: np.ndarray
+    receiver: Coordinates
     ridge: float
-    multiple: float
+
+    @property
+    def out(self) -> np.ndarray:
+        """From coefficients to values at the points of s, (r, N_s)."""
+        return self.receiver.values.T
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodEdge:
-    """What an observation of t says about s: φ_t(x̄)ᵀ `matrix` (r_t, N_s), at the points of s."""
+    """What an observation of t says about s: φ_t(x̄)ᵀ `inner` (r_t, r_s) are the coefficients of a function of x_s in
+    the coordinates `receiver`. `precision` is (C_tt + λ₁ I)⁻¹.
+    """
 
-    coordinates: Coordinates
-    matrix: np.ndarray
+    observed: Coordinates
+    inner: np.ndarray
+    receiver: Coordinates
+    precision: np.ndarray
     ridge: float
-    multiple: float
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """From φ_t(x̄) to values at the points of s, (r_t, N_s)."""
+        return self.inner @ self.receiver.values.T
 
 
 def searched(sample: NodeSample) -> bool:
@@ -133,7 +152,7 @@ def learn_message(
     weights = Ridge.factor_features(phi, ridge=lam).solve(phi.T).T / len(pairs)
     into = np.zeros((sender.sample.count, phi.shape[1]))
     np.add.at(into, pairs[:, 0], weights)
-    return MessageEdge(into, coordinates.values.T, lam, multiple)
+    return MessageEdge(into, coordinates, lam)
 
 
 def learn_likelihood(
@@ -158,6 +177,7 @@ def learn_likelihood(
     first, second = observed.at(multiple), receiver.at(multiple)
     phi, psi = first.values[pairs[:, 0]], second.values[pairs[:, 1]]
     cross = phi.T @ psi / len(pairs)
-    left = Ridge.factor_features(phi, ridge=best[2]).solve(cross)
-    matrix = Ridge.factor_features(psi, ridge=best[3]).solve(left.T)
-    return LikelihoodEdge(first, (second.values @ matrix).T, best[2], multiple)
+    precision = Ridge.factor_features(phi, ridge=best[2]).solve(np.eye(phi.shape[1]))
+    left = precision @ cross
+    inner = Ridge.factor_features(psi, ridge=best[3]).solve(left.T).T
+    return LikelihoodEdge(first, inner, second, precision, best[2])

@@ -1,15 +1,15 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import count_missing
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.missing import present, take
+from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
@@ -17,7 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "read_samples"]
+__all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
 
 LEAST_PAIRS = 5
 
@@ -44,6 +44,12 @@ class Samples:
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
 
+    def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
+        for e, (t, s) in enumerate(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)):
+            edge = e % len(graph.edges)
+            yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
+
 
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
@@ -57,7 +63,7 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
-        joined = parts[0] if len(parts) == 1 else _joined(parts, name)
+        joined = parts[0] if len(parts) == 1 else join_samples(parts, name)
         kernel = kernel_for(joined) if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
@@ -69,21 +75,21 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
-    columns, present = [], []
+    columns, masks = [], []
     for name in graph.names:
         column = _column(data, name)
-        there = _present(column)
+        there = present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-        columns.append([column if there.all() else _take(column, np.flatnonzero(there))])
-        present.append(there)
-    lengths = {name: len(there) for name, there in zip(graph.names, present, strict=True)}
+        columns.append([column if there.all() else take(column, np.flatnonzero(there))])
+        masks.append(there)
+    lengths = {name: len(there) for name, there in zip(graph.names, masks, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    position = [np.cumsum(there) - 1 for there in present]
+    position = [np.cumsum(there) - 1 for there in masks]
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
-        both = np.flatnonzero(present[a] & present[b])
+        both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), graph.named_edges[e])
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
     return columns, pairs
@@ -110,11 +116,11 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         lengths = _length(first), _length(second)
         if lengths[0] != lengths[1]:
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
-        both = np.flatnonzero(_present(first) & _present(second))
+        both = np.flatnonzero(present(first) & present(second))
         _check_pairs(len(both), names)
         pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
         for node, sample in ((a, first), (b, second)):
-            columns[node].append(sample if len(both) == lengths[0] else _take(sample, both))
+            columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
             ends[node] += len(both)
     return columns, pairs
 
@@ -152,35 +158,8 @@ def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
-def _present(sample: Any) -> np.ndarray:
-    """Which rows have no missing value."""
-    if is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return np.ones(_length(sample), dtype=bool)
-    if hasattr(sample, "isna"):
-        missing = np.asarray(sample.isna())
-    elif hasattr(sample, "is_null"):
-        missing = np.asarray(sample.is_null())
-    else:
-        array = np.asarray(sample)
-        if array.dtype.kind == "f":
-            missing = np.isnan(array)
-        elif array.dtype.kind == "O":
-            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
-            missing = missing.reshape(array.shape)
-        else:
-            missing = np.zeros(array.shape[:1], dtype=bool)
-    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
-
-
-def _take(sample: Any, index: np.ndarray) -> Any:
-    if hasattr(sample, "iloc"):
-        return sample.iloc[index]
-    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
-    return [sample[i] for i in index]
-
-
-def _joined(parts: list[Any], name: Hashable) -> Any:
+def join_samples(parts: list[Any], name: Hashable) -> Any:
+    """Several samples of one variable as one."""
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 

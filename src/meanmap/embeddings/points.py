@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, count, is_sparse
+from meanmap.core.points import count, joined
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
 from meanmap.kernels.base import Kernel
@@ -136,7 +136,7 @@ class PointEmbedding(Embedding, Readouts):
         shape = np.broadcast_shapes(self.batch, other.batch)
         library = jnp if isinstance(self.weights, jax.Array) or isinstance(other.weights, jax.Array) else np
         spread = [library.broadcast_to(f.weights, (*shape, f.weights.shape[-1])) for f in (self, other)]
-        points = jax.tree.map(_join, self.points, other.points, is_leaf=is_sparse)
+        points = joined(self.points, other.points)
         return PointEmbedding(self.kernel, points, library.concatenate(spread, axis=-1), self.flat and other.flat)
 
     @property
@@ -157,12 +157,3 @@ class PointEmbedding(Embedding, Readouts):
         n = self.source.shape[-1]
         batch = f", batch {self.batch}" if self.batch else ""
         return f"PointEmbedding({n} points{batch}, {self.kernel!r})"
-
-
-def _join(first: Any, second: Any) -> Any:
-    if any_sparse((first, second)):
-        import scipy.sparse
-
-        return scipy.sparse.vstack([first, second]).tocsr()
-    library = jnp if isinstance(first, jax.Array) or isinstance(second, jax.Array) else np
-    return library.concatenate([first, second])

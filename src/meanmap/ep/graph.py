@@ -1,11 +1,10 @@
 """A model: factors joined by the variables that they share."""
 
 from collections import Counter
-from copy import copy
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
-from meanmap.ep.factor import Factor
+from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable
 
 __all__ = ["FactorGraph"]
@@ -108,8 +107,7 @@ def _numbered(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
         if total[factor.name] > 1:
             seen[factor.name] += 1
             name = f"{factor.name} #{seen[factor.name]}"
-            factor = copy(factor)
-            object.__setattr__(factor, "name", name)
+            factor = replaced(factor, name=name)
         named.append(factor)
     return tuple(named)
 

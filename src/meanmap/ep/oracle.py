@@ -30,13 +30,18 @@ class Oracle(eqx.Module):
     def check(self, factor: Any) -> None:
         """Raise if this oracle cannot answer for a factor."""
 
+    def more(self, times: int) -> "Oracle":
+        """The same oracle with about so many times the work for a message; itself, if it has no more to give."""
+        del times
+        return self
+
     def answer(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
-        """The answers of all members of a plate."""
+        """The answers of all members of a plate; `key` is one key, or one for each member."""
         shapes = [message.shape for message in incoming if isinstance(message, Family)]
         if not shapes[0]:
             return self.member(factor, incoming, power, key)
         size = shapes[0][0]
-        keys = jax.random.split(key, size)
+        keys = key if key.ndim else jax.random.split(key, size)
         spread = tuple(
             given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
             for given in incoming

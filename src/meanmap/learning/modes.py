@@ -151,10 +151,10 @@ def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarr
     """The top between the neighbours of a peak on the grid, of one lengthscale."""
     from scipy.optimize import minimize_scalar
 
-    grid = np.linspace(*bounds[0], len(profile.multiples))
+    grid = np.linspace(float(bounds[0, 0]), float(bounds[0, 1]), len(profile.multiples))
     lowest = float(np.min(profile.mean[np.isfinite(profile.mean)])) - 1.0
     around = grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]
-    found = minimize_scalar(
+    found: Any = minimize_scalar(
         lambda s: -max(landscape.values(np.array([s])).mean(), lowest),
         bounds=around,
         method="bounded",

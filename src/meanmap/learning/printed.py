@@ -1,4 +1,4 @@
-"""The density of the Stan program printed with Flaxman et al. (2016), mistakes included: for comparison with figure 3."""
+"""The density of the Stan program printed with Flaxman et al. (2016), mistakes included, to compare with figure 3."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     # Of one kernel in many columns all moments are one matrix product, about the middle of the landmarks.
     products = len(weights) == 1 and columns > FEW_COLUMNS
     centre = jnp.mean(z, axis=0)
-    table = _moment_table(z - centre) if products else None
+    table = _moment_table(z - centre) if products else z
 
     @jax.checkpoint
     def one(point: jax.Array) -> jax.Array:

@@ -55,9 +55,9 @@ def sample_kernel(
     rng : None, int, numpy.random.Generator or JAX key
         `draws.seed` repeats the run.
     model : {"tempered", "fixed", "stan"}
-        "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m. "fixed"
-        keeps the noise. "stan" is the program printed with the paper, whose density differs (see the errata), in one
-        column, with Gamma(1, 1) priors; for comparison with the paper's figure 3.
+        "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m.
+        "fixed" keeps the noise. "stan" is the program printed with the paper, whose density differs (see the errata),
+        in one column, with Gamma(1, 1) priors; for comparison with the paper's figure 3.
     chains, warmup, draws : int
         Chains, run side by side, from starts spread over the prior; steps to adapt; draws of each.
 
@@ -69,9 +69,9 @@ def sample_kernel(
 
     Notes
     -----
-    With m > d landmarks the pseudolikelihood of (θ, τ²) grows without bound, like θ^(2n(m − d)) along τ² ~ θ⁻⁴ as θ → ∞:
-    no prior of the usual kind stops it. The cause is that m values k(x, z) count as m independent looks at a point that
-    has d coordinates. To the power d/m the Gaussian part counts as d, the pseudolikelihood no longer changes (but for
+    With m > d landmarks the pseudolikelihood of (θ, τ²) grows without bound, like θ^(2n(m − d)) along τ² ~ θ⁻⁴, and no
+    prior of the usual kind stops it. The cause is that m values k(x, z) count as m independent looks at a point that
+    has d coordinates. To the power d/m the Gaussian part counts as d: the pseudolikelihood no longer changes (but for
     terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
 

@@ -18,7 +18,7 @@ from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import check_draws
 
-__all__ = ["conditional_independence_test"]
+__all__ = ["conditional_independence_test", "judge"]
 
 # Which null distributions each method has; the first is what "auto" takes.
 METHODS = {
@@ -129,7 +129,7 @@ def conditional_independence_test(
         else:
             given = Given.of(conditions.columns, random.generator)
             left, right = (residuals(s, k, given, door, random.generator) for s, k in zip(sides, kernels, strict=True))
-            value, law = _judge(left, right, given, method, chosen, n_permutations, random.generator)
+            value, law = judge(left, right, given, method, chosen, n_permutations, random.generator)
             used, freedom = (left.kernel, right.kernel), max(left.freedom, right.freedom)
     names = {
         "kci": "kernel conditional independence test",
@@ -177,7 +177,7 @@ def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Seque
             raise KindError(f"{name} has labels, and method='residuals' is for numbers: pass method='kci'.")
 
 
-def _judge(
+def judge(
     left: Residuals, right: Residuals, given: Given, method: str, null: str, n_draws: int, generator: Any
 ) -> tuple[float, Null]:
     """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share."""

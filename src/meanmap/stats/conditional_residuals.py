@@ -130,7 +130,7 @@ def read_side(data: Any, argument: str, kernel: Kernel | str | None, door: Door)
 
 
 def residuals(
-    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: np.random.Generator
+    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: Any = None
 ) -> Residuals:
     """Regress the numbers on z, make features of their residuals, regress these on z too.
 
@@ -181,7 +181,7 @@ def _metric(columns: np.ndarray) -> np.ndarray:
     return np.eye(columns.shape[1]) / (median_distance(columns) if columns.any() else 1.0)
 
 
-def _learned_metric(columns: np.ndarray, numbers: int, rng: np.random.Generator) -> np.ndarray:
+def _learned_metric(columns: np.ndarray, numbers: int, rng: Any) -> np.ndarray:
     """Columns in units of the lengthscale that is learned from the residuals of the numbers."""
     return np.eye(columns.shape[1]) / learned_multiple(columns[:, :numbers], rng).kernel.lengthscale  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -1,0 +1,83 @@
+"""Reading beliefs: what a node heard, at the atoms of its variable instead of its landmarks."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.bp.layout import Layout
+from meanmap.core.progress import track
+
+__all__ = ["beliefs_at_atoms", "outgoing"]
+
+# Numbers that are worked on at once: some tens of megabytes.
+AT_ONCE = 4_000_000
+
+
+@jax.jit
+def outgoing(layout: Layout, messages: jax.Array, own: jax.Array) -> jax.Array:
+    """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges."""
+    return layout.pre_messages(layout.ones(own).at[layout.row].set(messages), own)
+
+
+def beliefs_at_atoms(
+    layout: Layout,
+    nodes: np.ndarray,
+    products: np.ndarray,
+    readouts: list[np.ndarray],
+    own: Callable[[np.ndarray], np.ndarray],
+    floor: float | None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """own(x) Π_u m_u(x) at the G atoms x of nodes of one kind, largest value 1: chunks (nodes, values (c, B, G)).
+
+    Each incoming message is computed from the landmarks of the node that sent it, floored as messages are, and
+    multiplied: no product is interpolated, so that beliefs stay positive. Cost as G / L sweeps.
+
+    Parameters
+    ----------
+    products : array (rows, B, L)
+        `outgoing`.
+    readouts : list of arrays (L_t, G)
+        For each operator; those that never arrive at these nodes are not used.
+    own : callable
+        `own(nodes)` gives (c, B, G).
+    """
+    first, width = _places(layout, int(nodes.max(initial=0)) + 1)
+    template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
+    size = max(AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
+    groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
+    jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
+    for part in track(jobs, "reading beliefs"):
+        values = own(part)
+        for slot in range(width[part[0]]):
+            here = first[part] + slot
+            heard = _heard(products, reverse[here], template, readouts, values)
+            top = heard.max(axis=-1, keepdims=True)
+            heard /= np.where(top > 0, top, 1)
+            if floor is not None:
+                np.maximum(heard, floor, out=heard)
+            values *= np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
+        yield part, values
+
+
+def _places(layout: Layout, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each node, and how many it has."""
+    first, width = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for nodes, (start, slots) in zip(layout.nodes, layout.widths, strict=True):
+        inside = np.flatnonzero(np.asarray(nodes) < size)
+        first[np.asarray(nodes)[inside]], width[np.asarray(nodes)[inside]] = start + inside * slots, slots
+    return first, width
+
+
+def _heard(
+    products: np.ndarray, senders: np.ndarray, template: np.ndarray, readouts: list[np.ndarray], like: np.ndarray
+) -> Any:
+    """The messages from some rows, by one product for each operator among them."""
+    which = template[senders]
+    heard = np.empty_like(like)
+    for operator in np.unique(which):
+        chosen, readout = which == operator, readouts[operator]
+        heard[chosen] = products[senders[chosen]][..., : len(readout)] @ readout.astype(like.dtype, copy=False)
+    return heard

@@ -1,0 +1,126 @@
+"""Reading evidence for a random field: values that were seen, functions, and an observation for every node."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.observations import Likelihood, UserLikelihood
+from meanmap.core.arrays import as_array
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.points import count
+from meanmap.kernels.reading import check_alike, read_points
+
+__all__ = ["Evidence", "Observed", "read_field_evidence"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Observations (B, n, ...) of the nodes of a kind, through a likelihood; `there` (B, n) says where there is one."""
+
+    likelihood: Likelihood
+    values: np.ndarray
+    there: np.ndarray
+
+    def at(self, nodes: np.ndarray, points: Any) -> np.ndarray:
+        """Likelihoods (nodes, B, points): ones where nothing was observed."""
+        there = self.there[:, nodes]
+        out = np.ones((*there.shape, count(points)))
+        if there.any():
+            out[there] = self.likelihood.at(self.values[:, nodes][there], points)
+        return np.swapaxes(out, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known in B queries.
+
+    Attributes
+    ----------
+    values : dict
+        For each node that was seen, its value as a sample of one point.
+    functions : dict
+        For each node with a likelihood of its own.
+    observed : dict
+        Observations for each kind.
+    informed : array (n,) of bool
+        Where there is any evidence.
+    """
+
+    values: dict[int, Any]
+    functions: dict[int, UserLikelihood]
+    observed: dict[Hashable, Observed]
+    informed: np.ndarray
+    size: int
+    batched: bool
+
+    def at(self, kind: Hashable, nodes: np.ndarray, points: Any) -> np.ndarray:
+        """The nodes' own factors (nodes, B, points)."""
+        if kind in self.observed:
+            values = self.observed[kind].at(nodes, points)
+        else:
+            values = np.ones((len(nodes), self.size, count(points)))
+        for i, node in enumerate(nodes.tolist() if self.functions else ()):
+            if node in self.functions:
+                values[i] *= self.functions[node].at([None], points)[0]
+        return values
+
+
+def read_field_evidence(field: Any, evidence: Mapping[Any, Any], observations: Any) -> Evidence:
+    """Evidence by node number, observations by kind."""
+    if not isinstance(evidence, Mapping):
+        raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
+    values, functions = {}, {}
+    kinds = list(field.learned.variables)
+    informed = np.zeros(field.graph.size, dtype=bool)
+    for name, value in evidence.items():
+        node = field.graph.index(name)
+        informed[node] = True
+        if callable(value):
+            functions[node] = UserLikelihood(lambda _, x, value=value: as_array(value(x), "the likelihood")[None])
+            continue
+        sample = field.learned.variables[kinds[field.kind[node]]].sample
+        with Door() as door:
+            data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
+            read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
+        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
+        if count(read) != 1:
+            raise ShapeError(f"evidence[{name!r}] has {count(read)} values; expected one.")
+        values[node] = read
+    observed: dict[Hashable, Observed] = {}
+    size, batched = 1, False
+    if observations is not None:
+        given = observations if isinstance(observations, Mapping) else {kinds[0]: observations}
+        for kind, data in given.items():
+            if kind not in field.likelihoods:
+                raise InputError(
+                    f"variables of kind {kind!r} have no likelihood: pass observed=(hidden, observed) or likelihood= to "
+                    "fit."
+                )
+            observed[kind], batched = _observed(field.likelihoods[kind], data, field.graph.size)
+            informed |= observed[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
+        sizes = {len(entry.values) for entry in observed.values()}
+        if len(sizes) > 1:
+            raise ShapeError(f"observations come for different numbers of queries: {sorted(sizes)}.")
+        size = sizes.pop()
+    return Evidence(values, functions, observed, informed, size, batched)
+
+
+def _observed(likelihood: Likelihood, data: Any, nodes: int) -> tuple[Observed, bool]:
+    """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands."""
+    array = np.asarray(data)
+    if array.dtype.kind in "fiub":
+        array = as_array(data, "observations").astype(np.float64)
+    batched = array.ndim >= 2 and array.shape[0] != nodes and array.shape[1] == nodes
+    if not batched and (array.ndim == 0 or array.shape[0] != nodes):
+        raise ShapeError(f"observations has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
+    values = array if batched else array[None]
+    if values.dtype.kind != "f":
+        there = np.ones(values.shape[:2], dtype=bool)
+    else:
+        if np.isinf(values).any():
+            raise InputError("observations holds infinity; expected numbers, and NaN where nothing was observed.")
+        there = ~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1)
+    return Observed(likelihood, values, there), batched

@@ -1,0 +1,135 @@
+"""A kind of variable: what was seen of it, its features, where its messages have values and its beliefs their mass."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from meanmap.bp.samples import NodeSample
+from meanmap.bp.updates import Constant, Linear, Update
+from meanmap.core.door import Door
+from meanmap.core.errors import ParameterError
+from meanmap.core.points import any_sparse, count, dense, rows
+from meanmap.embeddings.conditional import spread_rows
+from meanmap.features.base import transform_in_chunks
+from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.stationary import RBF
+
+__all__ = ["Variable", "coordinates"]
+
+# Pivots are chosen among so many evenly spread points; what they leave out is then measured on all points.
+PIVOT_ROWS = 4000
+# What is left out of a kernel where a choice is made, or no approximation was asked for.
+EXACT = 1e-10
+
+
+def coordinates(kernel: Kernel, points: Any, tolerance: float, most: int | None = None) -> PivotedCholesky:
+    """Pivoted Cholesky features of a kernel on up to `PIVOT_ROWS` of the points."""
+    chosen = rows(points, spread_rows(count(points), PIVOT_ROWS))
+    if any_sparse(chosen):
+        chosen = dense(chosen)
+    with Door() as door:
+        return PivotedCholesky.of_points(kernel, chosen, door, tolerance, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One kind of variable, ready to learn operators.
+
+    Attributes
+    ----------
+    sample : NodeSample
+        All points that were seen, N.
+    kernel : Kernel
+        k, its lengthscale chosen.
+    features : PivotedCholesky
+        φ, of rank r.
+    tensor : PivotedCholesky or None
+        Features of k^q: their pivots are the landmarks. None where messages have values at all N points.
+    points : points
+        Where messages have values: landmarks, or all N points.
+    atoms, masses : points, array
+        Points and weights that stand for the marginal distribution: beliefs put their mass there.
+    """
+
+    sample: NodeSample
+    kernel: Kernel
+    features: PivotedCholesky
+    tensor: PivotedCholesky | None
+    points: Any
+    atoms: Any
+    masses: np.ndarray
+
+    @classmethod
+    def of(cls, sample: NodeSample, kernel: Kernel, update: Update, name: Any) -> "Variable":
+        """Features, landmarks and atoms as an update needs them."""
+        everywhere = sample.points
+        if not isinstance(update, Linear | Constant):
+            features = coordinates(kernel, everywhere, EXACT)
+            return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
+        if update.rank is not None and update.rank > sample.count:
+            raise ParameterError(
+                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected at most as many."
+            )
+        tolerance = update.tolerance**2 if update.rank is None else 0.0
+        features = coordinates(kernel, everywhere, tolerance, update.rank)
+        if isinstance(update, Linear):
+            return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
+        tensor = coordinates(kernel**update.power, everywhere, tolerance, update.rank)
+        atoms, masses = _atoms(everywhere, update.atoms)
+        return cls(sample, kernel, features, tensor, tensor.pivots, atoms, masses)
+
+    @property
+    def size(self) -> int:
+        """L, the length of a message."""
+        return count(self.points)
+
+    def interpolation(self, points: Any) -> np.ndarray:
+        """V (n, L): a function in the tensor space is V p at points, from its values p at the landmarks.
+
+        V = k^q(points, landmarks) k^q(landmarks, landmarks)⁻¹.
+        """
+        assert self.tensor is not None
+        phi = transformed(self.tensor, points)
+        triangle = np.asarray(self.tensor.factor)
+        return scipy.linalg.solve_triangular(triangle, phi.T, lower=True, trans="T").T
+
+    def rescaled(self, multiple: float) -> Kernel:
+        """The kernel with its lengthscale multiplied, where it is ours to choose."""
+        return rescaled(self.sample, multiple)
+
+    def with_points(self, points: Any) -> "Variable":
+        """The same with values elsewhere."""
+        return replace(self, points=points)
+
+
+def searched(sample: NodeSample) -> bool:
+    """Whether a lengthscale is ours to choose."""
+    return not sample.given and isinstance(sample.kernel, RBF)
+
+
+def rescaled(sample: NodeSample, multiple: float) -> Kernel:
+    """A sample's kernel with its lengthscale multiplied, where it is ours to choose."""
+    if not searched(sample) or multiple == 1.0:
+        return sample.kernel
+    return RBF(np.asarray(sample.kernel.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def transformed(features: PivotedCholesky, points: Any) -> np.ndarray:
+    """φ of points that were read, (n, r), in chunks."""
+    return np.concatenate(list(transform_in_chunks(features, points)))
+
+
+def _atoms(points: Any, most: int) -> tuple[Any, np.ndarray]:
+    """Distinct points with their counts where there are few; else quantiles of numbers, or evenly spread points."""
+    if not isinstance(points, np.ndarray):
+        chosen = spread_rows(count(points), most)
+        return rows(points, chosen), np.ones(len(chosen))
+    distinct, counts = np.unique(points, axis=0, return_counts=True)
+    if len(distinct) <= most:
+        return distinct, counts.astype(float)
+    if points.shape[1:] == (1,):
+        return np.quantile(points, (np.arange(most) + 0.5) / most, axis=0), np.ones(most)
+    return points[spread_rows(len(points), most)], np.ones(most)
