@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
-    from meanmap.embeddings import condition, embed, posterior_embedding
+    from meanmap.embeddings import condition, embed, posterior_embedding, posterior_witness
     from meanmap.graphs import Graph
     from meanmap.io import load, save
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
@@ -79,6 +79,7 @@ _NAMES = {
     "median_heuristic": "meanmap.learning",
     "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
+    "posterior_witness": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
     "sample_kernel": "meanmap.learning",
@@ -120,6 +121,7 @@ __all__ = [
     "median_heuristic",
     "pc",
     "posterior_embedding",
+    "posterior_witness",
     "power_curve",
     "rejection_rate",
     "sample_kernel",

@@ -22,6 +22,8 @@ __all__ = ["log_pseudolikelihood", "objective"]
 # Up to this many differences of points and landmarks are held at once (64 MB), beyond, those of a block of rows.
 HELD = 8_000_000
 BLOCK = 512
+# Points nearer than this many roundings are one.
+SAME = 16
 # Relative to the diagonal; above the rounding of sums over landmarks.
 JITTER = 1e-12
 
@@ -127,24 +129,24 @@ def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     centre = jnp.mean(z, axis=0)
     table = _moment_table(z - centre) if products else z
 
-    @jax.checkpoint
     def one(point: jax.Array) -> jax.Array:
         apart = point - z
-        squares = jnp.sum((apart / scales[:, None]) ** 2, axis=2)
-        # The nearest landmark that is not the point itself: one at distance zero has no slope.
-        other = squares[0] > 0
-        top = jax.lax.stop_gradient(jnp.max(jnp.where(other, -squares / 2, -jnp.inf)))
-        profile = weights[:, None] * jnp.where(other, jnp.exp(jnp.where(other, -squares / 2, top) - top), 0)
+        exponents = -jnp.sum((apart / scales[:, None]) ** 2, axis=2) / 2
+        # The nearest landmark that is not the point itself, which has no slope; compiled, a difference from itself may
+        # come out as rounding.
+        other = jnp.sum(apart**2, axis=1) > (SAME * jnp.finfo(x.dtype).eps) ** 2 * jnp.sum(point**2)
+        top = jax.lax.stop_gradient(jnp.max(jnp.where(other, exponents, -jnp.inf)))
+        profile = weights[:, None] * jnp.exp(jnp.where(exponents > top, top, exponents) - top)
         if products:
             moments = _about(point - centre, profile[0] ** 2 @ table)
         else:
             slopes = (profile.T @ (1 / scales**2)) * apart
-            turned = _turned(slopes) if columns <= FEW_COLUMNS else slopes
+            turned = _turned(slopes) if 1 < columns <= FEW_COLUMNS else slopes
             moments = turned.T @ turned
         return 0.5 * _log_determinant(moments) + columns * top
 
     small = x.size * len(z) <= HELD
-    found = jax.vmap(one)(x) if small else jax.lax.map(one, x, batch_size=BLOCK)
+    found = jax.vmap(one)(x) if small else jax.lax.map(jax.checkpoint(one), x, batch_size=BLOCK)
     return found - jnp.sum(jnp.log(unit))
 
 
