@@ -142,7 +142,7 @@ def learn_kernel(
 
     Notes
     -----
-    The objective is evaluated at 48 lengthscales between a tenth of the shortest distances and ten diameters, and
+    The objective is evaluated at 36 lengthscales between a tenth of the shortest distances and ten diameters, and
     climbed from each of its peaks. Of more than 2000 points (1500 for "held-out", 800 for
     several hyperparameters) as many are drawn.
 

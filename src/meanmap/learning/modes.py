@@ -12,8 +12,8 @@ from meanmap.learning.hyperparameters import Hyperparameters
 
 __all__ = ["Landscape", "Mode", "Profile", "find_modes"]
 
-# Multiples along the profile; neighbours are about 15 % apart, and two modes of one objective were never nearer than 3.
-GRID = 48
+# Multiples along the profile; neighbours are about 25 % apart, and two modes of one objective were never nearer than 3.
+GRID = 36
 # Where lengthscales differ by column: so many starts at random besides those of the profile.
 RANDOM_STARTS = 4
 # Of a sum: starts from so many pairs (triples, ...) of lengthscales.
@@ -114,8 +114,7 @@ def find_modes(landscape: Landscape, what: Hyperparameters, generator: Any) -> t
         ends = [_climbed(landscape, s, bounds) for s in starts if np.isfinite(landscape.values(s)).all()]
     kept: list[np.ndarray] = []
     heights: list[np.ndarray] = []
-    for end in sorted(ends, key=lambda end: -landscape.values(end).mean()):
-        values = landscape.values(end)
+    for end, values in sorted(((e, landscape.values(e)) for e in ends), key=lambda pair: -pair[1].mean()):
         if np.isfinite(values).all() and not any(_same(what, end, other) for other in kept):
             kept.append(end)
             heights.append(values)
@@ -158,7 +157,7 @@ def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarr
         lambda s: -max(landscape.values(np.array([s])).mean(), lowest),
         bounds=around,
         method="bounded",
-        options={"xatol": 1e-4},
+        options={"xatol": 5e-4},
     )
     # The bounded search never looks at the ends themselves.
     at_end = peak in (0, len(grid) - 1) and -found.fun <= profile.mean[peak]

@@ -19,13 +19,13 @@ from meanmap.kernels.terms import is_rbf_sum, rbf_terms
 
 __all__ = ["log_pseudolikelihood", "objective"]
 
-# Up to this many differences of points and landmarks are held at once (64 MB), beyond, those of a block of rows.
-HELD = 8_000_000
+# Up to this many differences of points and landmarks are held at once (128 MB), beyond, those of a block of rows.
+HELD = 16_000_000
 BLOCK = 512
 # Points nearer than this many roundings are one.
 SAME = 16
-# Relative to the diagonal; above the rounding of sums over landmarks.
-JITTER = 1e-12
+# Of a matrix with ones on its diagonal; about the rounding of sums over landmarks.
+LEAST_PIVOT = 1e-15
 
 
 def log_pseudolikelihood(kernel: Kernel, x: Any, landmarks: Any, *, noise: float = 1.0, width: Any = None) -> Any:
@@ -184,12 +184,37 @@ def _turned(slopes: jax.Array) -> jax.Array:
 
 
 def _log_determinant(moments: jax.Array) -> jax.Array:
-    """Of a positive definite matrix; where rounding makes it singular, with the least share of its trace added."""
-    if moments.shape[0] == 1:
-        return jnp.log(moments[0, 0])
-    size = jnp.sqrt(jnp.diagonal(moments))
-    unit = moments / jnp.outer(size, size)
-    root = jnp.linalg.cholesky(unit)
-    jittered = jnp.linalg.cholesky(unit + JITTER * jnp.eye(len(unit), dtype=unit.dtype))
-    root = jnp.where(jnp.isnan(root[-1, -1]), jittered, root)
-    return 2 * jnp.sum(jnp.log(size * jnp.diagonal(root)))
+    """Of a positive definite matrix, in units of its diagonal."""
+    size = jnp.diagonal(moments)
+    if len(size) == 1:
+        return jnp.log(size[0])
+    root = jnp.sqrt(size)
+    return jnp.sum(jnp.log(size)) + _swept(moments / jnp.outer(root, root))[0]
+
+
+@jax.custom_jvp
+def _swept(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Log determinant and inverse by sweeping each column; pivots below rounding count as rounding.
+
+    Elementwise over many small matrices at once: calls of LAPACK for each of them cost more, the more threads it has.
+    """
+
+    def sweep(k: Any, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        total, left = state
+        column = left[:, k]
+        pivot = jnp.maximum(column[k], LEAST_PIVOT)
+        left = left - jnp.outer(column, column) / pivot
+        left = left.at[:, k].set(column / pivot).at[k, :].set(column / pivot).at[k, k].set(-1 / pivot)
+        return total + jnp.log(pivot), left
+
+    start = jnp.zeros((), matrix.dtype), matrix
+    total, negative = jax.lax.fori_loop(0, matrix.shape[0], sweep, start)
+    return total, -negative
+
+
+@_swept.defjvp
+def _swept_jvp(primals: Any, tangents: Any) -> Any:
+    """d log|M| = tr(M⁻¹ dM) and d M⁻¹ = −M⁻¹ dM M⁻¹."""
+    total, inverse = _swept(*primals)
+    change = inverse @ tangents[0]
+    return (total, inverse), (jnp.trace(change), -change @ inverse)

@@ -20,7 +20,9 @@ def run(setting: Setting) -> Outcome:
     draws = setting.choose(smoke=100, quick=500, paper=1000)
     grid = np.linspace(-4.0, 4.0, 161)
     numbers: dict[str, Number] = {}
-    rows = [("points", "model", "lengthscale", "noise", "R-hat", "zero excluded", "of two normals")]
+    rows: list[tuple[str, ...]] = [
+        ("points", "model", "lengthscale", "noise", "R-hat", "zero excluded", "of two normals")
+    ]
     figure = Figure(figsize=(13, 7), layout="constrained")
     panels = figure.subplots(2, 3)
     density, hidden = panels[0, 0], panels[1, 0]
