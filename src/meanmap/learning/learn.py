@@ -151,6 +151,12 @@ def learn_kernel(
     number**: 5 % of the sample resolves clusters of 5 % of it. In five or more dimensions it is a constant fraction of
     the median distance. With `noise` well below 1 longer lengthscales win, whatever the data.
 
+    "held-out" scores are log densities, comparable under any lengthscale, and do not hang on landmarks. On 900 + 900
+    points of the paper's grids of normals (ratio 2) it chooses .57; the pseudolikelihood .85 with 90 landmarks, 1.2
+    with 50 and 7.3 with 20. At .55 and at .85 the two-sample test told all of 40 pairs of samples apart, at the median
+    distance 3. For functions of the data, instead of their law, neither is a guide: see the experiment
+    ``kernel-learning-feature-width``.
+
     Landmarks and subsamples are drawn without regard to order, so that on the pooled sample of a two-sample test the
     kernel does not depend on who belongs to which sample, and permutation tests with it stay exact.
 
