@@ -58,6 +58,7 @@ def test_a_seed_repeats_the_fit():
     assert first.kernel.lengthscale == again.kernel.lengthscale
 
 
+@pytest.mark.slow
 def test_one_lengthscale_per_column_follows_their_units():
     factors = np.array([1.0, 100.0])
     kernels = [mm.learn_kernel(X * f, RBF(np.ones(2)), landmarks=20, draws=1, rng=0).kernel for f in (1.0, factors)]

@@ -6,7 +6,9 @@ import pytest
 import meanmap as mm
 from meanmap.core.errors import EmptyError, KindError, ParameterError, ShapeError
 from meanmap.kernels import RBF, Laplace
+from meanmap.learning import KernelDraws
 from meanmap.learning.printed import printed_log_density
+from meanmap.learning.pseudolikelihood import log_normal, log_volumes
 from meanmap.learning.sampling import _potential
 
 X = np.random.default_rng(0).normal(size=60)
@@ -63,15 +65,17 @@ def test_the_untempered_posterior_runs_away_and_the_tempered_one_does_not():
     """The noise follows θ⁻⁴ on the way to infinity, where the untempered density keeps growing."""
     x = np.concatenate(figure_3(50))[:, None]
     z, tempered = x[::10], {}
-    from meanmap.kernels import RBF
-    from meanmap.learning.pseudolikelihood import log_normal, log_volumes
+
+    @jax.jit
+    def parts_at(theta, noise, x, z):
+        return log_normal(RBF(theta), x, z, noise), jnp.sum(log_volumes(RBF(theta), x, z))
 
     with jax.enable_x64(True):
         x, z = jnp.asarray(x), jnp.asarray(z)
         for theta in (0.3, 30.0, 300.0):
             values = np.exp(-0.5 * (np.asarray(x) - np.asarray(z).T) ** 2 / theta**2)
             noise = np.var(values, axis=0).mean()
-            parts = log_normal(RBF(theta), x, z, noise), jnp.sum(log_volumes(RBF(theta), x, z))
+            parts = parts_at(theta, noise, x, z)
             tempered[theta] = float(parts[0] + parts[1]), float(parts[0] / len(z) + parts[1])
     assert tempered[300.0][0] - tempered[30.0][0] > 1000
     assert tempered[0.3][1] > tempered[30.0][1] + 50
@@ -102,7 +106,10 @@ def test_the_printed_program_as_loops():
 
 @pytest.fixture(scope="module")
 def draws():
-    return mm.sample_kernel(X, landmarks=5, chains=2, warmup=60, draws=40, rng=0)
+    """Draws that no sampler made."""
+    logs = np.random.default_rng(8).normal(size=(2, 2, 40)) * [[[0.3]], [[0.1]]]
+    scales, noise = np.exp(logs)
+    return KernelDraws(scales, noise, np.zeros((2, 40), bool), np.full((2, 40), 3), 0)
 
 
 def test_draws_are_a_kernel(draws):
@@ -120,8 +127,12 @@ def test_the_report_and_the_groups(draws):
     report = draws.report
     assert report.counts["draws"] == 80
     assert report.counts["effective draws"] > 0
-    if not report.converged:
-        assert report.notes
+    assert report.steps == 240
+    apart = KernelDraws(draws.lengthscale * [[1.0], [9.0]], draws.noise, draws.diverging, draws.steps, 0)
+    assert not apart.report.converged
+    assert any("R-hat" in note for note in apart.report.notes)
+    lost = KernelDraws(draws.lengthscale, draws.noise, ~draws.diverging, draws.steps, 0)
+    assert any("divergent" in note for note in lost.report.notes)
     groups = draws.groups()
     assert groups["posterior"]["lengthscale"].shape == (2, 40)
     assert groups["sample_stats"]["diverging"].dtype == bool

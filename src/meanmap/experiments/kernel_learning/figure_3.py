@@ -64,7 +64,10 @@ def run(setting: Setting) -> Outcome:
             low, high = shown.interval(grid, LEVEL)
             axes.axhline(0, color="lightgrey", lw=1)
             axes.fill_between(grid, low, high, color="C0", alpha=0.3, lw=0)
-            axes.plot(grid, shown.mean(grid), color="C0")
+            mean = shown.mean(grid)
+            axes.plot(grid, mean, color="C0")
+            # Where there are no data bands are as wide as the prior, which would hide the rest.
+            axes.set_ylim(-2.5 * np.abs(mean).max(), 2.5 * np.abs(mean).max())
             words = "as printed" if model == "stan" else "tempered, empirical noise"
             axes.set_title(f"{'BC'[column - 1]}: n = {n}, {words}", fontsize="medium")
     return Outcome(
