@@ -7,11 +7,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap import bp, core, embeddings, ep, families, features, graphs, kernels, learning, linalg, stats
+    from meanmap import (
+        bp,
+        core,
+        datasets,
+        embeddings,
+        ep,
+        families,
+        features,
+        graphs,
+        io,
+        kernels,
+        learning,
+        linalg,
+        stats,
+    )
     from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
     from meanmap.embeddings import condition, embed, posterior_embedding
     from meanmap.graphs import Graph
+    from meanmap.io import load, save
     from meanmap.learning import default_kernel, median_heuristic
     from meanmap.stats import (
         TestResult,
@@ -29,11 +44,13 @@ __version__ = "0.1.0"
 _FOLDERS = (
     "bp",
     "core",
+    "datasets",
     "embeddings",
     "ep",
     "families",
     "features",
     "graphs",
+    "io",
     "kernels",
     "learning",
     "linalg",
@@ -53,10 +70,12 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
     "posterior_embedding": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -73,6 +92,7 @@ __all__ = [
     "condition",
     "conditional_independence_test",
     "core",
+    "datasets",
     "default_kernel",
     "embed",
     "embeddings",
@@ -81,15 +101,18 @@ __all__ = [
     "features",
     "graphs",
     "independence_test",
+    "io",
     "joint_independence_test",
     "k_sample_test",
     "kernels",
     "learning",
     "linalg",
+    "load",
     "median_heuristic",
     "posterior_embedding",
     "power_curve",
     "rejection_rate",
+    "save",
     "stats",
     "two_sample_test",
 ]

@@ -6,12 +6,17 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
+from meanmap.cli import reproducing, testing
+from meanmap.cli.options import refused
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="A probability distribution is an element of a Hilbert space.", no_args_is_help=True, add_completion=False
 )
+app.add_typer(testing.app, name="test")
+app.command("list")(reproducing.list_experiments)
+app.command()(reproducing.reproduce)
 
 
 def _show_version(wanted: bool) -> None:
@@ -36,8 +41,7 @@ def demo(
 ) -> None:
     """Run each part of the library on small data and leave one HTML page with pictures and numbers."""
     if not output.parent.is_dir():
-        typer.echo(f"meanmap: the folder {output.parent} does not exist; make it first.", err=True)
-        raise typer.Exit(2)
+        raise refused(f"the folder {output.parent} does not exist; make it first.")
     from meanmap.experiments.demo import run
 
     path, sections, seconds = run(output, seed)

@@ -3,11 +3,10 @@
 import base64
 import html
 import io
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Section", "render", "write_page"]
+__all__ = ["Section", "png_of", "render"]
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --line: #d5dce4; --soft: #f3f6f9; --link: #0b5394; }
@@ -45,10 +44,10 @@ class Section:
         A paragraph of explanation.
     code : str
         What to type to get it.
-    figures : tuple of (matplotlib Figure, str)
-        Pictures, each with a caption that also serves those who cannot see it.
-    table : tuple of tuples
-        Rows of a table, the first being its header.
+    figures : tuple of (matplotlib Figure or bytes, str)
+        Pictures (bytes: a PNG), each with a caption that also serves those who cannot see it.
+    tables : tuple of tuples
+        Tables, each a tuple of rows of which the first is the header; empty ones are left out.
     """
 
     title: str
@@ -56,7 +55,7 @@ class Section:
     text: str = ""
     code: str = ""
     figures: tuple[tuple[Any, str], ...] = ()
-    table: tuple[tuple[str, ...], ...] = field(default=())
+    tables: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
 
 def render(title: str, lead: str, sections: list[Section], footer: str = "") -> str:
@@ -90,13 +89,11 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
 """
 
 
-def write_page(path: str | Path, page: str) -> Path:
-    """Write a page so that no half-written file is ever seen: to a neighbour first, then into place."""
-    path = Path(path)
-    neighbour = path.with_name(f".{path.name}.part")
-    neighbour.write_text(page, encoding="utf-8")
-    neighbour.replace(path)
-    return path
+def png_of(figure: Any) -> bytes:
+    """A matplotlib Figure as the bytes of a PNG."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=144, bbox_inches="tight")
+    return picture.getvalue()
 
 
 def _section(section: Section) -> str:
@@ -108,8 +105,7 @@ def _section(section: Section) -> str:
         parts.append(f"<p>{html.escape(section.text)}</p>")
     if section.code:
         parts.append(f'<pre tabindex="0"><code>{html.escape(section.code)}</code></pre>')
-    if section.table:
-        parts.append(_table(section.table))
+    parts += [_table(rows) for rows in section.tables if len(rows) > 1]
     parts += [_figure(figure, caption) for figure, caption in section.figures]
     return "\n".join([*parts, "</section>"])
 
@@ -123,8 +119,6 @@ def _table(rows: tuple[tuple[str, ...], ...]) -> str:
 
 
 def _figure(figure: Any, caption: str) -> str:
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=144, bbox_inches="tight")
-    data = base64.b64encode(picture.getvalue()).decode()
+    data = base64.b64encode(figure if isinstance(figure, bytes) else png_of(figure)).decode()
     text = html.escape(caption)
     return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'

@@ -111,7 +111,7 @@ class TestResult:
         axes.legend()
         return axes
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
         """What is told, in words."""
         verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
         return [
@@ -124,11 +124,11 @@ class TestResult:
         ]
 
     def __str__(self) -> str:
-        return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self._lines())])
+        return "\n".join([self.method, *(f"  {name:<9}  {text}" for name, text in self.lines())])
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
-        rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self._lines())
+        rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.lines())
         return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from meanmap import __version__
+from meanmap.core.files import write_whole
 from meanmap.core.progress import track
 from meanmap.experiments.demo import algebra, graphs, ground, messages, testing
-from meanmap.plots.page import Section, render, write_page
+from meanmap.plots.page import Section, render
 
 __all__ = ["PARTS", "run"]
 
@@ -35,4 +36,4 @@ def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, li
         "Run it again with: meanmap demo"
     )
     lead = "A probability distribution is an element of a Hilbert space. Everything below was computed just now."
-    return write_page(path, render("meanmap: the demo", lead, made, footer)), made, seconds
+    return write_whole(path, render("meanmap: the demo", lead, made, footer)), made, seconds

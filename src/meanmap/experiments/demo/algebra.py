@@ -108,5 +108,5 @@ def _shrinkage(rng: np.random.Generator) -> Section:
         f"The truth is known: the embedding of a normal law has a closed form. Mean over {repeats} samples of "
         "‖estimate − truth‖², its standard error, and the ratio to the plain average.",
         'mm.embed(x, k, estimator="shrinkage") - mm.embed(mm.families.MultivariateNormal.standard(10), k)',
-        table=(("estimator", "mean squared error", "s.e.", "ratio"), *rows),
+        tables=((("estimator", "mean squared error", "s.e.", "ratio"), *rows),),
     )

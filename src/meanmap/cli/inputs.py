@@ -1,0 +1,80 @@
+"""Files to samples and variables."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.table import Table
+from meanmap.io.tables import read_table
+
+__all__ = ["Reading", "groups", "pair", "variables"]
+
+
+@dataclass
+class Reading:
+    """How files are read, and what a reader of the answer must know of it."""
+
+    delimiter: str | None
+    labels: list[str]
+    missing: str
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("drop", "fail"):
+            raise ParameterError(f"--missing is {self.missing!r}; expected drop or fail.")
+
+    def table(self, path: str, columns: list[str] | None) -> Table:
+        """Columns of a file; how many rows were left out is noted."""
+        missing = "fail" if self.missing == "fail" else "drop"
+        chosen = columns or None
+        table, dropped = read_table(path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing)
+        if dropped:
+            self.notes.append(
+                f"{dropped} of {len(table) + dropped} rows of {path} were left out: a value is missing in them"
+            )
+        return table
+
+
+def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:
+    """Two samples, one a file, with the same columns."""
+    if first == second == "-":
+        raise ParameterError("standard input can be one of the samples only.")
+    one, other = reading.table(first, columns), reading.table(second, columns)
+    alone = [name for name in (*one.names, *other.names) if (name in one.names) != (name in other.names)]
+    if alone:
+        where = first if alone[0] in one.names else second
+        raise ColumnError(f"only {where} has a column {alone[0]!r}; choose columns that both have, with --columns.")
+    names = list(dict.fromkeys([Path(first).name, Path(second).name]))
+    names = names if len(names) == 2 else [first, second if second != first else f"{second} (again)"]
+    return dict(zip(names, (one, other.select(one.names)), strict=True))
+
+
+def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str, Table]:
+    """The samples of one file, one for each value of a column."""
+    table = reading.table(path, [*columns, by] if columns else None)
+    if by not in table.names:
+        raise ColumnError(f"{path} has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
+    others = [name for name in table.names if name != by]
+    values = np.asarray(table.columns[by])
+    kinds = np.unique(values)
+    if not 2 <= len(kinds) <= 100:
+        raise ColumnError(f"the column {by!r} of {path} has {len(kinds)} values; expected 2 to 100 groups.")
+    columns_of = table.select(others).columns
+    return {
+        f"{by}={kind:g}" if isinstance(kind, float) else f"{by}={kind}": Table.of(
+            {name: column[values == kind] for name, column in columns_of.items()}
+        )
+        for kind in kinds.tolist()
+    }
+
+
+def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Table]:
+    """Groups of columns of one file, rows with a missing value in any of them left out."""
+    together = [name for names in chosen for name in names]
+    doubled = [name for name in together if together.count(name) > 1]
+    if doubled:
+        raise ColumnError(f"the column {doubled[0]!r} is named twice among the variables.")
+    table = reading.table(path, together)
+    return [table.select(names) for names in chosen]

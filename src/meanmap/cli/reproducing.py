@@ -1,0 +1,50 @@
+"""`meanmap list` and `meanmap reproduce`: figures of the papers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meanmap.cli.options import refused
+
+__all__ = ["list_experiments", "reproduce"]
+
+
+def list_experiments() -> None:
+    """List the figures of the papers that `reproduce` can run."""
+    from meanmap.experiments.registry import all_experiments
+
+    for each in all_experiments().values():
+        typer.echo(f"{each.id:32}{each.title} [{each.minutes['quick']:g} min]")
+
+
+def reproduce(
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids that `meanmap list` shows.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every experiment.")] = False,
+    scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
+    folder: Annotated[Path, typer.Option(help="Where outcomes are kept, and the report.")] = Path("meanmap-results"),
+    fail_on_miss: Annotated[bool, typer.Option("--fail-on-miss", help="Exit with 1 unless all is reproduced.")] = False,
+) -> None:
+    """Run figures of the papers and set what comes out beside what the papers claim, on one page."""
+    from meanmap.experiments.experiment import Setting
+    from meanmap.experiments.registry import all_experiments, find
+    from meanmap.experiments.report import write_report
+    from meanmap.experiments.reproduce import Failure
+    from meanmap.experiments.reproduce import reproduce as run
+
+    if every == bool(ids):
+        raise refused("name the figures to reproduce, or say --all; `meanmap list` shows them")
+    try:
+        chosen = list(all_experiments().values()) if every else [find(id) for id in ids or ()]
+        setting = Setting(scale, seed)  # pyright: ignore[reportArgumentType]
+    except ValueError as problem:
+        raise refused(str(problem)) from None
+    records = run(chosen, setting, folder, workers)
+    for experiment, record in zip(chosen, records, strict=True):
+        said = f"not run: {record.reason}" if isinstance(record, Failure) else f"{record.verdict}. {record.answer}"
+        typer.echo(f"{experiment.id}: {said}")
+    typer.echo(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
+    if fail_on_miss and any(isinstance(each, Failure) or each.verdict != "reproduced" for each in records):
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Figures of Bayesian learning of kernel embeddings (Flaxman, Sejdinovic, Cunningham & Filippi 2016)."""

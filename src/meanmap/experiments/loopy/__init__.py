@@ -1,0 +1,1 @@
+"""Figures of Kernel belief propagation (Song, Gretton, Bickson, Low & Guestrin 2011)."""

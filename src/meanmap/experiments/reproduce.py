@@ -1,0 +1,76 @@
+"""Run experiments in processes of their own, keep each outcome in a file, and set them beside the papers' claims."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from meanmap.core.progress import track
+from meanmap.experiments.experiment import Experiment, Setting
+from meanmap.experiments.record import Record, read_record, record_of, record_path, write_record
+from meanmap.experiments.registry import find
+
+__all__ = ["Failure", "reproduce", "run_one"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An experiment that could not be run, and why."""
+
+    id: str
+    reason: str
+
+
+def run_one(id: str, setting: Setting, folder: Path) -> Record:
+    """Run one experiment, or read what an earlier run with the same setting left."""
+    path = record_path(folder, id, setting)
+    kept = read_record(path)
+    if kept is not None:
+        return kept
+    experiment = find(id)
+    start = time.perf_counter()
+    outcome = experiment.run(setting)
+    record = record_of(experiment, setting, outcome, time.perf_counter() - start)
+    write_record(path, record)
+    return record
+
+
+def reproduce(
+    experiments: Sequence[Experiment], setting: Setting, folder: str | Path, workers: int = 2
+) -> list[Record | Failure]:
+    """The records of several experiments, in their order.
+
+    Each runs in a process of its own and is written to `folder` as soon as it is done, so that a run that was stopped
+    goes on where it was: what lies there for the same version, scale and seed is read and not run again. An experiment
+    that raises, because its data are not to be had for one, becomes a `Failure` and leaves the others alone.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        What to run.
+    setting : Setting
+        Scale and seed.
+    folder : path
+        Where records are kept; made if it is not there.
+    workers : int
+        Processes at a time.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    longest_first = sorted(experiments, key=lambda each: -each.minutes[setting.scale])
+    found: dict[str, Record | Failure] = {}
+    # A fresh interpreter for each: a forked JAX hangs, and the memory of one experiment is not the next one's.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    try:
+        waiting = {pool.submit(run_one, each.id, setting, folder): each.id for each in longest_first}
+        for done in track(as_completed(waiting), "experiments", total=len(waiting)):
+            id = waiting[done]
+            try:
+                found[id] = done.result()
+            except Exception as problem:  # its own failure; the report says so
+                found[id] = Failure(id, f"{type(problem).__name__}: {problem}")
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return [found[each.id] for each in experiments]

@@ -1,0 +1,99 @@
+"""Values to plain JSON and named arrays.
+
+JSON stands for itself where it can: None, booleans, integers, finite floats, strings and lists. Anything else is an
+object with one key that says what it is: ``{"tuple": [...]}``, ``{"array": "3"}`` (a number of an array),
+``{"value": [class, {field: value}]}`` and so on.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+__all__ = ["Encoder", "class_name", "state"]
+
+KINDS = "biuf"  # what safetensors holds: booleans, whole numbers and floats
+
+
+class Encoder:
+    """Turns values into JSON; arrays are collected by number in `arrays`, each once however often it occurs."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        # By identity; the arrays are kept alive, so that no other takes the place of one.
+        self._seen: dict[int, tuple[Any, dict[str, str]]] = {}
+
+    def encode(self, value: Any, where: str = "") -> Any:
+        """The value as JSON; `where` names it in messages."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]}
+        if isinstance(value, Mapping):
+            pairs = [(key, item, f"{where}[{key!r}]") for key, item in value.items()]
+            return {"dict": [[self.encode(key, name), self.encode(item, name)] for key, item, name in pairs]}
+        if isinstance(value, np.generic):
+            return {"scalar": [value.dtype.str, self.encode(value.item(), where)]}
+        if isinstance(value, np.ndarray | jax.Array):
+            return self._array(value, where)
+        if scipy.sparse.issparse(value):
+            rows: Any = scipy.sparse.csr_array(value)
+            parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": list(rows.shape)}
+            return {"sparse": {name: self.encode(part, where) for name, part in parts.items()}}
+        if isinstance(value, type) and _is_ours(value):
+            return {"class": class_name(value)}
+        if _is_ours(type(value)) and not isinstance(value, type):
+            parts = {name: self.encode(part, f"{where}.{name}") for name, part in state(value).items()}
+            return {"value": [class_name(type(value)), parts]}
+        what = f"{where.lstrip('.')} is" if where else "it is"
+        raise TypeError(
+            f"this cannot be saved: {what} {value!r}, of type {type(value).__name__}. Numbers, text, arrays, lists, "
+            "dictionaries and objects of meanmap can; a function or an object of another library cannot."
+        )
+
+    def _array(self, value: Any, where: str) -> Any:
+        if id(value) in self._seen:
+            return self._seen[id(value)][1]
+        if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+            data = np.asarray(jax.random.key_data(value))
+            return {"key": [str(jax.random.key_impl(value)), self.encode(data, where)]}
+        plain: Any = np.asarray(value)
+        if plain.dtype.kind == "c":
+            return {"complex": [plain.dtype.str, self.encode(np.stack([plain.real, plain.imag], axis=-1), where)]}
+        if plain.dtype.kind in "UO":
+            return {"objects": [plain.dtype.str, list(plain.shape), self.encode(plain.ravel().tolist(), where)]}
+        if plain.dtype.kind not in KINDS:
+            raise TypeError(f"this cannot be saved: {where.lstrip('.') or 'it'} is an array of {plain.dtype}.")
+        number = str(len(self.arrays))
+        self.arrays[number] = np.ascontiguousarray(plain).reshape(plain.shape)
+        found = {"jax" if isinstance(value, jax.Array) else "array": number}
+        self._seen[id(value)] = (value, found)
+        return found
+
+
+def class_name(kind: type) -> str:
+    """How a class is called in a file: by its folder where it is public there, which survives a move between files."""
+    folder = ".".join(kind.__module__.split(".")[:2])
+    public = getattr(import_module(folder), kind.__qualname__, None) is kind
+    return f"{folder if public else kind.__module__}.{kind.__qualname__}"
+
+
+def state(value: Any) -> dict[str, Any]:
+    """What an object holds: the fields of a dataclass, otherwise its attributes."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
+    return dict(vars(value))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.split(".")[0] == "meanmap" and "<" not in kind.__qualname__

@@ -1,0 +1,255 @@
+"""Tables from files: text with a delimiter, Parquet, NPY and NPZ.
+
+The rules. The first line of a text names the columns, unless all of it are numbers: they are then called x0, x1, ...
+A cell that is empty or says NA, NaN, NULL, None or ? is missing. A column holds numbers if each of its other cells is
+one, and labels if none is.
+"""
+
+import csv
+import io
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.table import Table
+
+__all__ = ["MISSING", "read_table"]
+
+MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+NAMES_OF_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+# Cells are turned into numbers this many rows at a time, so that a million rows never exist as text.
+ROWS_AT_ONCE = 20_000
+
+
+def read_table(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    labels: Sequence[str] = (),
+    missing: Literal["drop", "fail"] = "drop",
+) -> tuple[Table, int]:
+    """Read columns of a file.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``, ``.tsv`` and other text, ``.parquet``, ``.npy`` (columns x0, x1, ...) or ``.npz`` (a column, or a
+        block, for each array); ``-`` reads text from standard input.
+    columns : names, optional
+        Only these; all unless given.
+    delimiter : str, optional
+        Of texts: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line holds most of.
+    labels : names
+        Columns that are labels though they look like numbers.
+    missing : {"drop", "fail"}
+        Leave out the rows with a missing value in any of the columns, or refuse them.
+
+    Returns
+    -------
+    table : Table
+    dropped : int
+        The number of rows that were left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("height,eyes\\n1.7,blue\\n,brown\\n1.8,green\\n")
+    ...     read_table(path)
+    (Table(2 rows: height, eyes [labels]), 1)
+    """
+    kind = Path(path).suffix.lower() if str(path) != "-" else ""
+    if kind in (".npy", ".npz"):
+        read = _arrays(Path(path), kind)
+    elif kind == ".parquet":
+        read = _parquet(Path(path), columns)
+    else:
+        read = _text(path, kind, columns, delimiter, frozenset(labels))
+    chosen = list(read) if columns is None else list(columns)
+    _check_names([*chosen, *labels], list(read), path)
+    read = {name: read[name].astype(str) if name in labels else read[name] for name in chosen}
+    return _complete(read, str(path), missing)
+
+
+def _complete(columns: dict[str, Any], path: str, missing: str) -> tuple[Table, int]:
+    gone = np.zeros(len(next(iter(columns.values()))), bool)
+    for name, values in columns.items():
+        absent = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
+        if absent is None:
+            continue
+        absent = absent.reshape(len(gone), -1).any(axis=1)
+        if missing == "fail" and absent.any():
+            row = int(np.flatnonzero(absent)[0]) + 1
+            raise NonFiniteError(
+                f"{path} has {absent.sum()} missing values in the column {name!r}, first in row {row}."
+            )
+        gone |= absent
+    if gone.all():
+        raise EmptyError(f"{path} has no row without a missing value.")
+    return Table.of({name: values[~gone] for name, values in columns.items()}), int(gone.sum())
+
+
+def _text(
+    path: str | Path, kind: str, columns: Sequence[str] | None, delimiter: str | None, labels: frozenset[str]
+) -> dict[str, Any]:
+    lines = _lines(path)
+    first = next(lines, "")
+    if not first.strip():
+        raise EmptyError(f"{path} is empty.")
+    mark = _delimiter(first, kind, delimiter, path)
+    rows = csv.reader(chain([first], lines), delimiter=mark)
+    names = [cell.strip() for cell in next(rows)]
+    if all(_is_number(name) for name in names):
+        rows = chain([names], rows)
+        names = [f"x{i}" for i in range(len(names))]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ColumnError(f"{path} has more than one column called {doubled[0]!r}. Rename one of them.")
+    _check_names(columns or (), names, path)
+    used = range(len(names)) if columns is None else [i for i, name in enumerate(names) if name in columns]
+    parts: dict[int, list[Any]] = {i: [] for i in used}
+    done = 0
+    while block := list(islice((row for row in rows if row), ROWS_AT_ONCE)):
+        for number, row in enumerate(block):
+            if len(row) != len(names):
+                raise ShapeError(f"{path} has {len(row)} cells in row {done + number + 1}, and {len(names)} columns.")
+        for i, made in parts.items():
+            made.append(_cells([row[i] for row in block], names[i] in labels))
+        done += len(block)
+    if not done:
+        raise EmptyError(f"{path} has names of columns and no rows.")
+    return {names[i]: _joined(made, names[i], names[i] in labels, path) for i, made in parts.items()}
+
+
+def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) -> None:
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        raise ColumnError(f"{path} has no column {unknown[0]!r}; it has {', '.join(map(repr, names))}.")
+
+
+def _cells(cells: list[str], as_labels: bool) -> np.ndarray:
+    """Numbers with NaN where one is missing; otherwise text, "" where it is missing."""
+    if not as_labels:
+        try:
+            return np.array(cells, dtype=float)
+        except ValueError:
+            pass
+    text = np.array([cell.strip() for cell in cells])
+    absent = np.array([cell.lower() in MISSING for cell in text.tolist()])
+    text[absent] = ""
+    if as_labels:
+        return text
+    try:
+        return np.where(absent, "nan", text).astype(float)
+    except ValueError:
+        return text
+
+
+def _joined(parts: list[np.ndarray], name: str, as_labels: bool, path: str | Path) -> np.ndarray:
+    """One column from its parts: numbers, or labels; a mixture of the two is refused."""
+    if as_labels or all(part.dtype.kind == "f" for part in parts):
+        return np.concatenate(parts)
+    row, number, word = 0, None, None
+    for part in parts:
+        for value in part.tolist() if number is None or word is None else ():
+            row += 1
+            if value != value or value == "":
+                continue
+            if _is_number(value):
+                number = value
+            elif word is None:
+                word = f"in row {row} {value!r}"
+    if number is not None and word is not None:
+        raise ColumnError(
+            f"the column {name!r} of {path} holds numbers, such as {number}, and {word}. Mend it, or read it as "
+            f"labels: labels=[{name!r}], or --labels {name}."
+        )
+    return np.concatenate([np.full(len(part), "") if part.dtype.kind == "f" else part for part in parts])
+
+
+def _lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 text, its byte order mark left out."""
+    with io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else Path(path).open("rb") as file:
+        start = file.read(4)
+        if b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError(f"{path} is not UTF-8 text; it looks like UTF-16. Save it as UTF-8.")
+        file.seek(0)
+        try:
+            with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+                yield from text
+        except UnicodeDecodeError as problem:
+            raise InputError(f"{path} is not UTF-8 text ({problem.reason} at byte {problem.start}).") from None
+
+
+def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path) -> str:
+    counts = {mark: first.count(mark) for mark in NAMES_OF_DELIMITERS}
+    most = max(counts, key=counts.__getitem__)
+    if delimiter is not None:
+        if len(delimiter) != 1:
+            raise InputError(f"delimiter is {delimiter!r}; expected one character.")
+        return delimiter
+    expected = DELIMITERS.get(kind)
+    if expected is None:
+        return most
+    if counts[expected] == 0 and counts[most] > 0:
+        raise InputError(
+            f"{path} is separated by {NAMES_OF_DELIMITERS[most]}, not by {NAMES_OF_DELIMITERS[expected]}: "
+            f"pass --delimiter {most!r}."
+        )
+    return expected
+
+
+def _is_number(cell: str | float) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _arrays(path: Path, kind: str) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            arrays = {name: found[name] for name in found.files} if kind == ".npz" else found
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as problem:
+        raise InputError(f"{path} cannot be read as {kind}: {problem}.") from None
+    if isinstance(arrays, np.ndarray):
+        if arrays.ndim not in (1, 2):
+            raise ShapeError(f"{path} has shape {arrays.shape}; expected (rows,) or (rows, columns).")
+        arrays = {f"x{i}": column for i, column in enumerate(arrays.reshape(len(arrays), -1).T)}
+    lengths = {name: array.shape[:1] for name, array in arrays.items()}
+    if not arrays or len(set(lengths.values())) > 1 or () in lengths.values():
+        raise ShapeError(f"{path} holds no columns of one length: { ({name: a.shape for name, a in arrays.items()}) }.")
+    return {name: array.astype(float) if array.dtype.kind in "biuf" else array for name, array in arrays.items()}
+
+
+def _parquet(path: Path, columns: Sequence[str] | None) -> Any:
+    try:
+        import polars
+    except ImportError:
+        raise InputError(f"{path}: Parquet files need polars: pip install 'meanmap[tables]'.") from None
+    if not path.is_file():
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+    try:
+        frame = polars.read_parquet(path)
+    except polars.exceptions.PolarsError as problem:
+        raise InputError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
+    chosen = [name for name in frame.columns if columns is None or name in columns]
+    return {
+        name: frame[name].cast(polars.Float64).fill_null(float("nan")).to_numpy()
+        if frame[name].dtype.is_numeric()
+        else frame[name].cast(polars.String).fill_null("").to_numpy().astype(str)
+        for name in chosen or frame.columns
+    }

@@ -1,0 +1,139 @@
+"""`meanmap test`: answers, exit codes and files, as a script would see them."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import meanmap as mm
+from meanmap.cli import app
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, ["test", *map(str, arguments)], input=stdin)
+
+
+def write(path, **columns):
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    first = write(tmp_path / "first.csv", a=x, b=rng.normal(size=60))
+    second = write(tmp_path / "second.csv", b=rng.normal(size=50), a=rng.normal(2.0, 1.0, size=50))
+    table = write(
+        tmp_path / "table.csv",
+        x=x,
+        y=x**2,
+        z=rng.normal(size=60),
+        group=np.repeat(["u", "v", "w"], 20),
+        sex=[0, 1] * 30,
+    )
+    return first, second, table
+
+
+def test_two_files_with_columns_in_any_order(files):
+    first, second, _ = files
+    found = json.loads(run("two-sample", first, second, "--seed", 3, "--json").stdout)
+    read = [np.genfromtxt(path, delimiter=",", names=True) for path in (first, second)]
+    x, y = (np.stack([array["a"], array["b"]], axis=1) for array in read)
+    expected = mm.two_sample_test(x, y, rng=3)
+    assert (found["pvalue"], found["statistic"], found["seed"]) == (expected.pvalue, expected.statistic, 3)
+    assert found["reject"] is True
+
+
+def test_groups_of_one_file(files):
+    table = files[2]
+    found = run("two-sample", table, "--by", "sex", "--columns", "x,z", "--labels", "sex", "--seed", 0)
+    assert found.exit_code == 0
+    assert found.stdout.startswith("Do sex=0 and sex=1 come from one distribution? Nothing says otherwise")
+    found = run("two-sample", table, "--by", "group", "--columns", "x", "--json", "--seed", 0)
+    assert json.loads(found.stdout)["sizes"] == [20, 20, 20]
+
+
+def test_independence_and_conditional_independence(files):
+    found = run("independence", files[2], "--x", "x", "--y", "y", "--seed", 0)
+    assert "Are x and y independent? No: rejected at level 0.05" in found.stdout
+    found = run("conditional", files[2], "--x", "z", "--y", "y", "--z", "x,group", "--seed", 0, "--json")
+    assert json.loads(found.stdout)["question"] == "Are z and y independent, given x,group?"
+
+
+def test_exit_codes(files):
+    first, second, _ = files
+    assert run("two-sample", first, second).exit_code == 0
+    assert run("two-sample", first, second, "--fail-on-reject").exit_code == 1
+    assert run("two-sample", first, first, "--fail-on-reject").exit_code == 0
+
+
+def test_the_level_is_the_users(files):
+    found = run("independence", files[2], "--x", "x", "--y", "z", "--alpha", 0.999, "--seed", 0, "--json")
+    assert json.loads(found.stdout)["level"] == 0.999
+
+
+def test_rows_with_missing_values_are_told(files, tmp_path):
+    path = write(tmp_path / "gaps.csv", a=[1.0, "", *range(20)], b=[*range(20), "NA", 3])
+    found = run("independence", path, "--x", "a", "--y", "b", "--seed", 0)
+    assert f"2 of 22 rows of {path} were left out" in found.stdout
+    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "fail")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "missing values in the column 'a', first in row 2" in found.stderr
+
+
+def test_picture_and_page(files, tmp_path):
+    first, second, _ = files
+    picture, page = tmp_path / "null.svg", tmp_path / "page.html"
+    assert run("two-sample", first, second, "--plot", picture, "--report", page, "--seed", 1).exit_code == 0
+    assert picture.read_text().lstrip().startswith("<?xml")
+    text = page.read_text()
+    for expected in (
+        "Do first.csv and second.csv",
+        "Where they differ",
+        "Which columns differ",
+        "a most of all",
+        "--seed 1",
+    ):
+        assert expected in text
+
+
+def test_standard_input(files):
+    first, second, _ = files
+    found = run("two-sample", "-", second, "--json", "--seed", 2, stdin=first.read_text())
+    assert found.exit_code == 0
+    assert (
+        json.loads(found.stdout)["pvalue"]
+        == json.loads(run("two-sample", first, second, "--json", "--seed", 2).stdout)["pvalue"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["two-sample", "FIRST"], "give a second file, or --by"),
+        (["two-sample", "FIRST", "SECOND", "--by", "a"], "give a second file, or --by"),
+        (["two-sample", "FIRST", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+        (["two-sample", "FIRST", "TABLE"], "has a column 'a'; choose columns that both have"),
+        (["two-sample", "FIRST", "SECOND", "--columns", "q"], "has no column 'q'; it has 'a', 'b'"),
+        (["two-sample", "FIRST", "SECOND", "--kernel", "best"], "kernel"),
+        (["two-sample", "FIRST", "SECOND", "--null", "none"], "null is 'none'"),
+        (["two-sample", "FIRST", "SECOND", "--alpha", "2"], "expected a number between 0 and 1"),
+        (["two-sample", "FIRST", "SECOND", "--plot", "FIRST.what"], "cannot be drawn"),
+        (["two-sample", "-", "-"], "standard input can be one of the samples only"),
+        (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
+        (["two-sample", "TABLE", "--by", "group", "--null", "gamma"], "with 3 groups the null is permutation"),
+        (["independence", "TABLE", "--x", "x", "--y", "x"], "'x' is named twice"),
+        (["independence", "TABLE", "--x", "x", "--y", "y", "--missing", "fill"], "'fill'; expected drop or fail"),
+        (["conditional", "TABLE", "--x", "x", "--y", "y", "--z", "z", "--method", "magic"], "magic"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_exit_code_2(files, arguments, said):
+    names = dict(zip(["FIRST", "SECOND", "TABLE"], map(str, files), strict=True))
+    found = run(*(names.get(each, each.replace("FIRST", names["FIRST"])) for each in arguments))
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert found.stderr.count("\n") == 1
+    assert said in found.stderr

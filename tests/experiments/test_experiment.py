@@ -1,0 +1,107 @@
+"""Claims, verdicts, records and the report, on an experiment made for the purpose."""
+
+import json
+
+import numpy as np
+import pytest
+
+from meanmap.experiments import registry, reproduce
+from meanmap.experiments.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, verdict
+from meanmap.experiments.record import read_record, record_path
+from meanmap.experiments.report import report
+from meanmap.experiments.reproduce import Failure, run_one
+
+
+def measure(setting: Setting) -> Outcome:
+    from matplotlib import pyplot
+
+    sample = setting.rng().normal(size=setting.choose(smoke=100, quick=1000, paper=10_000))
+    figure, axes = pyplot.subplots(figsize=(2, 1))
+    axes.hist(sample)
+    error = float(np.std(sample) / np.sqrt(len(sample)))
+    return Outcome("It is <about> 0.", {"mean": Number(float(np.mean(sample)), error)}, ((figure, "A histogram."),))
+
+
+TOY = Experiment(
+    "toy-figure-1",
+    "The mean of a standard normal",
+    "Nobody (2000), figure 1",
+    (Claim("the mean is 0", "mean", -0.0, 0.0), Claim("the mean is 5", "mean", 5.0, 5.0, scales=("paper",))),
+    dict.fromkeys(SCALES, 0.01),
+    measure,
+)
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch):
+    monkeypatch.setattr(reproduce, "find", {TOY.id: TOY}.__getitem__)
+
+
+def test_a_claim_allows_two_standard_errors_and_no_more():
+    claim = Claim("between 1 and 2", "a", 1.0, 2.0)
+    assert [claim.holds(Number(value, 0.1)) for value in (0.79, 0.81, 2.19, 2.21)] == [False, True, True, False]
+    assert not claim.holds(Number(0.999))
+
+
+def test_the_verdict_speaks_of_the_claims_that_the_scale_can_show():
+    numbers = {"mean": Number(0.0)}
+    assert verdict(TOY.claims, numbers, "smoke") == "reproduced"
+    assert verdict(TOY.claims, numbers, "paper") == "partly"
+    assert verdict(TOY.claims[1:], numbers, "paper") == "not reproduced"
+    assert verdict(TOY.claims[1:], numbers, "smoke") == "not shown at this scale"
+    with pytest.raises(KeyError, match="did not measure 'mean'"):
+        verdict(TOY.claims, {}, "smoke")
+
+
+def test_a_record_is_read_back_whole_and_saves_the_second_run(tmp_path):
+    setting = Setting("smoke", 3)
+    first = run_one(TOY.id, setting, tmp_path)
+    path = record_path(tmp_path, TOY.id, setting)
+    assert read_record(path) == first
+    assert first.figures[0][0].startswith(b"\x89PNG")
+    marked = json.loads(path.read_text())
+    marked["answer"] = "kept"
+    path.write_text(json.dumps(marked))
+    assert run_one(TOY.id, setting, tmp_path).answer == "kept"
+    assert run_one(TOY.id, Setting("smoke", 4), tmp_path).answer != "kept"
+    assert run_one(TOY.id, Setting("quick", 3), tmp_path).answer != "kept"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '{"format": 99}', '{"format": 1, "id": 3}', "\x00\xff"])
+def test_what_is_no_record_is_run_again(tmp_path, content):
+    setting = Setting("smoke")
+    record_path(tmp_path, TOY.id, setting).write_text(content, encoding="latin-1")
+    assert run_one(TOY.id, setting, tmp_path).verdict == "reproduced"
+
+
+def test_the_report_sets_claims_beside_numbers(tmp_path):
+    record = run_one(TOY.id, Setting("smoke", 3), tmp_path)
+    page = report([TOY, TOY], [record, Failure(TOY.id, "no data & no net")])
+    for expected in (
+        "1 reproduced",
+        "1 not run",
+        "no data &amp; no net",
+        "It is &lt;about&gt; 0.",
+        "0 to 0",
+        "A histogram.",
+    ):
+        assert expected in page
+    assert "meanmap reproduce toy-figure-1 --scale smoke --seed 3" in page
+
+
+def test_bad_input_is_told():
+    with pytest.raises(ValueError, match="scale should be one of smoke, quick, paper, got 'big'"):
+        Setting("big")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="needs a band"):
+        Claim("nothing", "a")
+    with pytest.raises(ValueError, match="minutes at the scale 'paper'"):
+        Experiment("a", "b", "c", (), {"smoke": 1, "quick": 1}, measure)
+    with pytest.raises(ValueError, match="No experiment is called 'toy'"):
+        registry.find("toy")
+
+
+def test_every_experiment_has_an_id_of_its_own_that_names_its_paper():
+    for id, experiment in registry.all_experiments().items():
+        assert id.split("-")[0] in {"learning", "trees", "loopy", "messages", "draft"}
+        assert experiment.claims
+        assert experiment.minutes["smoke"] <= 1.0

@@ -1,0 +1,206 @@
+"""Files cut short, altered, newer, or made to do harm are refused with a sentence, quickly and in little memory."""
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import save as as_bytes
+
+import meanmap as mm
+from meanmap.io import FORMAT, FileFormatError
+from meanmap.io.encode import Encoder
+from meanmap.io.files import _checksum
+
+
+def forged(tree, arrays=None, **changes) -> bytes:
+    """A file whose checksum is right, whatever it says."""
+    arrays = arrays or {}
+    description = tree if isinstance(tree, str) else json.dumps({"format": FORMAT, "value": tree, **changes})
+    return as_bytes(arrays, {"meanmap": description, "sha256": _checksum(description, arrays)})
+
+
+def refused(content: bytes, tmp_path, match: str) -> None:
+    path = tmp_path / "bad.meanmap"
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match=match):
+        mm.load(path)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> bytes:
+    x = np.random.default_rng(0).normal(size=(10, 2))
+    value = {"kernel": mm.kernels.RBF(0.5), "element": mm.embed(x, mm.kernels.RBF(1.0)), "words": np.array(["a", "b"])}
+    return mm.save(value, tmp_path_factory.mktemp("written") / "a").read_bytes()
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 100, -1, -8])
+def test_cut_short(written, length, tmp_path):
+    refused(written[:length], tmp_path, "not a file that mm.save wrote, or was cut short")
+
+
+def test_not_ours(tmp_path):
+    for content in (b"PK\x03\x04", b"a,b\n1,2\n", as_bytes({"x": np.zeros(3)}), b"\x80\x04\x95pickle", b"\xff" * 64):
+        refused(content, tmp_path, "not a file that mm.save wrote")
+
+
+def test_an_altered_number_is_seen(written, tmp_path):
+    altered = bytearray(written)
+    altered[-3] ^= 1
+    refused(bytes(altered), tmp_path, "checksum differs")
+
+
+def test_a_newer_format_says_what_to_do(tmp_path):
+    refused(forged(None, format=FORMAT + 1), tmp_path, f"has format {FORMAT + 1}, .* install a newer one")
+    rbf = {"value": ["meanmap.kernels.RBF", {"lengthscale": 1.0, "colour": "red"}]}
+    refused(forged(rbf), tmp_path, "unknown field 'colour': another version of meanmap")
+    refused(forged({"value": ["meanmap.kernels.RBF", {}]}), tmp_path, "no field 'lengthscale'")
+    refused(forged({"value": ["meanmap.kernels.Nonesuch", {}]}), tmp_path, "does not have")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os.system", "builtins.eval", "meanmap.cli.main", "meanmap.core.files.write_whole", "meanmap.core.files.os",
+        "meanmap.io.files.load", "meanmap.kernels.base.np.ndarray", "meanmap..kernels", "meanmap.kernels.base.jax.jit",
+        "meanmap.kernels.__builtins__", "meanmap.core.arrays.np", "meanmap.stats.os", "", 3, None, ["meanmap.kernels"],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", ["value", "class"])
+def test_only_classes_of_the_library_can_be_named(name, shape, tmp_path):
+    content = [name, {}] if shape == "value" else name
+    refused(forged({shape: content}), tmp_path, "no class|does not have|was expected")
+
+
+HARM = {
+    "deep lists": "[" * 200_000 + "]" * 200_000,
+    "deep values": json.dumps({"format": FORMAT, "value": None}).replace("null", '{"tuple":[' * 5000 + "]}" * 5000),
+    "long number": json.dumps({"format": FORMAT, "value": 0}).replace(" 0", " " + "9" * 100_000),
+    "not a number": '{"format": 1, "value": NaNN}',
+    "format of words": '{"format": "1"}',
+    "no object": "[1]",
+}
+HARMFUL = {
+    "wide words": {"objects": ["<U1000000000", [1], ["a"]]},
+    "many words": {"objects": ["<U1", [10**12], ["a"]]},
+    "negative shape": {"objects": ["<U1", [-1, -1], ["a"]]},
+    "an unknown kind": {"pickle": "gASVAAAA"},
+    "two kinds": {"tuple": [], "array": "0"},
+    "no kind": {},
+    "an array that is not there": {"array": "7"},
+    "a path": {"array": "../../etc/passwd"},
+    "a wide sparse matrix": {"sparse": {"data": [], "indices": [], "indptr": [], "shape": [10**15, 10**15]}},
+    "a subarray": {"scalar": ["(100000,100000)f8", 0]},
+    "an object scalar": {"scalar": ["O", 0]},
+    "a key of nothing": {"key": ["threefry2x32", {"array": "0"}]},
+    "an unknown key": {"key": ["rot13", [0, 0]]},
+    "pairs of three": {"dict": [[1, 2, 3]]},
+    "a list as key": {"dict": [[[1], 2]]},
+    "complex of what": {"complex": ["<c16", 3]},
+    "an error": {"value": ["meanmap.core.errors.ShapeError", {}]},
+    "a float of words": {"float": "1" * 1000},
+}
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_malformed_descriptions(name, tmp_path):
+    refused(forged(HARM[name]), tmp_path, "cannot be loaded")
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_harmful_values(name, tmp_path):
+    refused(forged(HARMFUL[name]), tmp_path, "cannot be loaded")
+
+
+def test_a_declared_shape_larger_than_the_file(tmp_path):
+    header = {"0": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}, "__metadata__": {"meanmap": "{}"}}
+    text = json.dumps(header).encode()
+    refused(len(text).to_bytes(8, "little") + text + b"\0" * 64, tmp_path, "not a file that mm.save wrote")
+    refused((2**62).to_bytes(8, "little") + text, tmp_path, "not a file that mm.save wrote")
+
+
+def test_what_is_no_file_is_the_systems_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        mm.load(tmp_path / "none")
+
+
+def mutated(rng: np.random.Generator, written: bytes) -> bytes:
+    """The file with bytes changed or cut; every other time its description is changed and its checksum mended."""
+    if rng.random() < 0.5:
+        content = bytearray(written)
+        for _ in range(rng.integers(1, 20)):
+            content[rng.integers(len(content))] = rng.integers(256)
+        return bytes(content[: rng.integers(len(content)) if rng.random() < 0.3 else None])
+    encoder = Encoder()
+    x = rng.normal(size=(4, 2))
+    tree = encoder.encode([mm.kernels.RBF(0.5), {"a": (x, 1j * x)}, np.array(["a"]), mm.core.Report("done", True, 1)])
+    text = list(json.dumps({"format": FORMAT, "value": tree}))
+    for _ in range(rng.integers(1, 6)):
+        i, j = sorted(rng.integers(len(text), size=2))
+        act = rng.integers(4)
+        if act == 0:
+            text[i] = chr(rng.integers(32, 127))
+        elif act == 1:
+            del text[i : i + rng.integers(1, 8)]
+        elif act == 2:
+            text[i:i] = text[i : min(j, i + 40)]
+        else:
+            text[i:i] = str(rng.choice(["null", "-1", "1e400", "{}", "[]", '"array"', "99999999999999999999", "true"]))
+    return forged("".join(text), encoder.arrays)
+
+
+def fuzz(written: bytes, count: int, seed: int, path) -> int:
+    rng = np.random.default_rng(seed)
+    refusals = 0
+    for _ in range(count):
+        path.write_bytes(mutated(rng, written))
+        started = time.monotonic()
+        try:
+            mm.load(path)
+        except FileFormatError:
+            refusals += 1
+        assert time.monotonic() - started < 5.0
+    return refusals
+
+
+def test_mutated_files_are_refused_or_read(written, tmp_path):
+    assert fuzz(written, 300, 0, tmp_path / "f") > 200
+
+
+@pytest.mark.slow
+def test_ten_thousand_mutated_files_in_a_gibibyte(written, tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert fuzz(written, 10_000, 1, tmp_path / "f") > 7000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # KiB
+
+
+def test_a_killed_save_leaves_the_old_file(tmp_path):
+    """The process is killed while it writes again and again; what lies there is whole at every time."""
+    path = tmp_path / "value"
+    code = f"""
+import numpy as np, meanmap as mm
+for i in range(10**6):
+    mm.save(np.full(10**6, i), {str(path)!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert len(set(mm.load(path).tolist())) == 1
+
+
+def test_the_checksum_is_over_everything():
+    arrays = {"0": np.zeros(3)}
+    assert _checksum("a", arrays) != _checksum("b", arrays)
+    assert _checksum("a", arrays) != _checksum("a", {"0": np.zeros(3, np.int64)})
+    assert _checksum("a", arrays) != _checksum("a", {"0": np.zeros((3, 1))})
+    assert len(_checksum("a", {})) == hashlib.sha256().digest_size * 2

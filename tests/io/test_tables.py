@@ -1,0 +1,162 @@
+"""Files are read by stated rules, and malformed ones refused in a sentence."""
+
+import io
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from meanmap.io.tables import read_table
+
+
+def columns(path, **options) -> dict:
+    table, _ = read_table(path, **options)
+    return {name: np.asarray(column).tolist() for name, column in table.columns.items()}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(content, name="a.csv"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return make
+
+
+EXPECTED = {"x": [1.0, -2.5], "colour": ["red", "blue, dark"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'x,colour\n1,red\n-2.5,"blue, dark"\n'),
+        ("a.csv", '\ufeffx,colour\r\n1,red\r\n\r\n-2.5,"blue, dark"'),
+        ("a.tsv", "x\tcolour\n1\tred\n-2.5\tblue, dark\n"),
+        ("a.txt", "x;colour\n1;red\n-2.5;blue, dark\n"),
+        ("a", "x | colour\n 1 | red \n-2.5|blue, dark\n"),
+    ],
+)
+def test_texts(write, name, content):
+    assert columns(write(content, name)) == EXPECTED
+
+
+def test_standard_input(monkeypatch):
+    class Stdin:
+        buffer = io.BytesIO(b"a,b\n1,2\n3,4\n")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert columns("-") == {"a": [1.0, 3.0], "b": [2.0, 4.0]}
+
+
+def test_numbers_without_names(write):
+    assert columns(write("1,2\n3,4\n")) == {"x0": [1.0, 3.0], "x1": [2.0, 4.0]}
+
+
+def test_chosen_columns_only_are_looked_at(write):
+    path = write("a,b,c\n1,2,x\n3,,7\n")
+    assert columns(path, columns=["a"]) == {"a": [1.0, 3.0]}
+    assert columns(path, columns=["c", "a"], labels=["c"]) == {"c": ["x", "7"], "a": [1.0, 3.0]}
+
+
+@pytest.mark.parametrize("word", ["", " ", "NA", "n/a", "NaN", "null", "None", "?"])
+def test_rows_with_a_missing_value_are_left_out_and_counted(write, word):
+    table, dropped = read_table(write(f"a,b\n1,x\n{word},y\n3,{word}\n4,z\n"))
+    assert (dropped, table.columns["a"].tolist(), table.columns["b"].tolist()) == (2, [1.0, 4.0], ["x", "z"])
+    with pytest.raises(ValueError, match="1 missing values in the column 'a', first in row 2"):
+        read_table(write(f"a,b\n1,x\n{word},y\n"), missing="fail")
+
+
+def test_labels_that_look_like_numbers_keep_their_letters(write):
+    assert columns(write("a\n01\n1\n1.0\n"), labels=["a"]) == {"a": ["01", "1", "1.0"]}
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6.0).reshape(3, 2))
+    np.savez(tmp_path / "a.npz", u=np.arange(3.0), v=np.ones((3, 2)))
+    assert columns(tmp_path / "a.npy") == {"x0": [0.0, 2.0, 4.0], "x1": [1.0, 3.0, 5.0]}
+    assert columns(tmp_path / "a.npz", columns=["v"]) == {"v": [[1.0, 1.0]] * 3}
+
+
+def test_parquet(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [1, None, 3], "colour": ["red", "blue", None], "day": [True, False, True]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    table, dropped = read_table(tmp_path / "a.parquet")
+    assert (dropped, table.columns["x"].tolist(), table.columns["colour"].tolist()) == (2, [1.0], ["red"])
+    assert columns(tmp_path / "a.parquet", columns=["x"]) == {"x": [1.0, 3.0]}
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("a,b\n", "has names of columns and no rows"),
+        ("a,b\n1,2\n3\n", "has 1 cells in row 2, and 2 columns"),
+        ("a,b\n1,2,3\n", "has 3 cells in row 1, and 2 columns"),
+        ("a;b\n1;2\n", "separated by semicolons, not by commas: pass --delimiter ';'"),
+        ("a\tb\n1\t2\n", "separated by tabs"),
+        ("a,b\n1,2\nx,3\n", "column 'a' of .* holds numbers, such as 1.*and in row 2 'x'.*--labels a"),
+        ("a,a\n1,2\n", "more than one column called 'a'"),
+        ("a,b\n,2\n1,\n", "no row without a missing value"),
+        ("a,b\n1,2\n".encode("utf-16"), "looks like UTF-16"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "looks like UTF-16"),
+        (b"a,b\n1,\xff\xfe2\n", "is not UTF-8 text"),
+    ],
+)
+def test_malformed_texts(write, content, match):
+    with pytest.raises(ValueError, match=match):
+        read_table(write(content))
+
+
+@pytest.mark.parametrize(("name", "match"), [("a.npy", "cannot be read as .npy"), ("a.npz", "cannot be read as .npz")])
+@pytest.mark.parametrize("content", [b"", b"junk", b"\x93NUMPY\x01\x00", b"PK\x03\x04junk"])
+def test_malformed_arrays(write, name, match, content):
+    with pytest.raises(ValueError, match=match):
+        read_table(write(content, name))
+
+
+def test_arrays_of_several_lengths(tmp_path):
+    for number, arrays in enumerate(({"a": np.ones(3), "b": np.ones(2)}, {"a": np.array(1.0)}, {})):
+        np.savez(tmp_path / f"{number}.npz", **arrays)
+        with pytest.raises(ValueError, match="no columns of one length"):
+            read_table(tmp_path / f"{number}.npz")
+    np.save(tmp_path / "a.npy", np.ones((2, 2, 2)))
+    with pytest.raises(ValueError, match="has shape"):
+        read_table(tmp_path / "a.npy")
+
+
+def test_pickled_arrays_are_not_opened(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="cannot be read as"):
+        read_table(tmp_path / "a.npy")
+
+
+def test_malformed_parquet(write):
+    pytest.importorskip("polars")
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        read_table(write(b"PAR1junk", "a.parquet"))
+
+
+def test_unknown_names(write):
+    with pytest.raises(ValueError, match="has no column 'c'; it has 'a', 'b'"):
+        read_table(write("a,b\n1,2\n"), columns=["c"])
+    with pytest.raises(ValueError, match="has no column 'c'"):
+        read_table(write("a,b\n1,2\n"), labels=["c"])
+    with pytest.raises(FileNotFoundError):
+        read_table("nowhere.csv")
+    with pytest.raises(ValueError, match="expected one character"):
+        read_table(write("a,b\n1,2\n"), delimiter="::")
+
+
+@pytest.mark.slow
+def test_a_million_rows_in_seconds(tmp_path):
+    path = tmp_path / "a.csv"
+    block = "".join(f"{i / 7:.6f},{i % 13},w{i % 5}\n" for i in range(10_000))
+    path.write_text("a,b,c\n" + block * 100)
+    start = time.monotonic()
+    table, _ = read_table(path)
+    assert len(table) == 10**6
+    assert time.monotonic() - start < 15
