@@ -27,6 +27,7 @@ def beliefs_at_atoms(
     products: np.ndarray,
     readouts: list[np.ndarray],
     own: Callable[[np.ndarray], np.ndarray],
+    fixed: tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]] | None,
     floor: float | None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """own(x) Π_u m_u(x) at the G atoms x of nodes of one kind, largest value 1: chunks (nodes, values (c, B, G)).
@@ -42,9 +43,13 @@ def beliefs_at_atoms(
         For each operator; those that never arrive at these nodes are not used.
     own : callable
         `own(nodes)` gives (c, B, G).
+    fixed : (array (2 |E|,) of bool, callable), optional
+        Messages known beforehand: which, and `fixed(edges)` gives (c, 1, G).
     """
     first, width = _places(layout, int(nodes.max(initial=0)) + 1)
     template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
+    edge = np.full(products.shape[0], -1)
+    edge[np.asarray(layout.row)] = np.arange(len(layout.row))
     size = max(AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
     groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
     jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
@@ -57,7 +62,11 @@ def beliefs_at_atoms(
             heard /= np.where(top > 0, top, 1)
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
-            values *= np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if fixed is not None:
+                known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
+                heard[known] = fixed[1](edge[here[known]]) if len(known) else 1
+            values *= heard
             values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
         yield part, values
 

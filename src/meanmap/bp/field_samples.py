@@ -37,7 +37,7 @@ def read_relations(field: Any, pairs: Any) -> FieldSamples:
     graph: Graph = field.graph
     kinds, kind = _labels(field.variables, graph.names, graph.size, "variables")
     labels, relation = _edge_labels(graph, field.relations)
-    found = dict(pairs) if isinstance(pairs, Mapping) else {label: pairs for label in labels[:1]}
+    found = dict(pairs) if isinstance(pairs, Mapping) else dict.fromkeys(labels[:1], pairs)
     if not isinstance(pairs, Mapping) and len(labels) > 1:
         raise KindError(f"pairs is one pair of samples, but there are {len(labels)} relations: pass a mapping.")
     _check_names(labels, found)

@@ -123,9 +123,7 @@ class KernelGrid:
             names = list(DIRECTIONS)
             band = band_of(height, self.bands)[graph.edges[:, 0] // width]
             relations = [(names[d], int(b)) for d, b in zip(direction, band, strict=True)]
-        return KernelField(
-            graph, relations=relations, kernels=self.kernel, ridge=self.ridge, update=self.update
-        )
+        return KernelField(graph, relations=relations, kernels=self.kernel, ridge=self.ridge, update=self.update)
 
 
 def _likelihood(

@@ -242,7 +242,7 @@ class Regression:
     """x ↦ a + b·x + φ(x)ᵀ w: a straight line where x is a number or vector, and a kernel regression of what it leaves.
 
     Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is kept
-    only where it lowers that error of the line by more than a standard error.
+    only where it lowers that error of the line by more than two standard errors.
     """
 
     sample: NodeSample
@@ -274,7 +274,7 @@ class Regression:
         weights = solved.T @ straight
         curved = (straight - phi @ weights) / np.maximum(free - np.sum(phi * solved, axis=1), LEAST)[:, None]
         gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
-        if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
             return cls(sample, line, features, weights), curved
         return cls(sample, line, None, None), left
 
