@@ -46,15 +46,13 @@ def test_missing_pixels_are_filled_from_their_neighbours(model):
     assert restored.std()[5:7, 5:9].mean() > 1.2 * restored.std()[8:, 10:].mean()
 
 
-def test_batches_and_lists_are_the_single_images(model):
+def test_batches_are_the_single_images(model):
     images = np.stack([noisy(1), noisy(2)])
     together = model.restore(images)
     assert together.mean().shape == (2, 12, 15)
     for image, mean in zip(images, together.mean(), strict=True):
         np.testing.assert_allclose(model.restore(image).mean(), mean, atol=1e-8)
-    listed = model.restore([images[0], images[1][:6, :7]])
-    np.testing.assert_allclose(listed[0].mean(), together.mean()[0], atol=1e-8)
-    assert listed[1].mean().shape == (6, 7)
+    assert model.restore(images[1][:6, :7]).mean().shape == (6, 7)
     assert "2 of 12 x 15 pixels" in repr(together)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meanmap import bp
+from meanmap.bp.observations import read_likelihood
 from meanmap.core.errors import KindError, ShapeError
 
 GRID = np.linspace(-1.5, 1.5, 41)[:, None]
@@ -83,7 +84,5 @@ def test_bad_observations_are_refused():
         bp.LearnedLikelihood.fit(x, y[:-1])
     with pytest.raises(ShapeError, match="2 columns; expected 1"):
         bp.NoiseLikelihood.fit(x, y).at(np.zeros((3, 2)), GRID)
-    with pytest.raises(KindError, match="expected mm.bp.NoiseLikelihood"):
-        from meanmap.bp.observations import read_likelihood
-
+    with pytest.raises(KindError, match=r"expected mm\.bp\.NoiseLikelihood"):
         read_likelihood("gaussian")

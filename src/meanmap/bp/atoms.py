@@ -15,10 +15,16 @@ __all__ = ["beliefs_at_atoms", "outgoing"]
 AT_ONCE = 4_000_000
 
 
-@jax.jit
-def outgoing(layout: Layout, messages: jax.Array, own: jax.Array) -> jax.Array:
+def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
     """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges."""
-    return layout.pre_messages(layout.ones(own).at[layout.row].set(messages), own)
+    placed = np.ones((len(layout.reverse) + 1, *own.shape[1:]), own.dtype)
+    placed[layout.row] = messages
+    return np.asarray(_products(layout, placed, own))
+
+
+@jax.jit
+def _products(layout: Layout, placed: Any, own: Any) -> jax.Array:
+    return layout.pre_messages(placed, own)
 
 
 def beliefs_at_atoms(
@@ -35,16 +41,9 @@ def beliefs_at_atoms(
     Each incoming message is computed from the landmarks of the node that sent it, floored as messages are, and
     multiplied: no product is interpolated, so that beliefs stay positive. Cost as G / L sweeps.
 
-    Parameters
-    ----------
-    products : array (rows, B, L)
-        `outgoing`.
-    readouts : list of arrays (L_t, G)
-        For each operator; those that never arrive at these nodes are not used.
-    own : callable
-        `own(nodes)` gives (c, B, G).
-    fixed : (array (2 |E|,) of bool, callable), optional
-        Messages known beforehand: which, and `fixed(edges)` gives (c, 1, G).
+    `products` are those of `outgoing`, `readouts` (L_t, G) one for each operator (those that never arrive at these
+    nodes are not used), `own(nodes)` gives (c, B, G); `fixed` says which directed edges have messages known beforehand,
+    and gives them for some edges, (c, 1, G).
     """
     first, width = _places(layout, int(nodes.max(initial=0)) + 1)
     template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))

@@ -253,7 +253,7 @@ class FittedKernelField:
             for i, node in enumerate(nodes):
                 weights[i] = beliefs[i, :, : self._variable(int(node)).size]
         else:
-            products = np.asarray(outgoing(self.engine.layout, found.messages, jnp.asarray(own)))
+            products = outgoing(self.engine.layout, found.messages, own)
             for which, (name, variable) in enumerate(self.learned.variables.items()):
                 chosen = nodes[self.kind[nodes] == which]
                 if len(chosen) == 0:
@@ -336,8 +336,9 @@ class FittedKernelField:
         """What a seen value says to its neighbour, learned when first asked for."""
         if operator not in self._seen_likelihoods:
             direction = self.learned.directions[operator]
-            samples = [self.learned.variables[kind].sample for kind in (direction.receiver, direction.sender)]
-            self._seen_likelihoods[operator] = LearnedLikelihood.between(*samples, direction.pairs)
+            hidden = self.learned.variables[direction.receiver].sample
+            seen = self.learned.variables[direction.sender].sample
+            self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
         return self._seen_likelihoods[operator]
 
     @cached_property

@@ -119,7 +119,7 @@ class LearnedLikelihood(Likelihood):
         pairs = pairs[spread_rows(len(pairs), MOST_ROWS)]
         folds = np.arange(len(pairs)) % FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
-        best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, None)
+        best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, ())
         for multiple in OPERATOR_LENGTHSCALES if searched(observed) or searched(hidden) else (1.0,):
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
@@ -241,8 +241,8 @@ class CentredLikelihood(Likelihood):
 class Regression:
     """x ↦ a + b·x + φ(x)ᵀ w: a straight line where x is a number or vector, and a kernel regression of what it leaves.
 
-    Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is kept
-    only where it lowers that error of the line by more than two standard errors.
+    Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is
+    kept only where it lowers that error of the line by more than two standard errors.
     """
 
     sample: NodeSample
@@ -256,8 +256,8 @@ class Regression:
         chosen = spread_rows(len(targets), MOST_ROWS)
         points, values = rows(sample.points, chosen), targets[chosen]
         design = _design(points)
-        basis = scipy.linalg.qr(design, mode="economic")[0]
-        line = scipy.linalg.lstsq(design, values)[0]
+        basis = np.linalg.qr(design)[0]
+        line = np.linalg.lstsq(design, values)[0]
         straight = values - design @ line
         free = 1 - np.sum(basis**2, axis=1)
         left = straight / np.maximum(free, LEAST)[:, None]
@@ -326,6 +326,6 @@ def read_likelihood(given: Any) -> Any:
     if callable(given):
         return UserLikelihood(given)
     raise KindError(
-        f"likelihood is {given!r}; expected mm.bp.NoiseLikelihood, CentredLikelihood or LearnedLikelihood (learned from "
-        "pairs), one that was fitted, or a function of observations (N, ...) and points (n,) that gives (N, n)."
+        f"likelihood is {given!r}; expected mm.bp.NoiseLikelihood, CentredLikelihood or LearnedLikelihood (learned "
+        "from pairs), one that was fitted, or a function of observations (N, ...) and points (n,) that gives (N, n)."
     )

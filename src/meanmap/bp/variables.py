@@ -92,7 +92,7 @@ class Variable:
         V = k^q(points, landmarks) k^q(landmarks, landmarks)⁻¹ = ξ(points) ξ(landmarks)⁻¹.
         """
         assert self.tensor is not None
-        return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans="T").T
+        return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans=1).T
 
 
 def searched(sample: NodeSample) -> bool:

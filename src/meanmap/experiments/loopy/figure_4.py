@@ -51,8 +51,8 @@ def run(setting: Setting) -> Outcome:
         notes=(
             "The paper's 143,086 papers with 367 categories are not available. These are 9360 papers with 5 topics, of "
             "which at k = 5 every method finds all: projecting 5 topics saves nothing, but the same code runs.",
-            f"Known papers are evidence through the likelihood operator; {SWEEPS} sweeps as in the paper; the label "
-            "vector is decoded from the mean of the projected label under the belief, instead of its unit maximiser.",
+            "Known papers are evidence through the likelihood operator. The label vector is decoded from the mean of the "
+            "projected label under the belief, instead of its unit maximiser.",
         ),
     )
 
@@ -67,7 +67,8 @@ def _one_split(data: Any, rng: np.random.Generator) -> tuple[list[np.ndarray], n
     from meanmap import bp
 
     number, topics = data.topics.shape
-    projection = rng.normal(size=(PROJECTED, topics)) / np.sqrt(PROJECTED)
+    projection: Any = rng.normal(size=(PROJECTED, topics)) / np.sqrt(PROJECTED)
+    projection /= np.linalg.norm(projection, axis=0)  # as orthogonal matching pursuit needs
     projected = data.topics @ projection.T
     degree = np.diff(data.links.indptr)
     known = degree > ALWAYS_KNOWN
@@ -130,9 +131,10 @@ def decoded(projection: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         with warnings.catch_warnings():
             # A belief that is certain is a column itself: nothing is left for a second one.
             warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended prematurely", RuntimeWarning)
-            chosen = np.asarray(orthogonal_mp(projection, vectors.T, n_nonzero_coefs=k)).reshape(topics, -1).T != 0
-        new = np.argmax(chosen & ~taken, axis=1)
-        none = ~(chosen & ~taken).any(axis=1)  # a coefficient of exactly zero: any topic that is left
+            coefficients: Any = orthogonal_mp(projection, vectors.T, n_nonzero_coefs=k)
+            found = np.reshape(coefficients, (topics, -1)).T != 0
+        new: Any = np.argmax(found & ~taken, axis=1)
+        none = ~(found & ~taken).any(axis=1)  # a coefficient of exactly zero: any topic that is left
         new[none] = np.argmin(taken[none], axis=1)
         orders[:, k - 1] = new
         taken[np.arange(len(vectors)), new] = True
