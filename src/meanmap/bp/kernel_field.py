@@ -37,6 +37,8 @@ DAMPING = 0.3
 # Learned operators are a little wrong, and on graphs with cycles each further sweep counts the same evidence again: on
 # images errors were least after 10 to 20 sweeps.
 SWEEPS = 15
+# Likelihoods are computed for so many nodes at once.
+NODES_AT_ONCE = 65_536
 
 
 class KernelField:
@@ -245,15 +247,18 @@ class FittedKernelField:
         known = self._known(seen)
         given = self._given(seen, known, dtype)
         found = self._engine_in(dtype).run(jnp.asarray(own), given, damping=damping, floor=floor)
+        report = found.report
         weights: list[Any] = [None] * len(nodes)
         place = np.full(self.graph.size, -1)
         place[nodes] = np.arange(len(nodes))
         if self.learned.readouts is None:
             beliefs = np.asarray(found.beliefs[nodes])
             for i, node in enumerate(nodes):
-                weights[i] = beliefs[i, :, : self._variable(int(node)).size]
+                values = beliefs[i, :, : self._variable(int(node)).size]
+                weights[i] = values / values.sum(axis=-1, keepdims=True)
         else:
             products = outgoing(self.engine.layout, found.messages, own)
+            del found  # with a million nodes, half a gigabyte of messages
             for which, (name, variable) in enumerate(self.learned.variables.items()):
                 chosen = nodes[self.kind[nodes] == which]
                 if len(chosen) == 0:
@@ -266,9 +271,10 @@ class FittedKernelField:
                     self.engine.layout, chosen, products, readouts, own_at, fixed, floor
                 ):
                     values *= variable.masses.astype(dtype)
+                    values /= values.sum(axis=-1, keepdims=True)
                     for i, node in enumerate(part):
                         weights[place[node]] = values[i]
-        return [w / w.sum(axis=-1, keepdims=True) for w in weights], found.report
+        return weights, report
 
     def _engine_in(self, dtype: np.dtype) -> Engine:
         """The engine with operators of a precision, on the device."""
@@ -296,7 +302,9 @@ class FittedKernelField:
         own = np.zeros((self.graph.size, seen.size, self.learned.length), dtype)
         for which, (name, variable) in enumerate(self.learned.variables.items()):
             nodes = np.flatnonzero(self.kind == which)
-            own[nodes, :, : variable.size] = seen.at(name, nodes, variable.points).astype(dtype)
+            for start in range(0, len(nodes), NODES_AT_ONCE):
+                part = nodes[start : start + NODES_AT_ONCE]
+                own[part, :, : variable.size] = seen.at(name, part, variable.points)
         return own
 
     def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:

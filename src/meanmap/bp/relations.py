@@ -32,12 +32,12 @@ __all__ = ["Direction", "Relations"]
 # Multiples of the median distance among which lengthscales are chosen. Messages on graphs with cycles are products of
 # many and get narrow: a regression is judged by how well it predicts functions of the narrowest width.
 LENGTHSCALES = (0.1, 0.15, 0.25, 0.5, 1.0)
-# The error hardly depends on the ridge over decades, but with a small one operators are noisy and their values dip below
-# zero, which products of messages multiply: the largest ridge is taken whose error is within this share of the least.
-# For the same reason, the narrowest lengthscale: wide ones need tiny ridges to be as good.
+# The error hardly depends on the ridge over decades, but with a small one operators are noisy and their values dip
+# below zero, which products of messages multiply: the largest ridge is taken whose error is within this share of the
+# least. For the same reason, the narrowest lengthscale: wide ones need tiny ridges to be as good.
 INDIFFERENCE = 0.02
-# Ridges among which is chosen, for m pairs times mean k(x, x) / √m: below, operators extrapolate wildly wherever one end of
-# a relation was never seen.
+# Ridges among which is chosen, for m pairs times mean k(x, x) / √m: below, operators extrapolate wildly wherever one
+# end of a relation was never seen.
 RIDGES = np.geomspace(1e-2, 1e1, 13)
 CHOICE_ROWS = 2000
 CHOICE_TOLERANCE = 1e-8

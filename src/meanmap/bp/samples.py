@@ -173,6 +173,7 @@ def rows_present(sample: Any) -> np.ndarray:
 
 
 def take_sample(sample: Any, index: np.ndarray) -> Any:
+    """Some rows of a sample, as it came."""
     if hasattr(sample, "iloc"):
         return sample.iloc[index]
     if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
@@ -181,6 +182,7 @@ def take_sample(sample: Any, index: np.ndarray) -> Any:
 
 
 def join_samples(parts: list[Any], name: Hashable) -> Any:
+    """Samples of one variable, one after the other."""
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 
