@@ -71,7 +71,7 @@ class Variable:
             return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
         if update.rank is not None and update.rank > sample.count:
             raise ParameterError(
-                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected at most as many."
+                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected no more."
             )
         tolerance = update.tolerance**2 if update.rank is None else 0.0
         features = coordinates(kernel, everywhere, tolerance, update.rank)

@@ -73,7 +73,7 @@ def sweep_seconds(model: Any, seen: np.ndarray) -> float:
 def discrete(
     picture: np.ndarray, seen: np.ndarray, pairs: int, seed: int, colours: int, smoothing: float, likelihood: Any = None
 ) -> tuple[float, float]:
-    """Error and seconds of discrete belief propagation with counted pairs, smoothed; with the true likelihood unless given.
+    """Error and seconds of discrete belief propagation with smoothed counts of pairs; by default the true likelihood.
 
     Counts are made symmetric, and potentials are p(x, y) / (p(x) p(y)) (Wainwright, Jaakkola & Willsky 2003): the same
     moment matching as that of the learned operators.

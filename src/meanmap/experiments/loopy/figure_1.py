@@ -47,18 +47,22 @@ def run(setting: Setting) -> Outcome:
     difference = at["Constant", 1e-2, most][:, 0] - at["Linear", 1e-2, most][:, 0]
     ratio = at["Linear", 1e-2, most][:, 1].min() / at["Constant", 1e-2, most][:, 1].min()
     return Outcome(
-        f"At {most} colours and ε = 0.01 constant updates differ from linear ones by {difference.mean():+.2f} grey levels "
-        f"in their error, and a sweep is {ratio:.1f} times faster with {pairs} pairs.",
+        f"At {most} colours and ε = 0.01 constant updates differ from linear ones by {difference.mean():+.2f} grey "
+        f"levels in their error, and a sweep is {ratio:.1f} times faster with {pairs} pairs.",
         {
             "difference of errors": Number(float(difference.mean()), _standard_error(difference)),
             "speed-up": Number(float(ratio)),
         },
         ((figure, "Error (above) and time (below) against the number of colours for both updates and three ε."),),
         notes=(
-            "The paper's pictures are not available: a sunrise of rings, noise of standard deviation 30. The likelihood "
-            "is the true one, so that only the messages differ.",
-            "A linear sweep grows with the number of pairs and a constant one does not, so that the ratio is whatever the "
-            "number of pairs makes it.",
+            (
+                "The paper's pictures are not available: a sunrise of rings, noise of standard deviation 30. The "
+                "likelihood is the true one, so that only the messages differ."
+            ),
+            (
+                "A linear sweep grows with the number of pairs and a constant one does not, so that the ratio is whatever "
+                "the number of pairs makes it."
+            ),
         ),
     )
 
