@@ -13,11 +13,10 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
-from meanmap.ep.learned import Learned
 from meanmap.ep.laplace import Laplace
-from meanmap.ep.links import Logistic, Poisson
-from meanmap.ep.mcmc import MCMC
+from meanmap.ep.learned import Learned
 from meanmap.ep.links import Logistic, Poisson, Student
+from meanmap.ep.mcmc import MCMC
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
@@ -45,8 +44,8 @@ __all__ = [
     "HostOracle",
     "ImportanceSampling",
     "Interval",
-    "Learned",
     "Laplace",
+    "Learned",
     "Logistic",
     "MultivariateNormal",
     "Normal",
