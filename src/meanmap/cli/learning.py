@@ -1,0 +1,54 @@
+"""`meanmap learn-kernel`: the lengthscales of a kernel from the columns of a file."""
+
+import json as plain_json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, names_in, refusals
+
+__all__ = ["learn_kernel"]
+
+
+def learn_kernel(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
+    columns: Annotated[str | None, typer.Option(help="Columns of numbers, a,b,...; all unless given.")] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="A lengthscale for each column, instead of one for all.")
+    ] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the kernel, for mm.load.")] = None,
+    seed: Seed = None,
+    missing: Missing = "drop",
+    delimiter: Delimiter = None,
+    json: AsJson = False,
+    plot: Plot = None,
+) -> None:
+    """Learn the lengthscale of a kernel from a sample alone, with every mode that the data leave open."""
+    with refusals():
+        import numpy as np
+
+        import meanmap as mm
+        from meanmap.cli import inputs, outputs
+
+        reading = inputs.Reading(delimiter, [], missing)
+        table = reading.table(data, names_in(columns))
+        points = table.matrix()
+        fit = mm.learn_kernel(points, mm.kernels.RBF(np.ones(points.shape[1])) if each else None, rng=seed)
+        if output is not None:
+            mm.save(fit.kernel, output)
+        if plot is not None:
+            outputs.draw(fit, plot)
+        if not json:
+            typer.echo("\n".join([str(fit), *(f"  note: {note}" for note in (*reading.notes, f"seed {fit.seed}"))]))
+            return
+        modes = [
+            {
+                "lengthscale": np.asarray(vars(mode.kernel)["lengthscale"]).tolist(),
+                "objective": mode.objective,
+                "share": mode.share,
+            }
+            for mode in fit.modes
+        ]
+        said = {"columns": list(table.names), "modes": modes, "report": fit.report.to_dict(), "seed": fit.seed}
+        typer.echo(plain_json.dumps({**said, "notes": reading.notes, "meanmap": mm.__version__}, indent=1))

@@ -1,0 +1,63 @@
+"""`meanmap learn-kernel` and `meanmap ep`: the library's answers, from files."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import meanmap as mm
+from meanmap.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    dose, age = rng.normal(size=100), rng.normal(50, 10, size=100)
+    cured = np.where(rng.uniform(size=100) < 1 / (1 + np.exp(-2 * dose)), "yes", "no")
+    path = tmp_path_factory.mktemp("clinic") / "clinic.csv"
+    path.write_text(
+        "dose,age,cured\n"
+        + "".join(f"{a!r},{b!r},{c}\n" for a, b, c in zip(dose.tolist(), age.tolist(), cured, strict=True))
+    )
+    return path, np.stack([dose, age], axis=1), cured
+
+
+def test_a_regression_is_that_of_the_library(clinic, tmp_path):
+    path, x, y = clinic
+    found = json.loads(run("ep", "logistic", path, "--y", "cured", "--json", "--plot", tmp_path / "a.png").stdout)
+    expected = mm.ep.models.logistic_regression({"dose": x[:, 0], "age": x[:, 1]}, y).to_dict()
+    assert found["coefficients"] == expected["coefficients"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "dose" in run("ep", "logistic", path, "--y", "cured").stdout
+
+
+def test_a_learned_kernel_is_that_of_the_library(clinic, tmp_path):
+    path, x, _ = clinic
+    found = run("learn-kernel", path, "--columns", "dose", "--seed", 0, "--json", "--output", tmp_path / "kernel")
+    fit = mm.learn_kernel(x[:, :1], rng=0)
+    assert json.loads(found.stdout)["modes"][0]["lengthscale"] == pytest.approx(float(fit.kernel.lengthscale))
+    assert mm.load(tmp_path / "kernel").lengthscale == fit.kernel.lengthscale
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["learn-kernel", "CLINIC"], "columns that are not numeric: 'cured'"),
+        (["learn-kernel", "CLINIC", "--columns", "weight"], "has no column 'weight'"),
+        (["ep", "logistic", "CLINIC", "--y", "weight"], "has no column 'weight'"),
+        (["ep", "logistic", "CLINIC", "--y", "age", "--x", "dose"], "expected two"),
+        (["ep", "poisson", "CLINIC", "--y", "cured"], "y"),
+        (["ep", "logistic", "CLINIC", "--y", "cured", "--levels", "no,yes"], "are for an ordinal outcome"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(clinic, arguments, said):
+    found = run(*(clinic[0] if each == "CLINIC" else each for each in arguments))
+    assert found.exit_code == 2, found.exception
+    assert found.stdout == ""
+    assert found.stderr.count("\n") == 1
+    assert said in found.stderr
