@@ -79,8 +79,8 @@ def pc(
     Directions mean causes only if nothing unmeasured causes two of the variables, if there are no cycles, and if no
     effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
 
-    On 60 data sets with eight nonlinearly related variables (200 and 500 rows) structural Hamming distances to the true
-    class were those of causal-learn's PC with its kernel test: .2 ± .4 more, with fewer edges too many, more missing.
+    On 100 data sets with eight nonlinearly related variables (200 and 500 rows) the structural Hamming distance to the
+    true class was .3 ± .3 above that of causal-learn's PC with its kernel test: fewer edges too many, more missing.
 
     The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
     their regressions, and those of one variable its Gram matrices.
