@@ -48,7 +48,7 @@ CASES = (
     Case(
         name="logistic-regression",
         title="Posterior of logistic regression, 5 coefficients, by quadrature (scikit-learn: the maximum only).",
-        sizes=(200, 2000, 20_000),
+        sizes=(200, 2000),
         setup=labelled,
         ours=ours,
         peers={"scikit-learn": scikit_learn, "numpyro NUTS": numpyro},
