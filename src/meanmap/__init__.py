@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     )
     from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
-    from meanmap.embeddings import condition, embed, posterior_embedding
+    from meanmap.embeddings import condition, embed, posterior_embedding, posterior_witness
     from meanmap.graphs import Graph
     from meanmap.io import load, save
-    from meanmap.learning import default_kernel, median_heuristic
+    from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
     from meanmap.stats import (
         TestResult,
         conditional_independence_test,
@@ -49,6 +49,7 @@ _FOLDERS = (
     "datasets",
     "embeddings",
     "ep",
+    "estimators",
     "families",
     "features",
     "graphs",
@@ -74,12 +75,15 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "learn_kernel": "meanmap.learning",
     "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
     "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
+    "posterior_witness": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "sample_kernel": "meanmap.learning",
     "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
@@ -103,6 +107,7 @@ __all__ = [
     "embed",
     "embeddings",
     "ep",
+    "estimators",
     "families",
     "features",
     "graphs",
@@ -111,14 +116,17 @@ __all__ = [
     "joint_independence_test",
     "k_sample_test",
     "kernels",
+    "learn_kernel",
     "learning",
     "linalg",
     "load",
     "median_heuristic",
     "pc",
     "posterior_embedding",
+    "posterior_witness",
     "power_curve",
     "rejection_rate",
+    "sample_kernel",
     "save",
     "stats",
     "structure",

@@ -1,6 +1,4 @@
-"""The loop: logistic regression, schedules, policies, resuming, interruption, and models that cannot converge."""
-
-import sys
+"""The loop: logistic regression, power EP, policies, and models that cannot converge."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,7 @@ import scipy.optimize
 import scipy.special
 
 from meanmap import ep
-from meanmap.core import InputError, KindError, ParameterError
+from meanmap.core import KindError, ParameterError
 
 
 def problem(n=60, d=3, seed=0):
@@ -138,43 +136,6 @@ def test_improper_messages_are_treated_as_told_and_located(policy):
         assert (messages.precision >= 0).all()
     assert any("student at [3]: improper messages" in note for note in post.report.notes)
     assert f"({policy})" in " ".join(post.report.notes)
-
-
-def test_going_on_from_an_earlier_result():
-    X, y = problem(n=60)
-    full = ep.infer(logistic(X, y))
-    again = ep.infer(logistic(X, y), start_from=full)
-    assert again.report.steps <= 2
-    part = ep.infer(logistic(X[:50], y[:50]))
-    grown = ep.infer(logistic(X, y), start_from=part)
-    np.testing.assert_allclose(grown["w"].mean, full["w"].mean, atol=1e-6)
-    assert grown.report.steps <= full.report.steps
-    shrunk = ep.infer(logistic(X[:50], y[:50]), start_from=full)
-    np.testing.assert_allclose(shrunk["w"].mean, part["w"].mean, atol=1e-6)
-    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
-    with pytest.raises(InputError, match="shares no factor"):
-        ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)), start_from=full)
-
-
-@pytest.mark.slow
-def test_an_interrupted_loop_returns_what_it_has(monkeypatch):
-    X, y = problem()
-    loop = sys.modules["meanmap.ep.infer"]
-    original, calls = loop.compiled_sweep, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return original(*arguments)
-
-    monkeypatch.setattr(loop, "compiled_sweep", interrupted)
-    post = ep.infer(logistic(X, y))
-    assert post.report.status == "interrupted"
-    assert post.report.steps == 3
-    monkeypatch.undo()
-    done = ep.infer(logistic(X, y), start_from=post)
-    np.testing.assert_allclose(done["w"].mean, ep.infer(logistic(X, y))["w"].mean, atol=1e-6)
 
 
 def test_factors_without_an_answer_are_located_and_nothing_hangs():

@@ -10,7 +10,7 @@ from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteErr
 from meanmap.graphs import Graph, write_graphml
 from meanmap.learning import kernel_for
 from meanmap.structure.chow_liu import _strongest_tree
-from meanmap.structure.dependence import SHIFT, Dependence
+from meanmap.structure.dependence import SHIFT_AT_100, Dependence
 from tests.structure.trees import EDGES, sample
 
 
@@ -20,13 +20,15 @@ def dense(x, y, measure):
         x, y = rankdata(x) / len(x), rankdata(y) / len(y)
     n = len(x)
     centre = np.eye(n) - 1 / n
-    k, l = (centre @ kernel_for(v)(v) @ centre / n for v in (x, y))
+    k, other = (centre @ kernel_for(v)(v) @ centre / n for v in (x, y))
     if measure == "information":
         # The squared correlations are the eigenvalues of K (K + κI)⁻¹ L (L + κI)⁻¹.
-        k, l = (g @ np.linalg.inv(g + SHIFT * np.trace(g) * np.eye(n)) for g in (k, l))
-        return -0.5 * np.sum(np.log1p(-np.linalg.eigvals(k @ l).real))
-    value = np.trace(k @ l)
-    return value if measure == "hsic" else value / (np.linalg.norm(k) * np.linalg.norm(l))
+        k, other = (
+            g @ np.linalg.inv(g + SHIFT_AT_100 * (100 / n) ** (1 / 3) * np.trace(g) * np.eye(n)) for g in (k, other)
+        )
+        return -0.5 * np.sum(np.log1p(-np.linalg.eigvals(k @ other).real))
+    value = np.trace(k @ other)
+    return value if measure == "hsic" else value / (np.linalg.norm(k) * np.linalg.norm(other))
 
 
 @pytest.mark.parametrize("measure", ["information", "hsic", "normalised", "ranks"])
@@ -162,7 +164,7 @@ def test_bad_input():
         mm.chow_liu({"a": [None] * 30, "b": good[:, 1]})
     with pytest.raises(ShapeError, match="differ in length"):
         mm.chow_liu({"a": good[:9, 0], "b": good[:, 1]})
-    with pytest.raises(NonFiniteError, match="infinite|inf"):
+    with pytest.raises(NonFiniteError, match="not finite"):
         mm.chow_liu({"a": np.r_[np.inf, good[1:, 0]], "b": good[:, 1]})
     with pytest.raises(KindError, match="expected a table"):
         mm.chow_liu(good[:, 0])

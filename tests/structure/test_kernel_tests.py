@@ -163,7 +163,7 @@ def test_bad_tables():
     good = garden(30)
     with pytest.raises(ColumnError, match=r"table\['flat'\] is constant"):
         mm.pc(good | {"flat": np.ones(30)})
-    with pytest.raises(NonFiniteError, match="sun.*not finite"):
+    with pytest.raises(NonFiniteError, match="not finite"):
         mm.pc(good | {"sun": np.r_[np.nan, good["sun"][1:]]})
     with pytest.raises(EmptyError, match="table has 3 rows"):
         mm.pc(np.eye(3))

@@ -34,8 +34,8 @@ class Approximation:
     operator_error, operator_norm : float
         ‖Û − Ũ‖ and ‖Û‖ in the Hilbert-Schmidt norm, on up to 500 of the pairs with the ridge that was chosen.
     bound : float
-        2 ε (λ⁻¹ + λ^(−3/2)), ε the larger of both feature errors (Song et al. 2011, appendix, equation 46). It holds for
-        kernels with k(x, x) ≤ 1, and is far above the error at practical settings: choose ε by the error.
+        2 ε (λ⁻¹ + λ^(−3/2)), ε the larger of both feature errors (Song et al. 2011, appendix, equation 46). It holds
+        for kernels with k(x, x) ≤ 1, and is far above the error at practical settings: choose ε by the error.
     """
 
     rank: int
@@ -51,8 +51,8 @@ def approximation(learned: Any, number: int) -> Approximation:
     """Measure one direction of learned relations.
 
     With Gram matrices K of x_s and K_q of k^q at x_t, low-rank ones K̃ = Φ̃Φ̃ᵀ and K̃_q, M = (K + m λ I)⁻¹ and M̃ likewise,
-    ‖Û − Ũ‖² = tr K_q M K M − 2 tr K̃_q M̃ K̃ M + tr K̃_q M̃ K̃ M̃: approximations are projections, so that the inner products of
-    true and approximate features are those of the approximate ones.
+    ‖Û − Ũ‖² = tr K_q M K M − 2 tr K̃_q M̃ K̃ M + tr K̃_q M̃ K̃ M̃: approximations are projections, so that
+    the inner products of true and approximate features are those of the approximate ones.
     """
     direction, lam = learned.directions[number], learned.ridges[number]
     sender, receiver = learned.variables[direction.sender], learned.variables[direction.receiver]

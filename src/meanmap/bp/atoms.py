@@ -15,10 +15,16 @@ __all__ = ["beliefs_at_atoms", "outgoing"]
 AT_ONCE = 4_000_000
 
 
-@jax.jit
-def outgoing(layout: Layout, messages: jax.Array, own: jax.Array) -> jax.Array:
+def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
     """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges."""
-    return layout.pre_messages(layout.ones(own).at[layout.row].set(messages), own)
+    placed = np.ones((len(layout.reverse) + 1, *own.shape[1:]), own.dtype)
+    placed[layout.row] = messages
+    return np.asarray(_products(layout, placed, own))
+
+
+@jax.jit
+def _products(layout: Layout, placed: Any, own: Any) -> jax.Array:
+    return layout.pre_messages(placed, own)
 
 
 def beliefs_at_atoms(
@@ -27,6 +33,7 @@ def beliefs_at_atoms(
     products: np.ndarray,
     readouts: list[np.ndarray],
     own: Callable[[np.ndarray], np.ndarray],
+    fixed: tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]] | None,
     floor: float | None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """own(x) Π_u m_u(x) at the G atoms x of nodes of one kind, largest value 1: chunks (nodes, values (c, B, G)).
@@ -34,17 +41,14 @@ def beliefs_at_atoms(
     Each incoming message is computed from the landmarks of the node that sent it, floored as messages are, and
     multiplied: no product is interpolated, so that beliefs stay positive. Cost as G / L sweeps.
 
-    Parameters
-    ----------
-    products : array (rows, B, L)
-        `outgoing`.
-    readouts : list of arrays (L_t, G)
-        For each operator; those that never arrive at these nodes are not used.
-    own : callable
-        `own(nodes)` gives (c, B, G).
+    `products` are those of `outgoing`, `readouts` (L_t, G) one for each operator (those that never arrive at these
+    nodes are not used), `own(nodes)` gives (c, B, G); `fixed` says which directed edges have messages known beforehand,
+    and gives them for some edges, (c, 1, G).
     """
     first, width = _places(layout, int(nodes.max(initial=0)) + 1)
     template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
+    edge = np.full(products.shape[0], -1)
+    edge[np.asarray(layout.row)] = np.arange(len(layout.row))
     size = max(AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
     groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
     jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
@@ -57,7 +61,11 @@ def beliefs_at_atoms(
             heard /= np.where(top > 0, top, 1)
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
-            values *= np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if fixed is not None:
+                known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
+                heard[known] = fixed[1](edge[here[known]]) if len(known) else 1
+            values *= heard
             values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
         yield part, values
 

@@ -13,6 +13,7 @@ from meanmap.bp.propagate import Engine
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError
 from meanmap.graphs import Factors, Graph, Rooted
+from meanmap.graphs.drawing import draw_forest
 
 __all__ = ["DiscreteGraph"]
 
@@ -159,6 +160,10 @@ class DiscreteGraph:
             return states[i] if batched else int(states[i, 0])
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the graph; returns the matplotlib Axes."""
+        return draw_forest(self.graph, axes)
 
     def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""

@@ -96,8 +96,8 @@ def read_field_evidence(field: Any, evidence: Mapping[Any, Any], observations: A
         for kind, data in given.items():
             if kind not in field.likelihoods:
                 raise InputError(
-                    f"variables of kind {kind!r} have no likelihood: pass observed=(hidden, observed) or likelihood= to "
-                    "fit."
+                    f"variables of kind {kind!r} have no likelihood: pass observed=(hidden, observed) or "
+                    "likelihood= to fit."
                 )
             observed[kind], batched = _observed(field.likelihoods[kind], data, field.graph.size)
             informed |= observed[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
@@ -122,5 +122,5 @@ def _observed(likelihood: Likelihood, data: Any, nodes: int) -> tuple[Observed, 
     else:
         if np.isinf(values).any():
             raise InputError("observations holds infinity; expected numbers, and NaN where nothing was observed.")
-        there = ~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1)
+        there = np.asarray(~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1))
     return Observed(likelihood, values, there), batched

@@ -1,13 +1,15 @@
 """A learned graphical model: evidence in, beliefs out."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.kernel_evidence import Evidence, likelihood_at, read_evidence
+from meanmap.bp.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.messages import Given
 from meanmap.bp.operators import Factored
@@ -15,18 +17,19 @@ from meanmap.bp.propagate import Engine, Propagation
 from meanmap.bp.samples import Samples
 from meanmap.bp.support import Support, query_report
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError
 from meanmap.core.points import bucket, count, rows
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
+from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
-from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["FLOOR", "FittedKernelGraph", "raised"]
 
 # Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
 QUERIES_AT_ONCE = 128
+# Ranks are filled up to multiples of this.
+RANK_STEP = 16
 # Learned messages dip below zero where the truth is nearly zero. Values are raised to this share of the largest.
 FLOOR = 1e-3
 
@@ -96,7 +99,8 @@ class FittedKernelGraph:
         -------
         Beliefs
             Embeddings with all their read-outs: `beliefs["s"].mean()`, `.density(grid)`, `.quantile(q)`, `.mode()`,
-            `.sample(n, rng)`, `.expect(f)`; `beliefs.report` says how much stands behind them.
+            `.sample(n, rng)`, `.expect(f)`; `.ratio(points)`, p(x | evidence) / p(x) at any points, whose largest value
+            among candidates is retrieval; `beliefs.report` says how much stands behind them.
 
         Notes
         -----
@@ -108,73 +112,39 @@ class FittedKernelGraph:
         with Door() as door:
             seen = read_evidence(self.graph, self.samples, evidence or {}, door)
             weights: list[np.ndarray] = []
+            functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
             found = []
-            for number, part in self.propagated(seen, floor, damping):
-                weights.append(np.asarray(part.beliefs[np.array(nodes)])[:, :number])
-                found.append(part)
-            beliefs = np.concatenate(weights, axis=1)
+            for part, here in self.propagated(seen, floor, damping):
+                number = part.stop - part.start
+                messages = np.asarray(here.messages)[:, :number]
+                weights.append(np.asarray(here.beliefs[np.array(nodes)])[:, :number])
+                for node, parts in functions.items():
+                    parts.append(self._arriving(node, seen, part, messages))
+                found.append(replace(here, messages=None, beliefs=None))
+            values = np.concatenate(weights, axis=1)
             answers = {
-                name: self.belief(node, beliefs[i], seen)
+                name: self.belief(node, values[i], seen, factors_of(functions[node], seen.size), floor)
                 for i, (name, node) in enumerate(zip(names, nodes, strict=True))
             }
             report = self.report(answers, seen, found, floor)
-        return Beliefs(names, answers.__getitem__, report)
-
-    def ratio(
-        self,
-        target: Hashable,
-        points: Any,
-        evidence: Mapping[Any, Any] | None = None,
-        *,
-        floor: float | None = FLOOR,
-    ) -> Any:
-        """p(x | evidence) / p(x) at any points x of `target`, in the data or not: (m,), or (B, m) for B queries.
-
-        The product of the messages that `target` receives, as functions, scaled to average one over its data. Retrieval
-        is its largest value among candidates: `model.ratio("english", candidates, {"french": text}).argmax(-1)`.
-
-        Parameters
-        ----------
-        target : name
-            A variable without a value in the evidence.
-        points : points
-            m points, as the kernel of `target` reads them.
-        evidence, floor
-            As for `query`.
-
-        Notes
-        -----
-        Song, Gretton & Guestrin (2010), algorithm 1, the last product, at points that were not learned from.
-        """
-        node = self.graph.index(target)
-        sample = self.samples.nodes[node]
-        with Door() as door:
-            seen = read_evidence(self.graph, self.samples, evidence or {}, door)
-            if node in seen.points:
-                raise InputError(f"{target!r} is given in the evidence; expected a target that was not observed.")
-            at = read_points(sample.kernel, points, f"the points of {target!r}", door)
-            check_alike(at, sample.points, f"the points of {target!r}", "the data")
-            own = likelihood_at(sample, (evidence or {}).get(target), at, door)
-            ratios = []
-            for number, found in self.propagated(seen, floor):
-                done = sum(len(part) for part in ratios)
-                messages = np.asarray(found.messages)[:, :number]
-                here, there = self._arriving(node, at, seen, messages, slice(done, done + number), floor)
-                ratios.append(there * own / np.mean(here, axis=-1, keepdims=True))
-            ratio = np.concatenate(ratios)
-            return ratio if seen.batched else ratio[0]
+        labels = {
+            name: known
+            for name, node in zip(names, nodes, strict=True)
+            if (known := self.samples.nodes[node].labels) is not None and node not in seen.points
+        }
+        return Beliefs(names, answers.__getitem__, report, labels=labels)
 
     def propagated(
         self, seen: Evidence, floor: float | None, damping: float = 0.0
-    ) -> Iterator[tuple[int, Propagation]]:
-        """Messages and beliefs in values, for a few queries at a time: how many, and what was found."""
+    ) -> Iterator[tuple[slice, Propagation]]:
+        """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
         sent = self._observed_messages(seen)
         for start in range(0, seen.size, QUERIES_AT_ONCE):
             part = slice(start, min(start + QUERIES_AT_ONCE, seen.size))
             number = part.stop - part.start
             size = number if number == 1 else bucket(number)
             given, own = self._prepared(seen, sent, part, size, floor)
-            yield number, self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
+            yield part, self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
 
     def _observed_messages(self, seen: Evidence) -> dict[int, np.ndarray]:
         """What observed nodes send along each of their edges, (B or 1, N_s)."""
@@ -214,56 +184,68 @@ class FittedKernelGraph:
         known = np.zeros((len(graph.sources), size), dtype=bool)
         known[:, part.stop - part.start :] = True  # what fills up to `size` sends nothing
         values = np.ones((len(graph.sources), size, most))
-        if self._tree is not None:
-            there = np.zeros(graph.size, dtype=bool)
-            there[[*seen.points, *seen.likelihoods]] = True
-            known |= ~informed(self._tree, there)[:, None]
+        known |= ~self._informed(seen)[:, None]
         for e, message in sent.items():
             rows = message if len(message) == 1 else message[part]
             known[e] = True
             values[e, : len(rows) if len(message) > 1 else size, : message.shape[1]] = raised(rows, floor)
         return Given(jnp.asarray(known), jnp.asarray(values)), own
 
-    def _arriving(
-        self, node: int, at: Any, seen: Evidence, messages: np.ndarray, part: slice, floor: float | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The product of own factor and messages of a node at its points, (B, N), and that of messages at others."""
-        graph, edges = self.graph, len(self.graph.edges)
-        order, start = graph.outgoing
-        here = np.ones((messages.shape[1], self._counts[node])) * seen.likelihoods.get(node, 1.0)
-        there = np.ones((messages.shape[1], count(at)))
+    def _informed(self, seen: Evidence) -> np.ndarray:
+        """Behind which directed edges there may be evidence."""
+        if self._tree is None:
+            return np.ones(len(self.messages), dtype=bool)
+        there = np.zeros(self.graph.size, dtype=bool)
+        there[[*seen.points, *seen.likelihoods]] = True
+        return informed(self._tree, there)
+
+    def _arriving(self, node: int, seen: Evidence, part: slice, messages: np.ndarray) -> Arriving:
+        """The messages that a node receives, as coordinates and coefficients, from the values (2 |E|, B, L) of all."""
+        order, start = self.graph.outgoing
+        edges, there = len(self.graph.edges), self._informed(seen)
+        found = []
         for back in order[start[node] : start[node + 1]]:
-            e, sender = int(back + edges) % (2 * edges), int(graph.targets[back])
-            arriving = messages[e, :, : self._counts[node]]
-            if (arriving == 1).all():  # nothing is known behind this edge
+            e, sender = int(back + edges) % (2 * edges), int(self.graph.targets[back])
+            if not there[e]:
                 continue
             if sender in seen.points:
-                likelihood = self.likelihoods[e]
-                points = seen.points[sender]
+                edge, points = self.likelihoods[e], seen.points[sender]
                 points = points if count(points) == 1 else rows(points, part)
-                receiver, coefficients = likelihood.receiver, likelihood.observed.at(points) @ likelihood.inner
-            else:
-                known = np.ones((messages.shape[1], self._counts[sender])) * seen.likelihoods.get(sender, 1.0)
-                for other in np.flatnonzero(graph.targets == sender):
-                    if other != back:
-                        known = known * messages[other, :, : self._counts[sender]]
-                receiver, coefficients = self.messages[e].receiver, known @ self.messages[e].into
-            top = np.max(coefficients @ receiver.values.T, axis=-1, keepdims=True)
-            value = coefficients @ receiver.at(at).T / top
-            here, there = here * arriving, there * (value if floor is None else np.maximum(value, floor))
-        return here, there
+                found.append((edge.receiver, edge.observed.at(points) @ edge.inner))
+                continue
+            product = seen.likelihoods.get(sender, np.ones(self._counts[sender]))
+            for other in order[start[sender] : start[sender + 1]]:
+                if other != e:
+                    product = product * messages[(other + edges) % (2 * edges), :, : self._counts[sender]]
+            found.append((self.messages[e].receiver, np.atleast_2d(product) @ self.messages[e].into))
+        return found
 
-    def belief(self, node: int, weights: np.ndarray, seen: Evidence) -> PointEmbedding:
+    def belief(
+        self,
+        node: int,
+        weights: np.ndarray,
+        seen: Evidence,
+        factors: tuple[Factor, ...] | None = None,
+        floor: float | None = FLOOR,
+    ) -> PointEmbedding:
         """The embedding Σ w_i k(x_i, ·) / Σ w_i; a point where the variable was seen."""
         sample = self.samples.nodes[node]
         if node in seen.points:
             number = len(seen.queries(node))
             points = seen.points[node]
-            weights = np.eye(number) if seen.batched and number > 1 else np.ones((seen.size, 1))
+            source: Any = np.eye(number) if seen.batched and number > 1 else np.ones((seen.size, 1))
         else:
-            points, weights = sample.points, weights[:, : sample.count]
-            weights = weights / weights.sum(axis=-1, keepdims=True)
-        return PointEmbedding(sample.kernel, points, weights if seen.batched else weights[0], sample.flat)
+            points, source = sample.points, weights[:, : sample.count]
+            source = source / source.sum(axis=-1, keepdims=True)
+            if factors is not None:
+                source = MessageWeights.of(source, factors, sample, seen.functions.get(node), floor)
+        kernel = sample.narrow if node not in seen.points else sample.kernel
+        beliefs = PointEmbedding(kernel, points, source, sample.flat)
+        return beliefs if seen.batched else beliefs[0]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the graph; returns the matplotlib Axes."""
+        return draw_forest(self.graph, axes)
 
     def __repr__(self) -> str:
         pairs = [len(pair) for pair in self.samples.pairs]
@@ -272,8 +254,8 @@ class FittedKernelGraph:
 
 
 def _operators(messages: tuple[MessageEdge, ...], most: int) -> Factored:
-    """All edges' operators, padded to the most points and the highest rank, rounded up to sizes of a short list."""
-    rank = bucket(max((edge.out.shape[0] for edge in messages), default=1))
+    """All edges' operators, padded to the most points and the highest rank."""
+    rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
     into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
     for e, edge in enumerate(messages):
         into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into

@@ -29,7 +29,9 @@ class Evidence:
     points : dict
         Values of observed nodes, B of them or one for all queries.
     likelihoods : dict
-        Likelihoods (N,) at the points of nodes.
+        Likelihoods (N,) at the points of nodes, the largest value 1.
+    functions : dict
+        The functions or embeddings that they are values of.
     size : int
         B.
     batched : bool
@@ -38,6 +40,7 @@ class Evidence:
 
     points: dict[int, Any]
     likelihoods: dict[int, np.ndarray]
+    functions: dict[int, Any]
     size: int
     batched: bool
 
@@ -50,12 +53,13 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], d
     """Values and functions by node number."""
     if not isinstance(evidence, Mapping):
         raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
-    points, likelihoods, sizes = {}, {}, {}
+    points, likelihoods, functions, sizes = {}, {}, {}, {}
     for name, value in evidence.items():
         node = graph.index(name)
         sample = samples.nodes[node]
         if callable(value):
             likelihoods[node] = _function(sample, value, name, door)
+            functions[node] = value
             continue
         single, data = _as_sample(sample, value, name)
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
@@ -65,7 +69,7 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], d
             sizes[name] = count(read)
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
-    return Evidence(points, likelihoods, next(iter(sizes.values()), 1), bool(sizes))
+    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes))
 
 
 def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:

@@ -1,9 +1,11 @@
 """Random fields learned from data: kernel belief propagation on any graph (Song et al. 2011)."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
 from functools import cached_property
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +22,7 @@ from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.points import count
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
 from meanmap.graphs.rooted import Rooted, informed
@@ -34,6 +37,8 @@ DAMPING = 0.3
 # Learned operators are a little wrong, and on graphs with cycles each further sweep counts the same evidence again: on
 # images errors were least after 10 to 20 sweeps.
 SWEEPS = 15
+# Likelihoods are computed for so many nodes at once.
+NODES_AT_ONCE = 65_536
 
 
 class KernelField:
@@ -185,6 +190,7 @@ class FittedKernelField:
             schedule = Flooding(SWEEPS)
         self.engine = Engine(graph, learned.operators, template, schedule)
         self._seen_likelihoods: dict[int, LearnedLikelihood] = {}
+        self._engines: dict[Any, Engine] = {}
 
     def query(
         self,
@@ -238,28 +244,45 @@ class FittedKernelField:
     ) -> tuple[list[np.ndarray], Any]:
         """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
         own = self._own(seen, dtype)
-        given = self._given(seen, dtype)
-        found = self.engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
+        known = self._known(seen)
+        given = self._given(seen, known, dtype)
+        found = self._engine_in(dtype).run(jnp.asarray(own), given, damping=damping, floor=floor)
+        report = found.report
         weights: list[Any] = [None] * len(nodes)
         place = np.full(self.graph.size, -1)
         place[nodes] = np.arange(len(nodes))
         if self.learned.readouts is None:
             beliefs = np.asarray(found.beliefs[nodes])
             for i, node in enumerate(nodes):
-                weights[i] = beliefs[i, :, : self._variable(int(node)).size]
+                values = beliefs[i, :, : self._variable(int(node)).size]
+                weights[i] = values / values.sum(axis=-1, keepdims=True)
         else:
-            products = np.asarray(outgoing(self.engine.layout, found.messages, jnp.asarray(own)))
+            products = outgoing(self.engine.layout, found.messages, own)
+            del found  # with a million nodes, half a gigabyte of messages
             for which, (name, variable) in enumerate(self.learned.variables.items()):
                 chosen = nodes[self.kind[nodes] == which]
                 if len(chosen) == 0:
                     continue
                 readouts = self._readouts(name, dtype)
-                at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
-                for part, values in beliefs_at_atoms(self.engine.layout, chosen, products, readouts, at, floor):
+                own_at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
+                heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms)[:, None]  # noqa: E731
+                fixed = None if known is None else (known, heard)
+                for part, values in beliefs_at_atoms(
+                    self.engine.layout, chosen, products, readouts, own_at, fixed, floor
+                ):
                     values *= variable.masses.astype(dtype)
+                    values /= values.sum(axis=-1, keepdims=True)
                     for i, node in enumerate(part):
                         weights[place[node]] = values[i]
-        return [w / w.sum(axis=-1, keepdims=True) for w in weights], found.report
+        return weights, report
+
+    def _engine_in(self, dtype: np.dtype) -> Engine:
+        """The engine with operators of a precision, on the device."""
+        if dtype not in self._engines:
+            engine = copy(self.engine)
+            engine.operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
+            self._engines[dtype] = engine
+        return self._engines[dtype]
 
     def _variable(self, node: int) -> Any:
         return list(self.learned.variables.values())[self.kind[node]]
@@ -279,39 +302,51 @@ class FittedKernelField:
         own = np.zeros((self.graph.size, seen.size, self.learned.length), dtype)
         for which, (name, variable) in enumerate(self.learned.variables.items()):
             nodes = np.flatnonzero(self.kind == which)
-            own[nodes, :, : variable.size] = seen.at(name, nodes, variable.points).astype(dtype)
+            for start in range(0, len(nodes), NODES_AT_ONCE):
+                part = nodes[start : start + NODES_AT_ONCE]
+                own[part, :, : variable.size] = seen.at(name, part, variable.points)
         return own
 
     def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:
         return seen.at(kind, nodes, self.learned.variables[kind].atoms).astype(dtype)
 
-    def _given(self, seen: Evidence, dtype: np.dtype) -> Given | None:
-        """Messages of nodes that were seen, and of branches of a forest that know nothing."""
-        graph, number = self.graph, len(self.graph.sources)
-        forest = graph.is_forest
-        if not seen.values and not forest:
+    def _known(self, seen: Evidence) -> np.ndarray | None:
+        """Directed edges whose messages are known beforehand: from nodes that were seen, and from branches of a forest
+        that know nothing.
+        """
+        known = np.zeros(len(self.graph.sources), dtype=bool)
+        known[np.isin(self.graph.sources, list(seen.values))] = True
+        if self.graph.is_forest:
+            known |= ~informed(Rooted.at(self.graph), seen.informed)
+        return known if known.any() else None
+
+    def _given(self, seen: Evidence, known: np.ndarray | None, dtype: np.dtype) -> Given | None:
+        """Known messages at the points of their receivers."""
+        if known is None:
             return None
-        known = np.zeros((number, seen.size), dtype=bool)
-        values = np.ones((number, seen.size, self.learned.length), dtype)
-        if forest:
-            known |= ~informed(Rooted.at(graph), seen.informed)[:, None]
-        there = np.array([node in seen.values for node in range(graph.size)])
-        sending = np.flatnonzero(there[graph.sources])
-        for operator in np.unique(self.template[sending]):
-            edges = sending[self.template[sending] == operator]
-            receiver = self.learned.variables[self.learned.directions[operator].receiver]
-            points = np.concatenate([seen.values[int(node)] for node in graph.sources[edges]])
-            message = self._seen_likelihood(int(operator)).at_points(points, receiver.points)
-            known[edges] = True
-            values[edges, :, : receiver.size] = np.maximum(message, FLOOR)[:, None]
-        return Given(jnp.asarray(known), jnp.asarray(values))
+        values = np.ones((len(known), seen.size, self.learned.length), dtype)
+        for which, variable in enumerate(self.learned.variables.values()):
+            edges = np.flatnonzero(known & (self.kind[self.graph.targets] == which))
+            values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
+        return Given(jnp.asarray(np.repeat(known[:, None], seen.size, axis=1)), jnp.asarray(values))
+
+    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Any) -> np.ndarray:
+        """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
+        values = np.ones((len(edges), count(points)))
+        sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))
+        for operator in np.unique(self.template[edges[sending]]):
+            chosen = sending[self.template[edges[sending]] == operator]
+            sent = np.concatenate([seen.values[int(node)] for node in self.graph.sources[edges[chosen]]])
+            values[chosen] = self._seen_likelihood(int(operator)).at_points(sent, points)
+        return values
 
     def _seen_likelihood(self, operator: int) -> LearnedLikelihood:
         """What a seen value says to its neighbour, learned when first asked for."""
         if operator not in self._seen_likelihoods:
             direction = self.learned.directions[operator]
-            samples = [self.learned.variables[kind].sample for kind in (direction.receiver, direction.sender)]
-            self._seen_likelihoods[operator] = LearnedLikelihood.between(*samples, direction.pairs)
+            hidden = self.learned.variables[direction.receiver].sample
+            seen = self.learned.variables[direction.sender].sample
+            self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
         return self._seen_likelihoods[operator]
 
     @cached_property

@@ -30,7 +30,7 @@ class KernelGraph:
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
-        λ of all operators. By default each has its own, of least held-out error.
+        λ of all operators. By default each has its own, chosen by held-out errors.
     schedule : optional
         For a graph with cycles, such as `mm.graphs.Flooding()`; by default the graph must be a forest.
 

@@ -95,6 +95,7 @@ class KernelGrid:
         pairs : int or None
             The most pairs of neighbours, and of pixels with their observations, drawn at random.
         rng : None, int, numpy.random.Generator or JAX key
+            Draws the pairs.
         """
         read = read_images(images, "images")
         if pairs is not None:
@@ -200,13 +201,13 @@ class FittedKernelGrid:
         floor: float | None = FLOOR,
         damping: float = DAMPING,
         dtype: Any = np.float64,
-    ) -> "Restored | list[Restored]":
+    ) -> "Restored":
         """Beliefs about all pixels.
 
         Parameters
         ----------
-        observed : array (H, W), (B, H, W), (H, W, d) or (B, H, W, d), or list of images of any sizes
-            As the observations of `fit`; NaN where nothing was observed. A batch is restored at once.
+        observed : array (H, W), (B, H, W), (H, W, d) or (B, H, W, d)
+            As the observations of `fit`, of any size; NaN where nothing was observed. A batch is restored at once.
         likelihood : Likelihood or function, optional
             Instead of the learned one.
         floor, damping, dtype
@@ -215,11 +216,8 @@ class FittedKernelGrid:
         Returns
         -------
         Restored
-            `.mean()`, `.std()`, `.quantile(q)` as images, `[i, j]` the belief about a pixel; a list for a list.
+            `.mean()`, `.std()`, `.quantile(q)` as images, `[i, j]` the belief about a pixel.
         """
-        if isinstance(observed, list | tuple) and len(observed) and np.ndim(observed[0]) >= 2:
-            options: Any = {"likelihood": likelihood, "floor": floor, "damping": damping, "dtype": dtype}
-            return [self.restore(one, **options) for one in observed]  # pyright: ignore[reportReturnType]
         chosen = self.likelihood if likelihood is None else read_likelihood(likelihood)
         if not isinstance(chosen, Likelihood):
             raise EmptyError("nothing is known about observations: pass observed= or likelihood= to fit.")
@@ -235,9 +233,11 @@ class FittedKernelGrid:
         height, width = images.shape[1:3]
         field = self.on(height, width)
         values = images.reshape(len(images), height * width, *images.shape[3:])
-        there = ~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1)
+        there = np.asarray(~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1))
         (kind,) = field.learned.variables
-        seen = Evidence({}, {}, {kind: Observed(chosen, values, there)}, there.any(axis=0), len(images), True)
+        seen = Evidence(
+            {}, {}, {kind: Observed(chosen, values, there)}, np.asarray(there.any(axis=0)), len(images), True
+        )
         with Door():
             weights, report = field.propagate(seen, np.arange(height * width), floor, damping, np.dtype(dtype))
         return Restored(field.learned.variables[kind], np.stack(weights), (height, width), batched, report)

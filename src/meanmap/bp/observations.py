@@ -119,7 +119,7 @@ class LearnedLikelihood(Likelihood):
         pairs = pairs[spread_rows(len(pairs), MOST_ROWS)]
         folds = np.arange(len(pairs)) % FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
-        best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, None)
+        best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, ())
         for multiple in OPERATOR_LENGTHSCALES if searched(observed) or searched(hidden) else (1.0,):
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
@@ -241,8 +241,8 @@ class CentredLikelihood(Likelihood):
 class Regression:
     """x ↦ a + b·x + φ(x)ᵀ w: a straight line where x is a number or vector, and a kernel regression of what it leaves.
 
-    Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is kept
-    only where it lowers that error of the line by more than a standard error.
+    Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is
+    kept only where it lowers that error of the line by more than two standard errors.
     """
 
     sample: NodeSample
@@ -256,8 +256,8 @@ class Regression:
         chosen = spread_rows(len(targets), MOST_ROWS)
         points, values = rows(sample.points, chosen), targets[chosen]
         design = _design(points)
-        basis = scipy.linalg.qr(design, mode="economic")[0]
-        line = scipy.linalg.lstsq(design, values)[0]
+        basis = np.linalg.qr(design)[0]
+        line = np.linalg.lstsq(design, values)[0]
         straight = values - design @ line
         free = 1 - np.sum(basis**2, axis=1)
         left = straight / np.maximum(free, LEAST)[:, None]
@@ -274,7 +274,7 @@ class Regression:
         weights = solved.T @ straight
         curved = (straight - phi @ weights) / np.maximum(free - np.sum(phi * solved, axis=1), LEAST)[:, None]
         gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
-        if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
             return cls(sample, line, features, weights), curved
         return cls(sample, line, None, None), left
 
@@ -326,6 +326,6 @@ def read_likelihood(given: Any) -> Any:
     if callable(given):
         return UserLikelihood(given)
     raise KindError(
-        f"likelihood is {given!r}; expected mm.bp.NoiseLikelihood, CentredLikelihood or LearnedLikelihood (learned from "
-        "pairs), one that was fitted, or a function of observations (N, ...) and points (n,) that gives (N, n)."
+        f"likelihood is {given!r}; expected mm.bp.NoiseLikelihood, CentredLikelihood or LearnedLikelihood (learned "
+        "from pairs), one that was fitted, or a function of observations (N, ...) and points (n,) that gives (N, n)."
     )

@@ -23,6 +23,8 @@ from meanmap.graphs.rooted import check_forest
 
 __all__ = ["Engine", "Propagation", "low_note"]
 
+# Signs of messages are counted in up to so many of the queries that are answered at once.
+QUERIES_COUNTED = 8
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
 
@@ -59,7 +61,7 @@ class Engine:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or list of edges
         n nodes.
     operators : EdgeOperators
         T operators.
@@ -69,7 +71,8 @@ class Engine:
         By default two passes on a forest, flooding otherwise.
     """
 
-    def __init__(self, graph: Graph, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+        graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
         if not isinstance(schedule, SCHEDULES):
@@ -202,15 +205,18 @@ def _read(
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
     placed = layout.ones(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
-    products = layout.pre_messages(placed, own)
+    some = slice(None) if potentials else slice(QUERIES_COUNTED)
+    products = layout.pre_messages(placed[:, some], own[:, some])
     raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
     if not potentials:
-        counted = own[layout.receiver[layout.row]] > 0  # not what fills up rows of unequal length
+        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
         if given is not None:
-            counted &= ~given.known[..., None]
+            counted &= ~given.known[:, some, None]
         number = jnp.maximum(jnp.sum(counted), 1)
         negative = jnp.sum((raw < 0) & counted) / number
-        low = negative if settings.floor is None else jnp.sum((messages <= settings.floor) & counted) / number
+        if settings.floor is None:
+            return beliefs, None, negative, negative
+        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
         return beliefs, None, low, negative
     none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum

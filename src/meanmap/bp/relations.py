@@ -32,9 +32,13 @@ __all__ = ["Direction", "Relations"]
 # Multiples of the median distance among which lengthscales are chosen. Messages on graphs with cycles are products of
 # many and get narrow: a regression is judged by how well it predicts functions of the narrowest width.
 LENGTHSCALES = (0.1, 0.15, 0.25, 0.5, 1.0)
-# The error hardly depends on the ridge over decades, but with a small one operators are noisy and their values dip below
-# zero, which products of messages multiply: the largest ridge is taken whose error is within this share of the least.
-INDIFFERENCE = 0.05
+# The error hardly depends on the ridge over decades, but with a small one operators are noisy and their values dip
+# below zero, which products of messages multiply: the largest ridge is taken whose error is within this share of the
+# least. For the same reason, the narrowest lengthscale: wide ones need tiny ridges to be as good.
+INDIFFERENCE = 0.02
+# Ridges among which is chosen, for m pairs times mean k(x, x) / √m: below, operators extrapolate wildly wherever one
+# end of a relation was never seen.
+RIDGES = np.geomspace(1e-2, 1e1, 13)
 CHOICE_ROWS = 2000
 CHOICE_TOLERANCE = 1e-8
 MOST_FEATURES = 300
@@ -130,16 +134,17 @@ class Relations:
 
 
 def _streamed(sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float) -> np.ndarray:
-    """[(C_ss + λ I)⁻¹ (1/m) Σᵢ φ(x_sᵢ) V(x_tᵢ)]ᵀ (L_t, r), the sums piece by piece. Cost O(m (r² + r L_t + L_t²))."""
+    """[(C_ss + λ I)⁻¹ (1/m) Σᵢ φ(x_sᵢ) V(x_tᵢ)]ᵀ (L_t, r), the sums piece by piece. Cost O(m (r + L_t)²)."""
+    assert sender.tensor is not None
     rank = receiver.features.size
     covariance, cross = np.zeros((rank, rank)), np.zeros((rank, sender.size))
     for start in range(0, len(pairs), CHUNK):
         part = pairs[start : start + CHUNK]
         phi = transformed(receiver.features, rows(receiver.sample.points, part[:, 1]))
         covariance += phi.T @ phi
-        cross += phi.T @ sender.interpolation(rows(sender.sample.points, part[:, 0]))
+        cross += phi.T @ transformed(sender.tensor, rows(sender.sample.points, part[:, 0]))
     shifted = covariance / len(pairs) + ridge * np.eye(rank)
-    return scipy.linalg.solve(shifted, cross / len(pairs), assume_a="pos").T
+    return sender.interpolation(scipy.linalg.solve(shifted, cross / len(pairs), assume_a="pos")).T
 
 
 def choose(
@@ -158,21 +163,18 @@ def choose(
     for name, sample in samples.items():
         arriving = [e for e, direction in enumerate(directions) if direction.receiver == name]
         judges = [arriving[i] for i in spread_rows(len(arriving), MOST_JUDGES)]
-        best: tuple[float, dict[int, float]] = (np.inf, {})
+        tried: list[tuple[float, Kernel, dict[int, float]]] = []
         for multiple in LENGTHSCALES if searched(sample) else (1.0,):
             kernel = rescaled(sample, multiple)
             features = coordinates(kernel, sample.points, CHOICE_TOLERANCE, MOST_FEATURES)
-            total, chosen = 0.0, {}
-            for e in judges:
-                score, chosen[e] = _score(features, targets[directions[e].sender], samples, directions[e], ridge)
-                total += score
-            if total < best[0]:
-                best, kernels[name] = (total, chosen), kernel
+            found = {e: _score(features, targets[directions[e].sender], samples, directions[e], ridge) for e in judges}
+            tried.append((sum(score for score, _ in found.values()), kernel, {e: lam for e, (_, lam) in found.items()}))
+        least = min(score for score, _, _ in tried)
+        _, kernels[name], chosen = next(each for each in tried if each[0] <= (1 + INDIFFERENCE) * least)
         # Directions that were not asked take the geometric mean of the shifts m λ that were chosen.
-        shifts = [lam * len(directions[e].pairs) for e, lam in best[1].items()]
+        shift = float(np.exp(np.mean([np.log(lam * len(directions[e].pairs)) for e, lam in chosen.items()])))
         for e in arriving:
-            shift = float(np.exp(np.mean(np.log(shifts))))
-            ridges[e] = ridge if ridge is not None else best[1].get(e, shift / len(directions[e].pairs))
+            ridges[e] = ridge if ridge is not None else chosen.get(e, shift / len(directions[e].pairs))
     return kernels, ridges
 
 
@@ -181,7 +183,9 @@ def _score(features: Any, target: Any, samples: dict, direction: Direction, ridg
     pairs = direction.pairs[spread_rows(len(direction.pairs), CHOICE_ROWS)]
     phi = transformed(features, rows(samples[direction.receiver].points, pairs[:, 1]))
     psi = transformed(target, rows(samples[direction.sender].points, pairs[:, 0]))
-    path = choose_ridge_features(phi, psi, ridges=None if ridge is None else np.array([ridge]))
+    total, share = len(direction.pairs), len(pairs) / len(direction.pairs)
+    scale = np.sum(phi**2) / len(phi) / np.sqrt(total) / share
+    path = choose_ridge_features(phi, psi, ridges=RIDGES * scale if ridge is None else np.array([ridge / share]))
     scores, grid = np.asarray(path.scores), np.asarray(path.ridges)
     chosen = grid[scores <= (1 + INDIFFERENCE) * scores.min()].max()
-    return float(scores.min()), float(chosen) * len(pairs) / len(direction.pairs)
+    return float(scores.min()), float(chosen) * share

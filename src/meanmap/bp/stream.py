@@ -162,9 +162,9 @@ class Stream:
             if seen.batched and before.batched and seen.size != before.size:
                 raise ShapeError(f"evidence comes for {seen.size} chains; the steps before had {before.size}.")
             past = self._sent_ahead()
-            found = [part for _, part in self.slice.propagated(seen, self.floor)]
+            found = [here for _, here in self.slice.propagated(seen, self.floor)]
             count = self.slice.samples.nodes[node].count
-            heard = np.concatenate([np.asarray(part.beliefs[node]) for part in found])[: seen.size, :count]
+            heard = np.concatenate([np.asarray(here.beliefs[node]) for here in found])[: seen.size, :count]
             batched = seen.batched or before.batched
             seen = replace(seen, size=max(seen.size, before.size), batched=batched)
             step = Step(past, heard, seen, seen.points.get(node))

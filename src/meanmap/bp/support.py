@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.belief_weights import MessageWeights
 from meanmap.bp.kernel_evidence import Evidence
 from meanmap.bp.learning import LikelihoodEdge
 from meanmap.bp.propagate import Propagation, low_note
@@ -18,10 +19,13 @@ __all__ = ["Support", "query_report"]
 
 # Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
 NEAR = 1e-3
+# Where no value of a variable has more than this share of what each message would grant, they contradict each other.
+LEAST_AGREEMENT = 0.01
 # A belief that rests on fewer points than this has little behind it.
 FEW_POINTS = 3.0
-# Evidence that rests on fewer data than this was measured to choose the wrong mode.
-FEW_DATA = 10.0
+# Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
+# in none of 760 (20 data sets of 100 and 300 points).
+FEW_DATA = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,14 @@ def query_report(
         elif node not in seen.points:
             size = float(np.min(belief.effective_size))
             measures[f"points behind the belief about {name!r}"] = size
+            if isinstance(belief.source, MessageWeights):
+                agreement = float(np.min(belief.source.agreement))
+                measures[f"agreement of the messages to {name!r}"] = agreement
+                if agreement < LEAST_AGREEMENT:
+                    notes.append(
+                        f"the evidence about {name!r} contradicts itself: no value of it has more than "
+                        f"{agreement:.2g} of what each message alone would grant."
+                    )
             if size < FEW_POINTS:
                 notes.append(
                     f"the belief about {name!r} rests on {size:.1f} points: evidence is contradictory, or far from "

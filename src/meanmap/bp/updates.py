@@ -1,11 +1,11 @@
 """Three ways to apply a learned operator: in full, in low rank, or at a cost that no longer knows the data.
 
-A message from t to s is the regression on x_s of p(x_t), the product of what t knows (Song et al. 2011, section 4). With m
-pairs (x_t, x_s), p is needed
+A message from t to s is the regression on x_s of p(x_t), the product of what t knows (Song et al. 2011, section 4).
+With m pairs (x_t, x_s), p is needed
 
 - full: at all m points of x_t, and the message is a combination of m functions k(x_s, ·): O(m²);
 - linear: at all m points of x_t, and the message is a combination of r features φ(x_s): O(r m);
-- constant: at the r' pivots of the tensor kernel k^q of x_t only, which determine p elsewhere by interpolation: O(r r').
+- constant: at the r' pivots of the tensor kernel k^q of x_t only; by interpolation they determine p elsewhere: O(r r').
 """
 
 from dataclasses import dataclass

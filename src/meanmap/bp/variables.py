@@ -1,6 +1,6 @@
 """A kind of variable: what was seen of it, its features, where its messages have values and its beliefs their mass."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, count, dense, rows
 from meanmap.embeddings.conditional import spread_rows
-from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
 
 __all__ = ["Variable", "coordinates"]
@@ -71,7 +71,7 @@ class Variable:
             return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
         if update.rank is not None and update.rank > sample.count:
             raise ParameterError(
-                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected at most as many."
+                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected no more."
             )
         tolerance = update.tolerance**2 if update.rank is None else 0.0
         features = coordinates(kernel, everywhere, tolerance, update.rank)
@@ -86,23 +86,13 @@ class Variable:
         """L, the length of a message."""
         return count(self.points)
 
-    def interpolation(self, points: Any) -> np.ndarray:
-        """V (n, L): a function in the tensor space is V p at points, from its values p at the landmarks.
+    def interpolation(self, xi: np.ndarray) -> np.ndarray:
+        """V (n, L) from tensor features (n, L): a product of messages is V p at points, from its values p at landmarks.
 
-        V = k^q(points, landmarks) k^q(landmarks, landmarks)⁻¹.
+        V = k^q(points, landmarks) k^q(landmarks, landmarks)⁻¹ = ξ(points) ξ(landmarks)⁻¹.
         """
         assert self.tensor is not None
-        phi = transformed(self.tensor, points)
-        triangle = np.asarray(self.tensor.factor)
-        return scipy.linalg.solve_triangular(triangle, phi.T, lower=True, trans="T").T
-
-    def rescaled(self, multiple: float) -> Kernel:
-        """The kernel with its lengthscale multiplied, where it is ours to choose."""
-        return rescaled(self.sample, multiple)
-
-    def with_points(self, points: Any) -> "Variable":
-        """The same with values elsewhere."""
-        return replace(self, points=points)
+        return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans=1).T
 
 
 def searched(sample: NodeSample) -> bool:
@@ -118,8 +108,10 @@ def rescaled(sample: NodeSample, multiple: float) -> Kernel:
 
 
 def transformed(features: PivotedCholesky, points: Any) -> np.ndarray:
-    """φ of points that were read, (n, r), in chunks."""
-    return np.concatenate(list(transform_in_chunks(features, points)))
+    """φ of points that were read, (n, r): on the host, where no new rank has to be compiled."""
+    cross = gram_matrix(features.kernel, features.pivots, points)
+    cross[int(features.rank) :] = 0.0
+    return scipy.linalg.solve_triangular(np.asarray(features.factor), cross, lower=True, overwrite_b=True).T
 
 
 def _atoms(points: Any, most: int) -> tuple[Any, np.ndarray]:

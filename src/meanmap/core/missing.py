@@ -49,7 +49,8 @@ def read_present(data: Any, argument: str = "table") -> tuple[Table, np.ndarray]
     """
     if Table.looks_like_one(data):
         source: Any = data.columns if isinstance(data, Table) else data
-        keys = list(source) if isinstance(source, Mapping) else list(data.dtype.names or ()) or list(data.columns)
+        structured = isinstance(source, np.ndarray)
+        keys = source.dtype.names if structured else source if isinstance(source, Mapping) else source.columns
         columns = {str(key): source[key] for key in keys}
     else:
         array = np.asarray(data)

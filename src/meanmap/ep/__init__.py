@@ -13,8 +13,10 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
+from meanmap.ep.laplace import Laplace
 from meanmap.ep.learned import Learned
 from meanmap.ep.links import Logistic, Poisson, Student
+from meanmap.ep.mcmc import MCMC
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
@@ -25,6 +27,7 @@ from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
 __all__ = [
+    "MCMC",
     "Answer",
     "Bernoulli",
     "Beta",
@@ -41,6 +44,7 @@ __all__ = [
     "HostOracle",
     "ImportanceSampling",
     "Interval",
+    "Laplace",
     "Learned",
     "Logistic",
     "MultivariateNormal",

@@ -31,8 +31,8 @@ class Answer(eqx.Module):
     effective : array or None
         Effective sample size of each member; None without sampling.
     doubt : array or None
-        How far each member's beliefs may be off, in standard deviations: the root of the expected 2 KL between the belief
-        that follows and the one an exact message would give, the largest over arguments. None where it is exact.
+        How far each member's beliefs may be off, in standard deviations: the root of the expected 2 KL between the
+        belief that follows and the one an exact message would give, the largest over arguments. None where exact.
     """
 
     messages: tuple[Any, ...]
@@ -46,7 +46,7 @@ class Answer(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[members], self)
 
     def put(self, members: Any, other: "Answer") -> "Answer":
-        """This answer, with another one in place of some members; what either does not know, neither does the result."""
+        """The answer with another one in place of some members; what either does not know, the result does not."""
 
         def fill(mine, theirs):
             if mine is None or theirs is None:

@@ -15,13 +15,13 @@ from meanmap.ep.questions import Questions
 from meanmap.ep.sweep import compiled_cavities
 from meanmap.families import Family
 
-__all__ = ["FunctionOracle", "HostOracle", "ask_host"]
+__all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer"]
 
 
 class HostOracle(ABC):
     """An oracle in plain Python: asked once a sweep for all members of a factor, it may keep state between sweeps.
 
-    To write one, give `answer`. What is learned from one factor, or one model, may serve the next: pass the same object.
+    To write one, give `answer`. What is learned from one factor, or model, may serve the next: pass the same object.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class HostOracle(ABC):
     >>> counting = Counting()
     >>> post = ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[0, 1, 1])), messages=counting)
     >>> post["z"].mean.round(4).tolist(), counting.asked
-    ([-0.4132, 0.4132, 0.4132], 9)
+    ([-0.4132, 0.4132, 0.4132], 12)
     """
 
     @abstractmethod
@@ -46,6 +46,7 @@ class HostOracle(ABC):
 
     def check(self, factor: Any) -> None:
         """Raise if this oracle cannot answer for a factor."""
+        del factor
 
     def counts(self, factor: Any) -> dict[str, int]:
         """What to count about a factor in the report of a run."""
@@ -59,7 +60,7 @@ class HostOracle(ABC):
 
 
 class FunctionOracle(HostOracle):
-    """A plain function of [`Questions`][] as an oracle; it returns an [`Answer`][], or one message for each argument."""
+    """A function of [`Questions`][] as an oracle; it returns an [`Answer`][], or one message for each argument."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -74,12 +75,12 @@ class FunctionOracle(HostOracle):
 
 
 class Asked(NamedTuple):
-    """What came into a factor, which members can use it, what an oracle answers to those, and how many they are."""
+    """What came into a factor, which members can use it, what an oracle answers to those, and their number."""
 
     incoming: tuple[Any, ...]
     usable: jax.Array
     answer: Answer
-    count: int
+    number: int
 
 
 def ask_host(plan: Plan, state: State, at: int, oracle: HostOracle, key: Any, sweep: int | None, power: float) -> Asked:
@@ -94,21 +95,19 @@ def ask_host(plan: Plan, state: State, at: int, oracle: HostOracle, key: Any, sw
 
     questions = Questions.of(factor, tuple(map(as_batch, incoming)), power, key, sweep)
     good = np.array(usable)[:size] if shape else np.array(usable)[None]
-    empty = tuple(
-        jax.tree.map(np.zeros_like, value) if isinstance(value, Family) else None for value in questions.incoming
-    )
-    answer = Answer(empty, np.full(len(questions), np.nan))
+    blank = _blank(Answer(_like(questions), np.zeros(len(questions))), len(questions))
     asked = int(good.sum())
+    answer = blank
     if asked:
-        found = _checked(oracle, questions[good], answer)
-        answer = found if good.all() else _blank(found, good).put(good, found)
+        found = check_answer(oracle, questions[good])
+        answer = found if good.all() else _blank(found, len(questions)).put(good, found)
     widened = jax.tree.map(lambda leaf: jnp.asarray(pad(leaf, shape[0]) if shape else leaf[0], jnp.float64), answer)
     return Asked(incoming, usable, widened, asked)
 
 
-def _checked(oracle: HostOracle, questions: Questions, example: Answer) -> Answer:
-    """An answer of the right form, or an error that names factor and oracle."""
-    name, count = questions.factor.name, len(questions)
+def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
+    """The answer of an oracle, of the right form, or an error that names factor and oracle."""
+    name, count, expected = questions.factor.name, len(questions), _like(questions)
     try:
         answer = oracle.answer(questions)
     except Exception as error:
@@ -116,13 +115,13 @@ def _checked(oracle: HostOracle, questions: Questions, example: Answer) -> Answe
         raise
     if not isinstance(answer, Answer):
         raise KindError(f"{_label(oracle)} returned {type(answer).__name__} for {name}; expected an ep.Answer.")
-    messages = tuple(answer.messages)
-    if len(messages) != len(example.messages):
+    messages = answer.messages
+    if not isinstance(messages, tuple | list) or len(messages) != len(expected):
         raise ShapeError(
-            f"{_label(oracle)} returned {len(messages)} messages for {name}; expected {len(example.messages)}, "
-            "one for each argument and None for what is given."
+            f"{_label(oracle)} returned {len(messages) if isinstance(messages, tuple | list) else messages!r} messages "
+            f"for {name}; expected {len(expected)}, one for each argument and None for what is given."
         )
-    for position, (message, own) in enumerate(zip(messages, example.messages, strict=True)):
+    for position, (message, own) in enumerate(zip(messages, expected, strict=True)):
         if type(message) is not type(own):
             raise KindError(
                 f"message {position} of {_label(oracle)} for {name} is {_kind(message)}; expected {_kind(own)}."
@@ -132,21 +131,21 @@ def _checked(oracle: HostOracle, questions: Questions, example: Answer) -> Answe
                 f"message {position} of {_label(oracle)} for {name} has batch shape {message.shape} and event shape "
                 f"{message.event_shape}; expected {(count,)} and {own.event_shape}, one for each question."
             )
-    parts = {"log_normaliser": answer.log_normaliser, "effective": answer.effective, "doubt": answer.doubt}
-    for part, value in parts.items():
+    for part in ("log_normaliser", "effective", "doubt"):
+        value = getattr(answer, part)
         if value is not None and np.shape(value) != (count,):
             raise ShapeError(f"{part} of {_label(oracle)} for {name} has shape {np.shape(value)}; expected {(count,)}.")
     total = np.full(count, np.nan) if answer.log_normaliser is None else answer.log_normaliser
-    return Answer(messages, total, answer.errors, answer.effective, answer.doubt)
+    return Answer(tuple(messages), total, answer.errors, answer.effective, answer.doubt)
 
 
-def _blank(found: Answer, good: np.ndarray) -> Answer:
-    """An answer without information for every member, of the form of one that was found."""
+def _like(questions: Questions) -> tuple[Any, ...]:
+    return tuple(message if isinstance(message, Family) else None for message in questions.incoming)
 
-    def flat(leaf: Any) -> np.ndarray:
-        return np.zeros((len(good), *np.shape(leaf)[1:]))
 
-    return jax.tree.map(flat, found)
+def _blank(like: Answer, count: int) -> Answer:
+    """An answer without information for every member, of the form of another one."""
+    return jax.tree.map(lambda leaf: np.zeros((count, *np.shape(leaf)[1:])), like)
 
 
 def _label(oracle: HostOracle) -> str:

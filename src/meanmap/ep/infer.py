@@ -65,8 +65,8 @@ def infer(
     improper : {"allow", "force", "skip", "damp"}
         What to do with a message that is no law by itself; see [`settle`][]. The report counts them by factor.
     schedule : {"parallel", "sequential"}
-        "parallel" sends whole plates at once. "sequential" goes through a plate member by member, and each sees what the
-        ones before it have sent: fewer and surer sweeps, each of which costs as many linear maps as there are members.
+        "parallel" sends whole plates at once. "sequential" goes through a plate member by member, and each sees what
+        the ones before it have sent: fewer and surer sweeps, each at the cost of one linear map a member.
     start_from : Posterior, optional
         An earlier result: its messages are the start, also when plates have grown since.
     rng : None, int, numpy Generator or JAX key

@@ -1,7 +1,7 @@
 """What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,8 +20,10 @@ class Oracle(eqx.Module):
     mapped over it in blocks, so that memory does not grow with the plate.
     """
 
-    # So many members are in memory at once: with some hundred points each, a few megabytes an array.
-    block: ClassVar[int] = 2048
+    @property
+    def block(self) -> int:
+        """So many members are in memory at once: with some hundred points each, a few megabytes an array."""
+        return 2048
 
     @abstractmethod
     def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:

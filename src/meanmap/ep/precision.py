@@ -59,11 +59,11 @@ class GaussianPrecision(Factor):
 
     @property
     def constant(self) -> bool:
-        """Where mean and x are given."""
-        return isinstance(self.arguments[0], Given) and isinstance(self.arguments[1], Given)
+        """With mean and outcome given."""
+        return all(isinstance(argument, Given) for argument in self.arguments[:2])
 
     def needs_proper(self, position: int) -> bool:
-        """Only the precision has to be a law, and not in the conjugate case: flat Normals have infinite variance."""
+        """At most the precision has to be a law: flat Normals are the case of infinite variance."""
         return position == 2 and not self.constant
 
     def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:

@@ -9,12 +9,16 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError
 from meanmap.core.points import bucket
+from meanmap.ep.calling import user_errors
 from meanmap.ep.factor import Answer, replaced
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.sweep import compiled_answer
 from meanmap.families import Family
 
 __all__ = ["Questions"]
+
+# Beyond so many times the work of the first answer, an oracle is not asked for more.
+_MOST_WORK = 1024
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class Questions:
 
     Notes
     -----
-    `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: so may an oracle that learns
-    ask an exact one where it is in doubt, or audit itself.
+    `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: so may an oracle that
+    learns ask an exact one where it is in doubt, or audit itself.
     """
 
     factor: Any
@@ -67,6 +71,7 @@ class Questions:
     def __getitem__(self, index: Any) -> "Questions":
         """Some of the questions: places in this batch, or a mask."""
         index = np.atleast_1d(index)
+        index = index if len(index) else index.astype(int)
         incoming = jax.tree.map(lambda leaf: leaf[index], self.incoming)
         return replace(self, incoming=incoming, members=self.members[index], keys=self.keys[index])
 
@@ -75,14 +80,37 @@ class Questions:
         last = [] if self.sweep is None else [self.sweep + 1]
         return np.random.default_rng([*self.keys.ravel()[:2].tolist(), *last])
 
-    def ask(self, oracle: Oracle) -> Answer:
-        """What a compiled oracle answers; batches are lengthened to sizes of a short list, so that few are compiled."""
+    def ask(self, oracle: Oracle, error: float | None = None) -> Answer:
+        """What a compiled oracle answers; batches are lengthened to sizes of a short list, so that few are compiled.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            Which to ask.
+        error : float, optional
+            Ask again with more work, up to 1024 times as much, those members whose `doubt` is above this many standard
+            deviations of the belief. Who still is afterwards says so in `doubt`.
+        """
         if not len(self):
             raise EmptyError(f"there are no questions of {self.factor.name} to ask; expected one at least.")
         oracle.check(self.factor)
+        answer, work = self._ask(oracle), 1
+        while error is not None and answer.doubt is not None and work < _MOST_WORK:
+            doubtful = np.flatnonzero(~(answer.doubt <= error))
+            if not len(doubtful):
+                break
+            worst = np.nan_to_num(answer.doubt[doubtful] / error, nan=np.inf).max()
+            times = 4 if worst < 2 else 16  # few sizes, because each is compiled
+            oracle, before = oracle.more(times), oracle
+            if oracle is before:
+                break
+            answer, work = answer.put(doubtful, self[doubtful]._ask(oracle)), work * times
+        return answer
+
+    def _ask(self, oracle: Oracle) -> Answer:
         padded = self[np.pad(np.arange(len(self)), (0, bucket(len(self)) - len(self)))]
         factor = replaced(self.factor, oracle=oracle, arguments=())
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), user_errors():
             keys = jax.random.wrap_key_data(jnp.asarray(padded.keys))
             answer = compiled_answer(factor, jax.tree.map(jnp.asarray, padded.incoming), self.power, keys)
             return jax.tree.map(lambda leaf: np.array(leaf[: len(self)]), answer)

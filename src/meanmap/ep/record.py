@@ -27,7 +27,7 @@ class Record:
         self.asked = dict.fromkeys(hosts, 0)
         self.residuals: list[float] = []
         self.totals = np.zeros((len(factors), len(EVENTS)), int)
-        self.last: list[np.ndarray] = []
+        self.last: list[np.ndarray] = [np.zeros((len(EVENTS), 0), bool)] * len(factors)
         self.effective: dict[str, np.ndarray] = {}
         self.doubt: dict[str, np.ndarray] = {}
         self.converged = self.interrupted = False

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.ep.calling import user_errors
 from meanmap.ep.factor import Factor
 from meanmap.ep.host import HostOracle, ask_host
 from meanmap.ep.plan import Plan, State
@@ -54,11 +55,13 @@ class Run:
         """The state after each factor has sent its messages once; the record is told."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
-        if self.hosts:
-            new, happened, moved = self._by_factor(state, settings)
-        else:
-            compiled = compiled_sweep if self.schedule == "parallel" else compiled_sequential_sweep
-            new, happened, moved = compiled(self.plan, state, self.keys, settings, self.policy)
+        with user_errors():
+            if self.hosts:
+                new, happened, moved = self._by_factor(state, settings)
+            else:
+                compiled = compiled_sweep if self.schedule == "parallel" else compiled_sequential_sweep
+                new, happened, moved = compiled(self.plan, state, self.keys, settings, self.policy)
+            jax.block_until_ready(moved)
         self.record.add(self.plan, happened, moved)
         return new
 
@@ -68,7 +71,7 @@ class Run:
         for at, key in enumerate(self.keys):
             if at in self.hosts:
                 asked = ask_host(self.plan, state, at, self.hosts[at], key, number, self.power)
-                self.record.asked[at] += asked.count
+                self.record.asked[at] += asked.number
                 state, happened = compiled_absorb(
                     self.plan, state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
                 )
@@ -78,12 +81,14 @@ class Run:
         return state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs)
 
     def evidence(self, state: State) -> float:
-        """The logarithm of the evidence; NaN after an interruption that would have to go on for it."""
-        if self.hosts and self.record.interrupted:
+        """The logarithm of the evidence; NaN after an interruption, where functions on the host would be called."""
+        on_host = self.hosts or any(getattr(factor, "host", False) for factor in self.plan.factors)
+        if self.record.interrupted and on_host:
             return np.nan
         known = {}
         for at, oracle in self.hosts.items():
             asked = ask_host(self.plan, state, at, oracle, self.keys[at], None, self.power)
-            self.record.asked[at] += asked.count
+            self.record.asked[at] += asked.number
             known[at] = asked.answer.log_normaliser
-        return float(compiled_evidence(self.plan, state, self.keys, self.power, known))
+        with user_errors():
+            return float(compiled_evidence(self.plan, state, self.keys, self.power, known))

@@ -1,4 +1,4 @@
-"""One sweep through plates member by member, compiled as one loop: each member sees what the ones before it have sent."""
+"""A sweep through plates member by member, in one compiled loop: each sees what the ones before it have sent."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def sequential_sweep(plan: Plan, state: State, keys: jax.Array, settings: Settin
                 state, one = jax.lax.cond(
                     i == 0,
                     lambda s, at=at: send(plan, s, at, keys[at], settings, policy),
-                    lambda s, at=at: (s, happened[at]),
+                    lambda s, same=happened[at]: (s, same),
                     state,
                 )
             else:

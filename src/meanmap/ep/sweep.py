@@ -41,7 +41,7 @@ class Settings(NamedTuple):
 
 
 class Happened(eqx.Module):
-    """What happened to the messages of one factor: flags (4, members) for `EVENTS`, and what the oracle said of itself."""
+    """What happened to the messages of one factor: flags (4, members) for `EVENTS`, and the oracle's doubts."""
 
     events: Any
     effective: Any

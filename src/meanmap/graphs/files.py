@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,15 +33,14 @@ def read_graphml(path: str | Path) -> Graph:
     return Graph.of(graph)
 
 
-def write_graphml(graph: Graph | PDAG, path: str | Path) -> None:
-    """Write a graph as GraphML. Names are written as text.
+def write_graphml(graph: Any, path: str | Path) -> None:
+    """Write a Graph, a PDAG, a NetworkX graph or a list of edges as GraphML. Names are written as text.
 
     An undirected edge of a PDAG is written in both directions, with the attribute directed=False.
     """
     import networkx
 
-    if not isinstance(graph, Graph | PDAG):
-        raise KindError(f"graph is a {type(graph).__name__}; expected a Graph: pass mm.graphs.Graph.of(graph).")
+    graph = graph if isinstance(graph, PDAG) else Graph.of(graph)
     texts = [str(name) for name in graph.names]
     if doubled := next((text for text in texts if texts.count(text) > 1), None):
         raise InputError(f"graph has two nodes called {doubled!r} when written as text. Rename one of them.")

@@ -102,7 +102,7 @@ def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
     arrows, joined = graph.matrix & ~graph.matrix.T, graph.matrix | graph.matrix.T
     found = set()
     for b in range(graph.size):
-        into = np.flatnonzero(arrows[:, b])
+        into = np.flatnonzero(arrows[:, b]).tolist()
         found |= {
             (frozenset((graph.names[a], graph.names[c])), graph.names[b])
             for i, a in enumerate(into)
@@ -115,8 +115,8 @@ def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
 def equivalence_class(dag: Any) -> PDAG:
     """The graph of all directed acyclic graphs with the same conditional independences as this one.
 
-    Its arrows are those that all of them share (Verma & Pearl 1990; Meek 1995): an arrow of an unshielded collider, or one
-    that follows.
+    Its arrows are those that all of them share (Verma & Pearl 1990; Meek 1995): an arrow of an unshielded collider, or
+    one that follows.
 
     Parameters
     ----------

@@ -56,23 +56,22 @@ class PDAG:
         nodes : iterable, optional
             All nodes, in order, for nodes without an edge or another order.
         """
-        if isinstance(directed, PDAG) and not (pairs := list(undirected)) and nodes is None:
-            return directed
+        lines = list(undirected)
         if isinstance(directed, PDAG):
-            directed, undirected, nodes = (
-                directed.named("directed"),
-                [*directed.named("undirected"), *pairs],
-                directed.names if nodes is None else nodes,
-            )
-        elif isinstance(directed, Graph) or (hasattr(directed, "nodes") and hasattr(directed, "edges")):
-            plain = Graph.of(directed, nodes) if isinstance(directed, Graph) or not directed.is_directed() else None
-            if plain is not None:
-                return cls(plain.names, np.zeros((0, 2), np.int64), plain.edges)
-            both = [(a, b) for a, b in directed.edges if directed.has_edge(b, a)]
-            undirected = [*undirected, *{frozenset(pair): pair for pair in both}.values()]
+            if not lines and nodes is None:
+                return directed
+            lines = [*directed.named("undirected"), *lines]
+            nodes = directed.names if nodes is None else nodes
+            arrows = directed.named("directed")
+        elif isinstance(directed, Graph) or (hasattr(directed, "is_directed") and not directed.is_directed()):
+            plain = Graph.of(directed, nodes)
+            arrows, lines, nodes = [], [*plain.named_edges, *lines], plain.names
+        elif hasattr(directed, "is_directed"):  # NetworkX, told without importing it
+            lines += {frozenset(pair): pair for pair in directed.edges if directed.has_edge(*pair[::-1])}.values()
             nodes = list(directed.nodes) if nodes is None else nodes
-            directed = [pair for pair in directed.edges if pair not in set(both)]
-        arrows, lines = list(directed), list(undirected)
+            arrows = [pair for pair in directed.edges if not directed.has_edge(*pair[::-1])]
+        else:
+            arrows = list(directed)
         whole = Graph.of([*arrows, *lines], nodes)  # reads pairs, refuses loops and double edges
         return cls(whole.names, whole.edges[: len(arrows)], whole.edges[len(arrows) :])
 

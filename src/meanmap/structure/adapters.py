@@ -37,6 +37,7 @@ class CallableTest:
     def __init__(self, table: Any, **settings: Any):
         self._tests = table if isinstance(table, ConditionalTests) else KernelTests(table, **settings)
         self.p_value_ = 1.0
+        self.effect_size_ = None  # read by some of pgmpy's rules, and not known here
 
     def __call__(
         self, X: Any, Y: Any, Z: Any = (), data: Any = None, significance_level: float = 0.05, **_: Any

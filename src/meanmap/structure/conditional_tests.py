@@ -19,7 +19,8 @@ Pair = tuple[str, str]
 class ConditionalTests(Protocol):
     """Anything with these is a source of conditional independences for `mm.pc`.
 
-    With `n`, the number of rows, and `rows(index)`, the same tests on some of them, it can be asked for half-samples too.
+    With `n`, the number of rows, and `rows(index)`, the same tests on some of them, it can be asked for half-samples
+    too.
 
     Attributes
     ----------

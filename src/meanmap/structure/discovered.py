@@ -18,8 +18,8 @@ class DiscoveredGraph(PDAG):
     names, directed, undirected :
         The graph, as in `mm.graphs.PDAG`.
     pvalues : mapping from pairs of names to float
-        For each edge (both orders of names) the largest p-value of any test of it: how nearly it was left out. Edges that
-        were required are not tested and not listed.
+        For each edge (both orders of names) the largest p-value of any test of it: how nearly it was left out. Edges
+        that were required are not tested and not listed.
     separators : mapping from pairs of names to tuples of names
         For each pair that is not joined, what was given when it was found independent. Pairs that were forbidden are
         not listed.

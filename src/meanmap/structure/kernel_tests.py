@@ -20,8 +20,8 @@ from meanmap.structure.conditional_tests import Pair
 __all__ = ["KernelTests"]
 
 METHODS = ("auto", "kci", "residuals", "features")
-# A gamma law with the limit's moments costs a tenth of the bootstrap. It decides where its p-value is further than this
-# factor from the level; nearer, the bootstrap does. Over 2,000 tests it reversed no decision (tests/structure).
+# A gamma law with the limit's moments costs a fraction of the bootstrap. It decides where its p-value is further than
+# this factor from the level; nearer, the bootstrap does.
 NEAR = 6.0
 # Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
 MOST_BYTES = 1.0e9
@@ -31,8 +31,8 @@ class KernelTests:
     """Independence tests by HSIC, and conditional ones by residuals, of the columns of a table.
 
     Without anything given a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable
-    transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress on
-    are found once for all pairs, and the residuals of a variable once for all its partners.
+    transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress
+    on are found once for all pairs, and the residuals of a variable once for all its partners.
 
     Parameters
     ----------

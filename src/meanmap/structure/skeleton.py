@@ -52,8 +52,9 @@ def find_skeleton(
 ) -> tuple[np.ndarray, Answers]:
     """The symmetric adjacency matrix, by the order-independent PC algorithm (Colombo & Maathuis 2014, algorithm 4.1).
 
-    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are those at the beginning of a level, so that it does not
-    matter in which order a level asks. It asks set by set: all pairs that the same variables may separate come together.
+    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are those at the beginning of a level, so that it
+    does not matter in which order a level asks. It asks set by set: all pairs that the same variables may separate come
+    together.
     """
     adjacency = ~np.eye(len(tests.names), dtype=bool) & ~knowledge.apart
     known = knowledge.required | knowledge.required.T

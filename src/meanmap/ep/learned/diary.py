@@ -12,28 +12,31 @@ __all__ = ["Diary"]
 class Diary:
     """The record of one factor in one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: "Diary | None" = None) -> None:
         self.asked = self.predicted = self.audited = self.strays = 0
         self.caution = 1.0
         self.reasons: list[str] = []
+        # Of each sweep: asked, all, and the median novelty before any was asked.
+        self.sweeps: list[tuple[int, int, float]] = []
         self.scores: list[np.ndarray] = []
         self._since = 0
         self.seconds = {"asking": 0.0, "predicting": 0.0, "learning": 0.0}
-        # Of the quickest batch, for each message: the others may have been compiled first.
-        self.fastest = {"asking": np.inf, "predicting": np.inf, "learning": np.inf}
+        # Of the quickest batch so far, for each message: the others may have been compiled first, or have been small.
+        self.asking = np.inf if before is None else before.asking
 
     @contextmanager
-    def clock(self, what: str, messages: int) -> Iterator[None]:
+    def clock(self, what: str, messages: int = 0) -> Iterator[None]:
         """The time of a part goes to its account."""
         start = time.perf_counter()
         yield
         spent = time.perf_counter() - start
         self.seconds[what] += spent
-        if messages:
-            self.fastest[what] = min(self.fastest[what], spent / messages)
+        if messages and what == "asking":
+            self.asking = min(self.asking, spent / messages)
 
-    def add(self, asked: int, predicted: int, audited: int) -> None:
+    def add(self, asked: int, predicted: int, audited: int, novelty: float) -> None:
         """One sweep more."""
+        self.sweeps.append((asked + audited, asked + predicted, novelty))
         self.asked, self.predicted, self.audited = (
             self.asked + asked,
             self.predicted + predicted,
@@ -79,7 +82,7 @@ class Diary:
             notes.append(f"{len(self.scores)} audits, rms z {z}" + ("" if self.z.max() <= 2 else ": doubt it"))
         if not self.pays():
             notes.append(
-                f"learning did not pay: the oracle takes {1e3 * self.fastest['asking']:.2g} ms a message, and "
+                f"learning did not pay: the oracle takes {1e3 * self.asking:.2g} ms a message, and "
                 f"{self.predicted} predictions took {self.seconds['predicting'] + self.seconds['learning']:.2g} s with "
                 "what was learned for them. Leave messages out, or give the oracle itself."
             )
@@ -87,9 +90,9 @@ class Diary:
 
     def pays(self) -> bool:
         """Whether predicting, and learning for it, took less time than the oracle would have; True if not known."""
-        if not self.predicted or not np.isfinite(self.fastest["asking"]):
+        if not self.predicted or not np.isfinite(self.asking):
             return True
-        return self.predicted * self.fastest["asking"] > self.seconds["predicting"] + self.seconds["learning"]
+        return self.predicted * self.asking > self.seconds["predicting"] + self.seconds["learning"]
 
 
 def _rms(scores: list[np.ndarray]) -> np.ndarray:

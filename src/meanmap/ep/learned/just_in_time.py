@@ -8,11 +8,12 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer
-from meanmap.ep.host import HostOracle
+from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator, Predicted
+from meanmap.ep.learned.points import varying
 from meanmap.ep.learned.recorded import Recorded, usable
 from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracle import Oracle
@@ -22,6 +23,8 @@ from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
 
 __all__ = ["Learned"]
 
+# Nothing is learned from fewer messages than this.
+_FEWEST = 10
 # Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
 _OUTSIDE = 0.05
 # ... or when so many messages from outside were learned one by one, as a factor without a plate sends them.
@@ -33,8 +36,8 @@ _AUDITS, _TOO_FAR = 10, 2.0
 class Learned(HostOracle):
     """Messages learned just in time (Jitkrittum et al. 2015): an operator answers, and asks the oracle when in doubt.
 
-    A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than any that
-    follow. After that the oracle is asked where more training would reduce the variance of the prediction by more than
+    A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than all
+    that follow. After that it is asked where more training would reduce the variance of the prediction by more than
     `threshold` times the noise; which members of a plate these are is known before any of them is asked. The object
     keeps what it has learned: pass it to the next problem.
 
@@ -43,8 +46,8 @@ class Learned(HostOracle):
     oracle : Oracle, HostOracle or callable, optional
         What is asked: by default as `infer` would choose.
     threshold : float
-        How much variance, in units of the noise s², may be left to learn. At 1, one look is enough; the papers' limit
-        of −9 on the logarithm of the predictive variance is .234 (there s² is 10⁻⁴), which asks for four.
+        How much variance, in units of the noise s², may be left to learn. A quarter is what four looks at the same
+        message leave. The papers' limit of −9 on the logarithm of the predictive variance is .234, because s² is 10⁻⁴.
     initial : int
         How many answers come before the operator is trusted.
     audit : float
@@ -81,7 +84,7 @@ class Learned(HostOracle):
         self,
         oracle: Any = None,
         *,
-        threshold: float = 1.0,
+        threshold: float = 0.25,
         initial: int = 300,
         audit: float = 0.01,
         refresh: bool = True,
@@ -89,7 +92,7 @@ class Learned(HostOracle):
     ):
         self.oracle = oracle
         self.threshold = _threshold(threshold)
-        self.initial = int(parameter(initial, "initial", axes=0, integer=True, at_least=10))
+        self.initial = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * _FEWEST))
         self.audit = float(audit)
         if not 0 <= self.audit <= 1:
             raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
@@ -112,7 +115,7 @@ class Learned(HostOracle):
         the first batch, and the oracle draws 500,000 points from N(0, 200).
         """
         oracle = ImportanceSampling(500_000, proposal=Normal(0.0, 200.0), paired=False) if oracle is None else oracle
-        regression = KernelRegression(d_in=300, d_out=500, widths="within", tune=False, as_normal=True)
+        regression = KernelRegression(widths="within", tune=False, as_normal=True)
         return cls(
             oracle,
             threshold=np.exp(-9) / regression.noise - 1,
@@ -123,7 +126,7 @@ class Learned(HostOracle):
         )
 
     def reuse(self, factor: Any, operator: MessageOperator, power: float = 1.0) -> "Learned":
-        """This oracle, with an operator that was trained for a factor before; returns itself."""
+        """Start from an operator that was trained for a factor before; returns the same object."""
         if not isinstance(operator, MessageOperator) or not operator.fitted:
             raise KindError(f"operator is {operator!r}; expected a trained ep.learned.MessageOperator.")
         self.operators[Signature.of(factor, power)] = operator
@@ -144,10 +147,10 @@ class Learned(HostOracle):
         """Predictions where the operator is sure, answers of the oracle elsewhere."""
         name, signature = questions.factor.name, Signature.of(questions.factor, questions.power)
         if questions.sweep == 0 or name not in self._diaries:
-            self._diaries[name] = Diary()
+            self._diaries[name] = Diary(self._diaries.get(name))
         diary, operator = self._diaries[name], self.operators.get(signature, self.operator)
         operator = self._suited(operator, questions, diary)
-        with diary.clock("predicting", len(questions)):
+        with diary.clock("predicting"):
             guess = self._guess(operator, questions)
             asked = self._in_doubt(operator, questions, guess, diary)
         audited = self._to_audit(questions, ~asked, guess)
@@ -156,26 +159,31 @@ class Learned(HostOracle):
         if wanted.any():
             with diary.clock("asking", int(wanted.sum())):
                 exact = self._ask(questions[wanted])
-            with diary.clock("learning", int(wanted.sum())):
+            with diary.clock("learning"):
                 operator = self._learn(operator, questions, wanted, audited, exact, guess, diary)
-        elif questions.sweep is None:
+        elif questions.sweep is None and operator.fitted:
             operator = self._settle(operator, signature)
         self.operators[signature] = operator
-        diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()))
-        with diary.clock("predicting", 0):
-            return _combined(questions, operator, guess, asked, None if exact is None else exact[asked[wanted]])
+        with diary.clock("predicting"):
+            answer = _combined(questions, operator, guess, asked, None if exact is None else exact[asked[wanted]])
+        novelty = np.nan if guess is None else float(np.median(guess.novelty))
+        diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
+        return answer
 
     def _suited(self, operator: MessageOperator, questions: Questions, diary: Diary) -> MessageOperator:
         """The operator, with settings chosen anew if too much of what comes in is unlike what they were chosen on."""
         if not self.refresh or len(operator) < self.initial:
             return operator
         assert operator.range is not None
-        incoming = questions[usable(questions.incoming)].incoming
+        lawful = usable(questions.incoming)
+        if not lawful.any():
+            return operator
+        incoming = questions[lawful].incoming
         outside = int(operator.range.outside(incoming).sum())
         diary.strays += outside
         if outside <= max(_OUTSIDE * len(questions), 1) and diary.strays < _STRAYS:
             return operator
-        with diary.clock("learning", 0):
+        with diary.clock("learning"):
             diary.refreshed("messages left the range")
             return operator.refit(also=incoming)
 
@@ -199,6 +207,8 @@ class Learned(HostOracle):
         asked = ~lawful
         if len(operator) < self.initial:
             room = min(-(-self.initial // 2), self.initial - len(operator))
+            if not operator.fitted and not _enough(questions[lawful].incoming):
+                room = len(questions)
             asked[questions.generator().permutation(np.flatnonzero(lawful))[:room]] = True
             return asked
         if guess is None:
@@ -216,7 +226,7 @@ class Learned(HostOracle):
 
     def _ask(self, questions: Questions) -> Answer:
         oracle = self._oracles[questions.factor.name]
-        return questions.ask(oracle) if isinstance(oracle, Oracle) else oracle.answer(questions)
+        return questions.ask(oracle) if isinstance(oracle, Oracle) else check_answer(oracle, questions)
 
     def _learn(
         self,
@@ -244,21 +254,36 @@ class Learned(HostOracle):
             waiting = self._waiting.pop(signature, None)
             self._waiting[signature] = new if waiting is None else waiting + new
         failed = self.refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
-        if (wanted & ~audited).any() or failed:
+        waiting = self._waiting.get(signature)
+        ready = operator.fitted or (waiting is not None and _enough(waiting.incoming))
+        if ready and ((wanted & ~audited).any() or failed):
             operator = self._settle(operator, signature)
-        if not self.refresh or not operator.fitted:
-            return operator
         if failed:
             diary.caution *= diary.recent_score() ** 2
-        if failed or len(operator) >= 2 * operator.fitted_on or operator.fitted_on < self.initial <= len(operator):
-            diary.refreshed("audits failed" if failed else "much was learned")
-            return operator.refit(also=questions[usable(questions.incoming)].incoming)
+        started = 0 < operator.fitted_on < self.initial <= len(operator)
+        if failed or started or (self.refresh and operator.fitted and len(operator) >= 2 * operator.fitted_on):
+            reason = "audits failed" if failed else "the first batch was learned" if started else "much was learned"
+            diary.refreshed(reason)
+            return operator.refit(also=questions[usable(questions.incoming)].incoming if self.refresh else None)
         return operator
 
     def _settle(self, operator: MessageOperator, signature: Signature) -> MessageOperator:
         """Learn what waits."""
         waiting = self._waiting.pop(signature, None)
         return operator if waiting is None else operator.learn_recorded(waiting)
+
+    def trained(self, factor: Any, power: float = 1.0) -> MessageOperator:
+        """The operator for a factor as it is now, to save it or to give it to another."""
+        signature = Signature.of(factor, power)
+        if signature not in self.operators:
+            raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
+        return self.operators[signature]
+
+    def diary(self, name: str) -> Diary:
+        """What the last run did about a factor: sweeps, audits, reasons, seconds."""
+        if name not in self._diaries:
+            raise ParameterError(f"no factor {name!r} was answered; known are {', '.join(map(repr, self._diaries))}.")
+        return self._diaries[name]
 
     def counts(self, factor: Any) -> dict[str, int]:
         """Asked, predicted, audited, and how often settings were chosen anew, in the last run."""
@@ -282,8 +307,8 @@ def _combined(
     answer = Answer(empty, np.zeros(n), doubt=np.zeros(n))
     if exact is not None and asked.any():
         count = int(asked.sum())
-        total = np.full(count, np.nan) if exact.log_normaliser is None else exact.log_normaliser
-        answer = answer.put(asked, Answer(exact.messages, total, doubt=np.zeros(count)))
+        doubt = np.zeros(count) if exact.doubt is None else exact.doubt
+        answer = answer.put(asked, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
     if rest.any():
         incoming = questions[rest].incoming
         # What was new may be known by now: the same learning answers the whole plate.
@@ -292,11 +317,16 @@ def _combined(
     return answer
 
 
+def _enough(incoming: tuple[Any, ...]) -> bool:
+    """Whether messages are enough, and different enough, to take widths from."""
+    return len(usable(incoming)) >= _FEWEST and bool(varying(incoming))
+
+
 def _threshold(value: Any) -> float:
     value = float(value)
     if not value > 0:
         raise ParameterError(
-            f"threshold is {value:g}; expected a number above 0, in units of the noise: no amount of learning brings the "
+            f"threshold is {value:g}; expected a number above 0, in units of the noise: no learning brings the "
             "variance that is left below 0, so that the oracle would be asked for ever. The limit −9 of the papers is "
             ".234 (ep.Learned.published())."
         )

@@ -1,6 +1,6 @@
 """An operator for one factor: from incoming messages to outgoing ones, with doubt, learned as messages come."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -14,7 +14,6 @@ from meanmap.ep.learned.points import Range
 from meanmap.ep.learned.recorded import Recorded, families_of, usable
 from meanmap.ep.learned.regression import Regression
 from meanmap.ep.learned.targets import TARGETS, Target
-from meanmap.families import Family
 
 __all__ = ["MessageOperator", "Predicted"]
 
@@ -76,7 +75,7 @@ class MessageOperator:
     (1.0, True)
     """
 
-    regression: Regression = KernelRegression()
+    regression: Regression = field(default_factory=KernelRegression)
     target: str | Target = "derivatives"
     seen: Recorded | None = None
     centre: Any = None
@@ -104,13 +103,17 @@ class MessageOperator:
         """The same, of messages that were kept."""
         if not self.fitted:
             return replace(self, seen=new if self.seen is None else self.seen + new).refit()
-        assert isinstance(self.target, Target) and self.seen is not None
+        assert isinstance(self.target, Target)
+        assert self.seen is not None
         grown = replace(self, seen=self.seen + new)
         numbers = self.target.table(new)
         fine = np.isfinite(numbers).all(axis=1) & usable(new.incoming)
-        if numbers.shape[1] != len(self.centre) or not fine.all():
-            return grown.refit()  # a number that does not exist may exist in another form
-        return replace(grown, regression=self.regression.add(new.incoming, (numbers - self.centre) / self.scale))
+        if numbers.shape[1] != len(self.centre) or not (fine.all() or type(self.target).chosen(new) == self.target):
+            return grown.refit()  # what does not exist may exist in another form
+        if not fine.any():
+            return grown
+        rows = (numbers[fine] - self.centre) / self.scale
+        return replace(grown, regression=self.regression.add(new[fine].incoming, rows))
 
     def refit(self, also: tuple[Any, ...] | None = None) -> "MessageOperator":
         """Everything chosen anew, widths from what was learned and from incoming messages `also` not yet answered."""
@@ -123,8 +126,8 @@ class MessageOperator:
         fine &= np.isfinite(numbers).all(axis=1)
         if not fine.any():
             raise InputError(
-                f"none of {len(fine)} answers can be learned from: their {target.name} are not finite, because messages "
-                "that come in or go out are improper."
+                f"none of {len(fine)} answers can be learned from: their {target.name} are not finite, because "
+                "messages that come in or go out are improper."
             )
         known, numbers = self.seen[fine], numbers[fine]
         centre, scale = numbers.mean(0), numbers.std(0)
@@ -151,7 +154,8 @@ class MessageOperator:
         """Outgoing messages for n tuples of incoming ones, with their doubt."""
         if not self.fitted:
             raise EmptyError("this operator has learned nothing yet: type operator.learn(incoming, answer) first.")
-        assert isinstance(self.target, Target) and self.seen is not None
+        assert isinstance(self.target, Target)
+        assert self.seen is not None
         check_families(self.seen.incoming, incoming)
         mean, deviation, novelty = self.regression.predict(incoming)
         numbers = self.centre + self.scale * mean
@@ -159,7 +163,7 @@ class MessageOperator:
         return Predicted(messages, total, novelty, numbers, self.scale * deviation)
 
     def scores(self, incoming: tuple[Any, ...], answer: Any, said: Predicted | None = None) -> np.ndarray:
-        """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where they do not exist."""
+        """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where there is none."""
         assert isinstance(self.target, Target)
         said, seen = self.predict(incoming) if said is None else said, Recorded.of(incoming, answer)
         numbers = self.target.table(seen)[:, : said.numbers.shape[1]]
@@ -221,7 +225,7 @@ def _divergences(incoming: tuple[Any, ...], sent: tuple[Any, ...], moved: tuple[
 
 
 @jax.jit
-def _divergence(came: Family, first: Family, second: Family) -> Any:
+def _divergence(came: Any, first: Any, second: Any) -> Any:
     one, two = (jax.tree.map(jnp.add, came, message) for message in (first, second))
     proper = one.is_proper() & two.is_proper()
     safe = type(came).standard(came.shape)

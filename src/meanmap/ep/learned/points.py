@@ -91,7 +91,7 @@ class Range:
     def outside(self, incoming: tuple[Any, ...]) -> np.ndarray:
         """Which messages leave it."""
         seen = coordinates(incoming)
-        return ((seen < self.low) | (seen > self.high)).any(axis=1)
+        return np.any((seen < self.low) | (seen > self.high), axis=1)
 
 
 def thinned(points: Any, most: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import KindError
+from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.factor import Answer
 from meanmap.families import Family
 
@@ -33,10 +33,17 @@ class Recorded:
 
     @classmethod
     def of(cls, incoming: tuple[Any, ...], answer: Answer) -> "Recorded":
-        """Questions with their answers, as NumPy arrays of float64."""
-        size = len(np.asarray(jax.tree.leaves(answer.messages)[0]))
-        total = np.full(size, np.nan) if answer.log_normaliser is None else answer.log_normaliser
-        return cls(*jax.tree.map(lambda leaf: np.array(leaf, np.float64), (incoming, answer.messages, total)))
+        """Questions with their answers, as NumPy arrays of float64.
+
+        What is given may be left out of `incoming`, if it is the same for all members.
+        """
+        sent = tuple(m for m in answer.messages if m is not None or len(incoming) == len(answer.messages))
+        if len(sent) != len(incoming):
+            raise ShapeError(f"{len(incoming)} messages came in and {len(sent)} went out; expected one for each.")
+        total = answer.log_normaliser
+        if total is None:
+            total = np.full(len(jax.tree.leaves(sent)[0]), np.nan)
+        return cls(*jax.tree.map(lambda leaf: np.array(leaf, np.float64), (incoming, sent, total)))
 
     def __len__(self) -> int:
         return len(self.log_normaliser)

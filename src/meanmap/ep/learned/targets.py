@@ -1,4 +1,4 @@
-"""What is regressed in place of an outgoing message: numbers of order 1 from which the message follows without division.
+"""What is regressed in place of an outgoing message: numbers from which the message follows without division.
 
 Learning the tilted law and dividing by the cavity multiplies a relative error of the variance by v_c/(v_c − v_t): with
 a cavity variance of .05 and a message precision of .2, one percent becomes a hundred. Derivatives of log Z with respect
@@ -30,7 +30,7 @@ class Target(ABC):
         """The variant that suits some messages."""
 
     @abstractmethod
-    def of(self, incoming: Family, outgoing: Family) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """The numbers, (n, q), of one direction; not finite where they do not exist."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Derivatives(Target):
         """Logarithms of precisions if none of them is zero or below."""
         return cls(all((m.precision > 0).all() for m in seen.messages if isinstance(m, Normal)))
 
-    def of(self, incoming: Family, outgoing: Family) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(α, log τ or τ); (log a_t/a, log b_t/b); log odds."""
         _check(incoming)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -127,7 +127,7 @@ class TiltedMoments(Target):
         del seen
         return cls()
 
-    def of(self, incoming: Family, outgoing: Family) -> np.ndarray:
+    def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(m_t, log v_t); (log a_t, log b_t); (log shape, log rate) of the message."""
         _check(incoming)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -161,7 +161,7 @@ TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, Ti
 
 def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
     """Σ A(η) of the incoming laws: what turns log ∫ f Π exp(η·t) into log ∫ f Π p."""
-    return sum(in_bucket(lambda law: law.log_normaliser, law) for law in incoming if isinstance(law, Family))
+    return np.sum([in_bucket(lambda law: law.log_normaliser, law) for law in incoming if isinstance(law, Family)], 0)
 
 
 def mean_variance(law: Normal) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,168 @@
+"""Grids learned from images: missing pixels, batches, directions, bands, and what is refused."""
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap import bp
+from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
+from meanmap.graphs import grid
+
+DOWN, RIGHT = np.mgrid[:12, :15]
+CLEAN = 10.0 * np.minimum(DOWN, RIGHT)
+FAST = bp.Constant(rank=12, atoms=12)
+
+
+def noisy(seed, image=CLEAN, noise=10.0):
+    return image + noise * np.random.default_rng(seed).normal(size=image.shape)
+
+
+def error(restored, image=CLEAN):
+    return np.sqrt(np.mean((restored - image) ** 2))
+
+
+@pytest.fixture(scope="module")
+def model():
+    kernel = mm.kernels.RBF(8.0)
+    return mm.KernelGrid(kernel=kernel, ridge=1e-3, update=FAST).fit(CLEAN, noisy(0))
+
+
+def test_noise_is_taken_away(model):
+    restored = model.restore(noisy(1))
+    assert error(restored.mean()) < 0.6 * 10
+    assert error(restored.mode()) < 0.7 * 10
+    assert (restored.quantile(0.1) <= restored.quantile(0.9)).all()
+    inside = np.abs(restored.mean() - CLEAN) <= 3 * restored.std() + 1e-9
+    assert inside.mean() > 0.9
+    belief = restored[3, 4]
+    assert abs(float(belief.mean()) - restored.mean()[3, 4]) < 1e-9
+
+
+def test_missing_pixels_are_filled_from_their_neighbours(model):
+    seen = noisy(1)
+    seen[5:7, 5:9] = np.nan
+    restored = model.restore(seen)
+    assert error(restored.mean()[5:7, 5:9], CLEAN[5:7, 5:9]) < 12
+    assert restored.std()[5:7, 5:9].mean() > 1.2 * restored.std()[8:, 10:].mean()
+
+
+def test_batches_are_the_single_images(model):
+    images = np.stack([noisy(1), noisy(2)])
+    together = model.restore(images)
+    assert together.mean().shape == (2, 12, 15)
+    for image, mean in zip(images, together.mean(), strict=True):
+        np.testing.assert_allclose(model.restore(image).mean(), mean, atol=1e-8)
+    assert model.restore(images[1][:6, :7]).mean().shape == (6, 7)
+    assert "2 of 12 x 15 pixels" in repr(together)
+
+
+def test_the_answer_is_that_of_the_field_on_the_same_graph(model):
+    seen = noisy(3)
+    field = model.on(*CLEAN.shape)
+    field.likelihoods["x"] = model.likelihood
+    beliefs = field.query(observations=seen.ravel())
+    np.testing.assert_allclose(beliefs[50].mean(), model.restore(seen).mean().ravel()[50], rtol=1e-9)
+
+
+def test_single_precision(model):
+    seen = noisy(4)
+    single = model.restore(seen, dtype=np.float32).mean()
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, model.restore(seen).mean(), atol=0.05)
+
+
+def test_a_likelihood_of_the_users_takes_the_place_of_the_learned_one(model):
+    restored = model.restore(noisy(5), likelihood=lambda y, x: np.exp(-((y[:, None] - x) ** 2) / 200))
+    assert error(restored.mean()) < 6
+
+
+@pytest.mark.parametrize("neighbours", [4, 8])
+def test_the_grid_graph_is_what_networkx_makes(neighbours):
+    import networkx
+
+    graph, direction = grid(4, 5, neighbours)
+    expected = networkx.grid_2d_graph(4, 5)
+    if neighbours == 8:
+        expected.add_edges_from(((i, j), (i + 1, j + 1)) for i in range(3) for j in range(4))
+        expected.add_edges_from(((i, j + 1), (i + 1, j)) for i in range(3) for j in range(4))
+    edges = {frozenset(divmod(int(n), 5) for n in edge) for edge in graph.edges}
+    assert edges == {frozenset(edge) for edge in expected.edges}
+    steps = [tuple(np.subtract(divmod(int(b), 5), divmod(int(a), 5))) for a, b in graph.edges]
+    assert steps == [list(mm.graphs.DIRECTIONS.values())[d] for d in direction]
+
+
+def test_pairs_of_neighbours_by_band_and_patches():
+    image = np.arange(12.0).reshape(4, 3)
+    image[0, 0] = np.nan
+    pairs = bp.neighbour_pairs([image], 8, bands=2)
+    assert pairs["right", 0][0].tolist() == [1, 3, 4]
+    assert pairs["down", 1][1].tolist() == [9, 10, 11]
+    assert pairs["down left", 0][0].tolist() == [1, 2, 4, 5]
+    patch = bp.patches(np.arange(12.0).reshape(4, 3), 3)
+    assert patch[1, 1].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert patch[0, 0].tolist() == [0, 0, 1, 0, 0, 1, 3, 3, 4]
+
+
+@pytest.mark.slow
+def test_directions_bands_and_patches_restore_too():
+    slope = 4.0 * DOWN + 1.0 * RIGHT
+    for options in ({"neighbours": 8}, {"directions": True}, {"bands": 3}):
+        fitted = mm.KernelGrid(**options, update=FAST).fit([slope, slope], [noisy(6, slope), noisy(7, slope)])
+        assert error(fitted.restore(noisy(8, slope)).mean(), slope) < 5
+    expected = 4 if options.get("bands", 1) == 1 else 12
+    assert len(fitted.field.learned.directions) == expected
+    seen = [bp.patches(noisy(seed, slope), 3) for seed in (6, 7)]
+    by_patch = mm.KernelGrid(update=FAST).fit([slope, slope], seen)
+    assert error(by_patch.restore(bp.patches(noisy(8, slope), 3)).mean(), slope) < 5
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda _: mm.KernelGrid(neighbours=6), ParameterError, "expected 4 or 8"),
+        (lambda _: mm.KernelGrid(bands=0), ParameterError, "bands is 0"),
+        (lambda _: mm.KernelGrid().fit(np.zeros(5)), ShapeError, "expected an image"),
+        (lambda _: mm.KernelGrid().fit(np.full((4, 4), np.inf)), InputError, "holds infinity"),
+        (lambda _: mm.KernelGrid().fit([]), ShapeError, "expected an image"),
+        (lambda m: m.model.fit(CLEAN, CLEAN[:5]), ShapeError, r"observed\[0\] has shape \(5, 15\)"),
+        (lambda m: m.model.fit([CLEAN, CLEAN[:5]], [CLEAN]), ShapeError, "observed has 1 images, and images 2"),
+        (lambda m: m.model.fit([CLEAN, CLEAN[:5]], [CLEAN[:5], CLEAN]), ShapeError, r"observed\[0\]"),
+        (lambda m: m.model.fit(CLEAN, likelihood=bp.NoiseLikelihood), EmptyError, "pass observed="),
+        (lambda m: m.model.fit(CLEAN, CLEAN, likelihood="noise"), KindError, "NoiseLikelihood"),
+        (lambda m: m.model.fit(CLEAN).restore(CLEAN), EmptyError, "nothing is known about observations"),
+        (lambda m: m.restore(CLEAN[0]), ShapeError, r"expected \(H, W\) or"),
+        (lambda m: m.restore(np.full((4, 4), np.inf)), InputError, "holds infinity"),
+        (lambda m: m.restore(CLEAN, likelihood=lambda y, x: 0 * y[:, None] * x), InputError, "zero at every point"),
+        (lambda m: m.restore(CLEAN, likelihood=lambda y, x: y), ShapeError, "the likelihood gave shape"),
+        (
+            lambda m: m.restore(CLEAN, likelihood=lambda y, x: np.full((len(y), len(x)), np.nan)),
+            InputError,
+            "likelihood",
+        ),
+        (lambda _: grid(0, 3), ParameterError, "height is 0"),
+        (lambda _: bp.patches(CLEAN, 4), ParameterError, "odd number"),
+    ],
+)
+def test_bad_input_is_refused_in_words(model, call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(model)
+
+
+# The notes' targets: root mean square errors with learned likelihoods on noise that nothing was chosen on, six seeds.
+@pytest.mark.slow
+@pytest.mark.parametrize(("pairs", "most"), [(500, 6.0), (2400, 4.9)])
+def test_denoising_with_learned_likelihoods(pairs, most):
+    from meanmap.experiments.loopy.denoising import compare
+
+    errors = compare(50, pairs, range(11, 17))
+    assert errors["noise likelihood"].mean() < most
+
+
+@pytest.mark.slow
+def test_scarce_pairs_with_many_colours_are_what_kernels_are_for():
+    from meanmap.experiments.loopy.denoising import compare
+
+    errors = compare(256, 500, range(11, 17))
+    for kind in ("true", "noise"):
+        best = np.minimum(*(errors[f"discrete, {smoothing:g} added, {kind} likelihood"] for smoothing in (1e-3, 1e-1)))
+        assert (errors[f"{kind} likelihood"] < best).sum() >= 5

@@ -1,0 +1,30 @@
+"""The figures of kernel belief propagation: registered, and the fastest one run."""
+
+import pytest
+
+from meanmap.experiments.experiment import Setting, verdict
+from meanmap.experiments.registry import find
+
+FIGURES = [f"loopy-figure-{number}" for number in (1, 2, 3, 4)]
+
+
+def test_ranks_are_those_of_figure_2():
+    experiment = find("loopy-figure-2")
+    outcome = experiment.run(Setting("smoke"))
+    assert verdict(experiment.claims, outcome.numbers, "smoke") == "reproduced"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_run_at_smoke_scale(figure):
+    experiment = find(figure)
+    if experiment.data:
+        from meanmap import datasets
+
+        try:
+            getattr(datasets, experiment.data[0])()
+        except OSError as error:
+            pytest.skip(f"needs data: {error}")
+    outcome = experiment.run(Setting("smoke"))
+    assert outcome.answer
+    assert set(outcome.numbers) >= {claim.number for claim in experiment.claims}
