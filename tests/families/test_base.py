@@ -107,7 +107,8 @@ def test_draws():
             normal.sample(n)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.float32])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_small_parameters_draw_inside_the_open_support(dtype):
     library = np if dtype is np.float64 else jnp
     beta = jax.tree.map(lambda leaf: library.asarray(leaf, dtype), Beta([0.01, 0.02, 0.01], [0.01, 0.01, 5.0]))

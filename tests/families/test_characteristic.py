@@ -136,7 +136,7 @@ def test_traced_frequencies():
     assert np.isnan(values[3])
 
 
-@pytest.mark.parametrize("coordinate", [pytest.param("x", marks=pytest.mark.slow), "logit"])
+@pytest.mark.parametrize("coordinate", ["x", pytest.param("logit", marks=pytest.mark.slow)])
 def test_gradients_against_differences(coordinate):
     with jax.enable_x64(True):
 

@@ -181,8 +181,8 @@ def test_tracing_keeps_dtype_and_batch(family):
             assert (value.dtype, value.shape) == (jnp.float32, exact.shape)
 
 
-def test_jit_vmap_and_dtype(costly_family):
-    family = costly_family
+@pytest.mark.slow
+def test_jit_vmap_and_dtype(family):
     single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), family)
     x = jnp.asarray(points(family)).astype(jnp.float32)
     known = read(family, points(family))

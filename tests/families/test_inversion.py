@@ -80,6 +80,7 @@ def test_dirichlet_of_many_scales(k):
     np.testing.assert_allclose(back.concentration, alpha, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_derivatives_by_the_implicit_function_theorem():
     with jax.enable_x64(True):
         slope = jax.jit(jax.grad(shape_from_log_gap))

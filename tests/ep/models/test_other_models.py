@@ -1,4 +1,7 @@
-"""Gaussian processes, rankings and programs against dense algorithms and plain sums over grids."""
+"""Gaussian processes, rankings and programs against dense algorithms and plain sums over grids.
+
+By day most of these are judged by the examples of their docstrings alone: each costs seconds of compiling.
+"""
 
 import json
 import math
@@ -33,6 +36,7 @@ def textbook(K, y, sweeps=40):
     return nu, tau
 
 
+@pytest.mark.slow
 def test_gaussian_process_classification_is_that_of_textbooks():
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(-3, 3, size=15))
@@ -66,9 +70,11 @@ def test_the_evidence_chooses_a_kernel_and_pictures_are_drawn():
     assert fit.predict(np.array([[0.0, 0.0], [2.0, 2.0]])).tolist() == ["in", "out"]
     assert (fit.predict(X) == y).mean() > 0.95
     assert fit.plot(X, y).figure.axes[1].get_ylabel() == "P(out)"
+    new = {"b": [0.5, 2.0], "a": [0.0, 1.0]}  # found by name
+    np.testing.assert_allclose(fit.predict_proba(new), fit.predict_proba([[0.0, 0.5], [1.0, 2.0]]))
     line = ep.models.gp_classification(X[:, 0], X[:, 0] > 0.2)
     assert line.plot(X[:, 0], X[:, 0] > 0.2).get_ylabel() == "P(True)"
-    with pytest.raises(ShapeError, match="X has 1 columns; expected 2, as in the fit"):
+    with pytest.raises(ShapeError, match="X has 1 columns; expected 2, as in the fit: a, b"):
         fit.predict(X[:, :1])
 
 
@@ -108,6 +114,7 @@ def test_a_ranking_is_that_of_a_sum_over_all_skills():
         fit.probability("bob", "bob")
 
 
+@pytest.mark.slow
 def test_the_compound_gamma_is_that_of_a_sum():
     x = np.array([1.0, -2.0, 0.5])
     fit = ep.models.compound_gamma(x)
@@ -130,6 +137,7 @@ TIMES = np.linspace(0, 3, 20)
 SEEN = 2 * np.exp(-1.5 * TIMES) + 0.1 * np.random.default_rng(0).normal(size=20)
 
 
+@pytest.mark.slow
 def test_a_program_of_two_numbers_is_that_of_a_sum():
     fit = ep.models.simulator(
         lambda size, rate, t: size * jnp.exp(-rate * t),

@@ -57,6 +57,7 @@ def test_two_labels_against_a_sum(link):
     np.testing.assert_allclose(inside, 0.9, atol=0.02)
 
 
+@pytest.mark.slow
 def test_counts_against_a_sum():
     exposure = np.linspace(0.5, 2, 60)
     fit = ep.models.poisson_regression(X, COUNTS, exposure=exposure, **PLAIN)
@@ -72,6 +73,7 @@ def test_counts_against_a_sum():
         assert below[3] > 0.89
 
 
+@pytest.mark.slow
 def test_ordered_labels_against_a_sum_at_cutpoints_of_the_largest_evidence():
     fit = ep.models.ordinal_regression(X, GRADES, standardise=False)
 
@@ -101,6 +103,7 @@ def test_ordered_labels_against_a_sum_at_cutpoints_of_the_largest_evidence():
     assert moved.predict({"x": [85.0, 115.0]}).tolist() == ["low", "top"]
 
 
+@pytest.mark.slow
 def test_outliers_against_a_sum_over_slope_and_scale():
     y = NUMBERS.copy()
     y[:6] += 8

@@ -52,6 +52,8 @@ class GPClassification:
         What inference returned.
     tried : tuple of (kernel, variance, log evidence)
         Everything that was compared.
+    names : tuple of str or None
+        The columns of the default kernel, which are found by name; None where the kernel reads points in its own way.
     """
 
     classes: np.ndarray
@@ -63,7 +65,7 @@ class GPClassification:
     covariance: np.ndarray
     posterior: Posterior
     tried: tuple[tuple[Kernel, float, float], ...]
-    columns: int | None
+    names: tuple[str, ...] | None
 
     @property
     def log_evidence(self) -> float:
@@ -81,7 +83,7 @@ class GPClassification:
 
     def _latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the process."""
-        points = X if self.columns is None else _numbers(X, self.columns)
+        points = X if self.names is None else _numbers(X, self.names)
         phi = np.asarray(self.features(points))
         rows = _columns(phi, self.variance, self.intercept_sd, len(self.mean))
         left = self.variance * np.maximum(self.features.kernel.diag(points) - (phi**2).sum(1), 0)
@@ -99,7 +101,7 @@ class GPClassification:
 
     def plot(self, X: Any, y: Any = None, axes: Any = None) -> Any:
         """Draw the probability of the second label over the range of X, of one or two columns; returns the Axes."""
-        points = _numbers(X, self.columns)
+        points = _numbers(X, self.names)
         if points.shape[1] > 2:
             raise ShapeError(f"X has {points.shape[1]} columns; expected one or two to draw.")
         if axes is None:
@@ -201,9 +203,9 @@ def gp_classification(
     Examples
     --------
     >>> import numpy as np
-    >>> from meanmap import ep
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> fit = ep.models.gp_classification(X, np.linalg.norm(X, axis=1) > 1)
+    >>> from meanmap import ep, kernels
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> fit = ep.models.gp_classification(X, np.linalg.norm(X, axis=1) > 1, kernel=kernels.RBF(1.0), link="probit")
     >>> fit.predict([[0.0, 0.0], [1.5, -1.5]]).tolist()
     [False, True]
     """
@@ -211,10 +213,9 @@ def gp_classification(
         raise ParameterError(f"link is {link!r}; expected 'logistic' or 'probit'.")
     if kernel is not None and not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, such as mm.kernels.RBF(1.0).")
-    columns, points = None, X
+    names, points = None, X
     if kernel is None:
-        points = _numbers(X)
-        columns = points.shape[1]
+        names, points = Table.of(X, "X").names, _numbers(X)
         scales = column_lengthscales(points)
         kernels: list[Kernel] = [RBF(multiple * scales) for multiple in _LENGTHSCALES]
     else:
@@ -227,18 +228,16 @@ def gp_classification(
     # One width for all kernels, so that the sweep is compiled once: further weights keep their prior.
     width = bucket(1 + max(phi.shape[1] for phi in phis))
     factor = LINKS[link][0]
-    tried, best = [], None
+    tried, runs = [], []
     for features, phi in zip(maps, phis, strict=True):
         for scale in variances:
             rows = _columns(phi, scale, wide, width)
             prior = MultivariateNormal.standard(width)
             post = fit_linear(rows, prior, lambda z: factor(z, observed=codes), **settings)
             tried.append((features.kernel, scale, post.log_evidence))
-            if best is None or post.log_evidence > best[-1].log_evidence:
-                best = (features, scale, post)
-    assert best is not None
-    features, scale, post = best
-    return GPClassification(classes, link, features, scale, wide, *moments(post["w"]), post, tuple(tried), columns)
+            runs.append((features, scale, post))
+    features, scale, post = max(runs, key=lambda run: -np.inf if np.isnan(run[2].log_evidence) else run[2].log_evidence)
+    return GPClassification(classes, link, features, scale, wide, *moments(post["w"]), post, tuple(tried), names)
 
 
 def _columns(phi: np.ndarray, variance: float, intercept_sd: float, width: int) -> np.ndarray:
@@ -247,8 +246,9 @@ def _columns(phi: np.ndarray, variance: float, intercept_sd: float, width: int) 
     return rows
 
 
-def _numbers(X: Any, columns: int | None = None) -> np.ndarray:
-    points = np.asarray(Table.of(X, "X").matrix(argument="X"), np.float64)
-    if columns is not None and points.shape[1] != columns:
-        raise ShapeError(f"X has {points.shape[1]} columns; expected {columns}, as in the fit.")
+def _numbers(X: Any, names: tuple[str, ...] | None = None) -> np.ndarray:
+    table = Table.of(X, "X", only=names if names is not None and Table.looks_like_one(X) else None)
+    points = np.asarray(table.matrix(argument="X"), np.float64)
+    if names is not None and len(table.names) != len(names):
+        raise ShapeError(f"X has {len(table.names)} columns; expected {len(names)}, as in the fit: {', '.join(names)}.")
     return points
