@@ -102,6 +102,6 @@ def test_bad_input_is_told():
 
 def test_every_experiment_has_an_id_of_its_own_that_names_its_paper():
     for id, experiment in registry.all_experiments().items():
-        assert id.split("-")[0] in {"learning", "trees", "loopy", "messages", "draft"}
+        assert id.split("-")[0] in {"kernel", "trees", "loopy", "messages", "draft"}
         assert experiment.claims
         assert experiment.minutes["smoke"] <= 1.0
