@@ -8,22 +8,20 @@ import jax
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from meanmap.core.arrays import check_rows, parameter
-from meanmap.core.chunks import chunks_of, count_rows, is_stream, take_rows
+from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
-from meanmap.core.points import bucket, is_sparse, pad
+from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.points import bucket, pad
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.modes import Landscape, Mode, Profile, find_modes
 from meanmap.learning.pseudolikelihood import objective
+from meanmap.learning.samples import check_count, draw_landmarks, read_sample
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -33,9 +31,6 @@ SCORES = ("pseudolikelihood", "held-out")
 MOST_POINTS = {"pseudolikelihood": 2000, "held-out": 1500}
 # With several hyperparameters, for which hundreds of gradients are needed.
 MOST_POINTS_OF_MANY = 800
-# In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
-LEAST_LANDMARKS = 20
-MOST_LANDMARKS = 200
 # The range of lengthscales: from where every point sees one landmark to where all features are linear.
 SHORTEST = 0.1  # of the 2 % quantile of distances
 LONGEST = 10.0  # times the diameter
@@ -177,7 +172,7 @@ def learn_kernel(
     if score not in SCORES:
         raise ParameterError(f"score is {score!r}; expected one of {', '.join(map(repr, SCORES))}.")
     parameter(noise, "noise", axes=0)
-    _check_count(draws, "draws", 1)
+    check_count(draws, "draws", 1)
     learned_width = isinstance(width, str)
     if learned_width and width != "learn":
         raise ParameterError(f"width is {width!r}; expected a number, 'learn' or None.")
@@ -190,7 +185,7 @@ def learn_kernel(
     with Door() as door:
         one = isinstance(kernel, RBF) and np.size(kernel.lengthscale) == 1 and not learned_width
         most = MOST_POINTS[score] if one else MOST_POINTS_OF_MANY
-        points, n, names = _sample(x, most, random.generator, door)
+        points, n, names = read_sample(x, most, random.generator, door)
         d = points.shape[1]
         what = Hyperparameters.of(kernel, d, learned_width)
         check_columns(points, names)
@@ -198,7 +193,7 @@ def learn_kernel(
         centre = points.mean(axis=0)
         z = points[None, :1]
         if score == "pseudolikelihood":
-            z = _landmarks(landmarks, points, n, draws, random.generator, door)
+            z = draw_landmarks(landmarks, points, n, draws, random.generator, door)
         points, z = points - centre, z - centre
         units = points.std(axis=0) if max(what.columns) else np.ones(d)
         landscape = _landscape(score, what, points, z, noise, None if learned_width else width, units)
@@ -217,53 +212,6 @@ def learn_kernel(
         notes=tuple(doubts),
     )
     return LearnedKernel(modes[0].kernel, tuple(modes), modes[0].objective, report, profile, units, random.seed)
-
-
-def landmark_count(landmarks: float, n: int, d: int) -> int:
-    """How many landmarks a share of n points in d columns is."""
-    return min(n, max(LEAST_LANDMARKS, 2 * d, min(MOST_LANDMARKS, round(landmarks * n / 10) * 10)))
-
-
-def _sample(x: Any, most: int, generator: np.random.Generator, door: Door) -> tuple[np.ndarray, int, tuple[str, ...]]:
-    """Rows of numbers, at most so many, how many there were, and the names of the columns."""
-    if is_sparse(x):
-        raise KindError("x is sparse, and a learned kernel needs a density: pass x.toarray(), or kernel='median'.")
-    if isinstance(x, jax.Array):
-        x = np.asarray(x)
-    if is_stream(x):
-        x = next(chunks_of(x, most, "x"), np.empty((0, 1)))
-        n = len(x)
-    else:
-        n = count_rows(x) or 0
-        if n > most:
-            x = take_rows(x, np.sort(generator.choice(n, most, replace=False)))
-    points = np.asarray(read_points(RBF(), x, "x", door))
-    check_rows(len(points), "x", least=10)
-    names = Table.names_in(x) if Table.looks_like_one(x) else [f"column {j}" for j in range(points.shape[1])]
-    return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
-
-
-def _landmarks(
-    wanted: Any, points: np.ndarray, n: int, draws: int, generator: np.random.Generator, door: Door
-) -> np.ndarray:
-    """Landmarks of each draw, (draws, m, d)."""
-    d = points.shape[1]
-    if isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool):
-        if isinstance(wanted, float | np.floating) and not 0 < wanted < 1:
-            raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
-        share = isinstance(wanted, float | np.floating)
-        m = landmark_count(float(wanted), n, d) if share else int(wanted)
-        if m > len(points):
-            raise ParameterError(f"landmarks is {m}, and x has {len(points)} points to draw them from.")
-        chosen = [generator.choice(len(points), m, replace=False) for _ in range(draws)]
-        z = np.stack([points[index] for index in chosen])
-    else:
-        z = np.asarray(read_points(RBF(), wanted, "landmarks", door))[None]
-    if z.shape[2] != d:
-        raise ShapeError(f"landmarks have {z.shape[2]} columns and x has {d}; expected as many.")
-    if z.shape[1] < d:
-        raise ShapeError(f"there are {z.shape[1]} landmarks for {d} columns; expected at least as many, better twice.")
-    return z
 
 
 def _landscape(
@@ -310,8 +258,3 @@ def _slopes(score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z
     """The same with gradients, (draws,) and (draws, p)."""
     value = jax.value_and_grad(lambda v, draw: _value(score, what, v, x, used, draw, noise, width))
     return jax.lax.map(lambda draw: value(vector, draw), z)
-
-
-def _check_count(value: Any, name: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")

@@ -1,4 +1,4 @@
-"""Lengthscales and noise drawn from their posterior by the No-U-Turn sampler."""
+"""Lengthscales and noise drawn from their posterior by the No-U-Turn sampler (Hoffman & Gelman 2014)."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns
 from meanmap.learning.draws import KernelDraws
-from meanmap.learning.learn import _check_count, _landmarks, _sample
 from meanmap.learning.median import median_heuristic
 from meanmap.learning.printed import printed_log_density
 from meanmap.learning.pseudolikelihood import log_normal, log_volumes, objective
+from meanmap.learning.samples import check_count, draw_landmarks, read_sample
 
 __all__ = ["sample_kernel"]
 
@@ -95,20 +95,20 @@ def sample_kernel(
     if noise is not None and not (isinstance(noise, int | float) and not isinstance(noise, bool) and noise > 0):
         raise ParameterError(f"noise is {noise!r}; expected a number above 0.")
     for value, name, least in ((chains, "chains", 1), (warmup, "warmup", 10), (draws, "draws", 4)):
-        _check_count(value, name, least)
+        check_count(value, name, least)
     kernel = RBF() if kernel is None else kernel
     if not isinstance(kernel, RBF):
         raise KindError(f"kernel is {kernel!r}; expected RBF, with one lengthscale or one per column.")
     random = Rng.of(rng)
     with Door() as door:
-        points, n, names = _sample(x, MOST_POINTS, random.generator, door)
+        points, n, names = read_sample(x, MOST_POINTS, random.generator, door)
         check_columns(points, names)
         d, own = points.shape[1], np.ndim(kernel.lengthscale) == 1
         if own and len(kernel.lengthscale) != d:
             raise ShapeError(f"kernel has {len(kernel.lengthscale)} lengthscales for {d} columns; expected {d}.")
         if model == "stan" and d > 1:
             raise ShapeError(f"x has {d} columns, and the printed program is for one: pass model='tempered'.")
-        z = _landmarks(landmarks, points, n, 1, random.generator, door)[0]
+        z = draw_landmarks(landmarks, points, n, 1, random.generator, door)[0]
         centre = np.log(median_heuristic(points, per_column=own, rng=random.generator) * np.ones(d if own else 1))
         potential = _potential(model, points, z, centre, 1.0 if noise is None else float(noise))
         count = len(centre) + (model != "fixed")

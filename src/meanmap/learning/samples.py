@@ -1,0 +1,76 @@
+"""What a kernel is learned from: rows of numbers, and landmarks among them."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.chunks import chunks_of, count_rows, is_stream, take_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.points import is_sparse
+from meanmap.core.table import Table
+from meanmap.kernels.reading import read_points
+from meanmap.kernels.stationary import RBF
+
+__all__ = ["check_count", "draw_landmarks", "read_sample"]
+
+# In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
+LEAST_LANDMARKS = 20
+MOST_LANDMARKS = 200
+
+
+def _share(landmarks: float, n: int, d: int) -> int:
+    """How many landmarks a share of n points in d columns is."""
+    return min(n, max(LEAST_LANDMARKS, 2 * d, min(MOST_LANDMARKS, round(landmarks * n / 10) * 10)))
+
+
+def read_sample(
+    x: Any, most: int, generator: np.random.Generator, door: Door
+) -> tuple[np.ndarray, int, tuple[str, ...]]:
+    """Rows of numbers, at most so many, how many there were, and the names of the columns."""
+    if is_sparse(x):
+        raise KindError("x is sparse, and a learned kernel needs a density: pass x.toarray(), or kernel='median'.")
+    if isinstance(x, jax.Array):
+        x = np.asarray(x)
+    if is_stream(x):
+        x = next(chunks_of(x, most, "x"), np.empty((0, 1)))
+        n = len(x)
+    else:
+        n = count_rows(x) or 0
+        if n > most:
+            x = take_rows(x, np.sort(generator.choice(n, most, replace=False)))
+    points = np.asarray(read_points(RBF(), x, "x", door))
+    check_rows(len(points), "x", least=10)
+    names = Table.names_in(x) if Table.looks_like_one(x) else [f"column {j}" for j in range(points.shape[1])]
+    return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
+
+
+def draw_landmarks(
+    wanted: Any, points: np.ndarray, n: int, draws: int, generator: np.random.Generator, door: Door
+) -> np.ndarray:
+    """Landmarks of each draw, (draws, m, d)."""
+    d = points.shape[1]
+    if isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool):
+        if isinstance(wanted, float | np.floating) and not 0 < wanted < 1:
+            raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
+        share = isinstance(wanted, float | np.floating)
+        m = _share(float(wanted), n, d) if share else int(wanted)
+        if m > len(points):
+            raise ParameterError(f"landmarks is {m}, and x has {len(points)} points to draw them from.")
+        chosen = [generator.choice(len(points), m, replace=False) for _ in range(draws)]
+        z = np.stack([points[index] for index in chosen])
+    else:
+        z = np.asarray(read_points(RBF(), wanted, "landmarks", door))[None]
+    if z.shape[2] != d:
+        raise ShapeError(f"landmarks have {z.shape[2]} columns and x has {d}; expected as many.")
+    if z.shape[1] < d:
+        raise ShapeError(f"there are {z.shape[1]} landmarks for {d} columns; expected at least as many, better twice.")
+    return z
+
+
+def check_count(value: Any, name: str, least: int) -> None:
+    """Refuse what is not a whole number, or too small a one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")
