@@ -6,6 +6,7 @@ A factor is exact, or a plain function whose messages an oracle computes: by qua
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
+from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.gaussian import Dot, Gaussian, Sum
 from meanmap.ep.graph import FactorGraph
@@ -20,7 +21,8 @@ from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.questions import Questions
-from meanmap.ep.sampling import ImportanceSampling, Stratified
+from meanmap.ep.sampling import ImportanceSampling
+from meanmap.ep.stratified import Stratified
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
@@ -58,5 +60,7 @@ __all__ = [
     "Sum",
     "Variable",
     "ask",
+    "from_log_z_derivatives",
     "infer",
+    "log_z_derivatives",
 ]
