@@ -7,6 +7,7 @@ from meanmap.ep import learned, models
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
+from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.gaussian import Dot, Gaussian, Sum
 from meanmap.ep.graph import FactorGraph
@@ -22,7 +23,8 @@ from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.questions import Questions
-from meanmap.ep.sampling import ImportanceSampling, Stratified
+from meanmap.ep.sampling import ImportanceSampling
+from meanmap.ep.stratified import Stratified
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
@@ -62,7 +64,9 @@ __all__ = [
     "Sum",
     "Variable",
     "ask",
+    "from_log_z_derivatives",
     "infer",
     "learned",
     "models",
+    "log_z_derivatives",
 ]

@@ -11,7 +11,18 @@ import jax.numpy as jnp
 
 from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
 
-__all__ = ["LINES", "REACH", "Nodes", "halved", "nodes_of_cavity", "project", "refined", "tilted_natural", "to_nodes"]
+__all__ = [
+    "LINES",
+    "REACH",
+    "Nodes",
+    "as_nodes",
+    "halved",
+    "nodes_of_cavity",
+    "project",
+    "refined",
+    "tilted_natural",
+    "to_nodes",
+]
 
 # How many standard deviations the first grid reaches to either side. The tails of log x for a Gamma and of logit x for
 # a Beta decay like exp(−a |c|), which is beyond 1e-16 of the peak at 37/a, and the standard deviation is 1/a or more.
@@ -41,6 +52,14 @@ def to_nodes(kind: type, coordinate: jax.Array, log_step: jax.Array) -> Nodes:
         jacobian = -jax.nn.softplus(coordinate) - jax.nn.softplus(-coordinate)
         return Nodes(coordinate, jax.nn.sigmoid(coordinate), log_step + jacobian)
     return Nodes(coordinate, coordinate, log_step + jnp.zeros_like(coordinate))
+
+
+def as_nodes(kind: type, x: jax.Array) -> Nodes:
+    """Given points of a family, with no rule's weights."""
+    name = getattr(kind, "coordinates", ("x",))[-1]
+    if name == "log":
+        return Nodes(jnp.log(x), x, jnp.zeros(()))
+    return Nodes(jnp.log(x) - jnp.log1p(-x) if name == "logit" else x, x, jnp.zeros(()))
 
 
 def log_message(message: Family, nodes: Nodes) -> jax.Array:

@@ -45,6 +45,16 @@ class Questions:
     -----
     `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: so may an oracle that
     learns ask an exact one where it is in doubt, or audit itself.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> def widened(questions):
+    ...     exact = questions.ask(ep.Quadrature()).messages[0]
+    ...     return (exact**0.5, None)  # for each argument a message; labels are given
+    >>> z = ep.Variable("z", ep.Normal([0.0, 1.0], 1.0))
+    >>> ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[1, 0])), messages=widened)["z"].mean.round(4).tolist()
+    [0.2259, 0.6792]
     """
 
     factor: Any
