@@ -107,7 +107,7 @@ def _least(leads: np.ndarray) -> Number:
 
 
 def _table(shown: Mapping[tuple[str, str], np.ndarray]) -> tuple[tuple[str, ...], ...]:
-    rows = [("graph", "evidence", *METHODS)]
+    rows: list[tuple[str, ...]] = [("graph", "evidence", *METHODS)]
     for graph in GRAPHS:
         cases = shown[graph, METHODS[0]].shape[1]
         for case in range(cases):

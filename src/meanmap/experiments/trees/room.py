@@ -36,7 +36,8 @@ def panorama() -> np.ndarray:
     """The room in all directions, grey values (360, 720) between 0 and 1."""
     from matplotlib.image import imread
 
-    with files("meanmap.experiments.trees").joinpath("room.png").open("rb") as file:
+    with files("meanmap.experiments.trees").joinpath("room.png").open("rb") as opened:
+        file: Any = opened
         colours: Any = imread(file, format="png")
     return np.asarray(colours[..., :3], float) @ [0.299, 0.587, 0.114]
 

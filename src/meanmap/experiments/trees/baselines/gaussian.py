@@ -31,7 +31,7 @@ class GaussianTree:
         A message to s is a likelihood of x_s in standard units, exp(h x − J x² / 2). Through an edge of correlation ρ
         one of mean h / J and variance 1 / J becomes one of ρ x_s with variance 1 − ρ² + 1 / J; a value has none.
         """
-        names = self.graph.names
+        names: Any = self.graph.names  # column numbers
         tree = Rooted.at(self.graph, [target])
         precision, information = np.zeros(len(names)), np.zeros(len(names))
         seen = {self.graph.index(name): value for name, value in evidence.items()}

@@ -28,7 +28,7 @@ class GridTree:
     def __init__(self, graph: Any, table: np.ndarray, bins: np.ndarray, pseudo_count: float = 0.1):
         self.graph, self.bins = Graph.of(graph), np.asarray(bins)
         self.width = self.bins[1] - self.bins[0]
-        places = self.place(table)
+        places: Any = self.place(table)
         k, degrees = len(self.bins), self.graph.degrees
         marginals = {name: np.bincount(places[:, name], minlength=k) + pseudo_count * k for name in self.graph.names}
         tables = {}
