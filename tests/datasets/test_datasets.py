@@ -120,3 +120,21 @@ def test_unknown_names_are_told():
         datasets.uci("iris")
     with pytest.raises(TypeError, match="got 'Baby9'"):
         datasets.stereo("Baby9")
+
+
+def test_chapters_of_europarl_are_matched_and_the_longest_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEANMAP_DATA", str(tmp_path))
+    with pytest.raises(DataNotFoundError, match=r"europarl/txt/da is not in the folder"):
+        datasets.europarl()
+    for language in datasets.LANGUAGES:
+        folder = tmp_path / "europarl" / "txt" / language
+        folder.mkdir(parents=True)
+        own = "only here" if language == "fr" else ""
+        first, second = (
+            ("<CHAPTER ID=1>", "<CHAPTER ID=2>") if language == "sv" else ('<CHAPTER ID="001">', '<CHAPTER ID="2">')
+        )
+        text = f'{first}\nshort {language}\n{second}\n<SPEAKER ID=1 NAME="X">\nä much\n<P>\nlonger {language}\n'
+        (folder / "ep-00-01-17.txt").write_text(f"{text}<CHAPTER ID=3>\n{own}\n", encoding="utf-8")
+    (tmp_path / "europarl" / "txt" / "en" / "ep-00-01-18.txt").write_text("<CHAPTER ID=1>\nin English only")
+    assert datasets.europarl()["sv"] == ["ä much longer sv", "short sv"]
+    assert datasets.europarl(1)["en"] == ["ä much longer en"]

@@ -8,7 +8,7 @@ one is refused.
 from meanmap.datasets.networks import Citation, citation
 from meanmap.datasets.pictures import STEREO_SCENES, Stereo, stereo
 from meanmap.datasets.tables import UCI_NAMES, ozone, uci
-from meanmap.datasets.texts import LANGUAGES, parallel_help
+from meanmap.datasets.texts import LANGUAGES, europarl, parallel_help
 
 __all__ = [
     "LANGUAGES",
@@ -17,6 +17,7 @@ __all__ = [
     "Citation",
     "Stereo",
     "citation",
+    "europarl",
     "ozone",
     "parallel_help",
     "stereo",

@@ -1,10 +1,12 @@
-"""Texts: the same pages in nine languages."""
+"""Texts: the same pages, or the same debates, in nine languages."""
 
+import os
+import re
 from pathlib import Path
 
 from meanmap.datasets.files import DataNotFoundError, own
 
-__all__ = ["LANGUAGES", "parallel_help"]
+__all__ = ["LANGUAGES", "europarl", "parallel_help"]
 
 LANGUAGES = ("da", "de", "en", "es", "fr", "it", "nl", "pt", "sv")
 
@@ -27,3 +29,48 @@ def _pages(language: str) -> list[str]:
             "`help(meanmap.datasets.parallel_help)` says what it is made from."
         )
     return path.read_text(encoding="utf-8").splitlines()
+
+
+def europarl(documents: int = 300) -> dict[str, list[str]]:
+    """The longest chapters of the proceedings of the European Parliament in nine languages (Koehn 2005).
+
+    They are not downloaded: unpack the source release ``europarl.tgz`` (1.5 GB, https://www.statmt.org/europarl) below
+    the folder that MEANMAP_DATA names, so that there are ``europarl/txt/da/ep-00-01-17.txt`` and its like.
+
+    Parameters
+    ----------
+    documents : int
+        How many chapters, by their length in English, among those that all nine languages have.
+
+    Returns
+    -------
+    dict
+        By language, one text a chapter, in the same order; speakers and paragraphs are not marked.
+    """
+    folder = Path(os.environ.get("MEANMAP_DATA") or ".", "europarl", "txt")
+    missing = next((language for language in LANGUAGES if not (folder / language).is_dir()), None)
+    if missing is not None:
+        raise DataNotFoundError(
+            f"europarl/txt/{missing} is not in the folder that MEANMAP_DATA names. It is not downloaded: unpack "
+            "europarl.tgz of https://www.statmt.org/europarl in a folder europarl there."
+        )
+    sittings = set.intersection(
+        *({path.name for path in (folder / language).glob("ep-*.txt")} for language in LANGUAGES)
+    )
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for sitting in sorted(sittings):
+        chapters = {language: _chapters(folder / language / sitting) for language in LANGUAGES}
+        for number in set.intersection(*(set(each) for each in chapters.values())):
+            found[sitting, number] = {language: chapters[language][number] for language in LANGUAGES}
+    longest = sorted(found, key=lambda key: (-len(found[key]["en"]), key))[:documents]
+    return {language: [found[key][language] for key in longest] for language in LANGUAGES}
+
+
+def _chapters(path: Path) -> dict[str, str]:
+    """The text of each chapter that has any, by its number."""
+    parts = re.split(r'<CHAPTER ID="?0*([\w-]+)"?>', path.read_text(encoding="utf-8"))
+    texts = {
+        number: " ".join(re.sub(r"<[^>]*>", " ", text).split())
+        for number, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    return {number: text for number, text in texts.items() if text}

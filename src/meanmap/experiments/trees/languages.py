@@ -55,9 +55,10 @@ class Corpus:
     def __init__(self, texts: Mapping[str, Sequence[str]], words: int):
         from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-        def stems(text: str) -> list[str]:
+        def split(text: str) -> list[str]:
             return [word[:STEM] for word in WORD.findall(text.lower())[:words]]
 
+        stems: Any = split  # the stubs of scikit-learn know only names of analyzers
         self.counts: dict[str, Any] = {}
         self.features: dict[str, Any] = {}
         for language, documents in texts.items():

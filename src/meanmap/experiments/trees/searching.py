@@ -44,9 +44,8 @@ class Split:
     def learned_tree(self, edges: Sequence[tuple[str, str]], target: str, known: Sequence[Sequence[str]]) -> list:
         """Scores (documents, candidates) from a tree learned edge by edge, for each set of known languages.
 
-        The belief at the candidates over the prior there says how much more probable the evidence makes each; this
-        estimate rises and falls more for some candidates than for others, so that it is standardised for each over all
-        queries.
+        What the messages make of a candidate is how much more probable it became by the evidence. This estimate rises
+        and falls more for some candidates than for others, so that it is standardised for each over all queries.
         """
         from meanmap import KernelGraph
         from meanmap.experiments.trees.languages import KERNEL
@@ -56,13 +55,14 @@ class Split:
         for s, t in edges:
             documents = self.documents(frozenset((s, t)))
             data[s, t] = features[s][documents], features[t][documents]
-        model = KernelGraph(edges, kernels={name: KERNEL for edge in edges for name in edge}).fit(data)
-        candidates = features[target][self.searched]
-        prior = model.query(targets=[target])[target](candidates)
+        # An edge to their numbers makes the candidates points of the target, so that its messages have values there.
+        data[target, "number"] = features[target][self.searched], np.arange(float(self.size))
+        model = KernelGraph(list(data), kernels={name: KERNEL for edge in edges for name in edge}).fit(data)
         scores = []
         for languages in known:
             evidence = {language: features[language][self.searched] for language in languages}
-            ratio = model.query(evidence, targets=[target])[target](candidates) / prior
+            weights = model.query(evidence, targets=[target])[target].weights
+            ratio = weights[:, -self.size :] / weights[:, : -self.size].mean(axis=1, keepdims=True)
             scores.append((ratio - ratio.mean(axis=0)) / ratio.std(axis=0))
         return scores
 

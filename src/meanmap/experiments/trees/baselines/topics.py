@@ -18,7 +18,7 @@ class BilingualTopics:
 
     Parameters
     ----------
-    first, second : (m, words) sparse arrays
+    first, second : (m, words) arrays, sparse or not
         How often each word occurs in each of m documents, row i of both being one pair.
     topics : int
         How many.
@@ -27,20 +27,21 @@ class BilingualTopics:
     """
 
     def __init__(self, first: Any, second: Any, topics: int = 50, seed: int = 0):
-        import scipy.sparse
+        from scipy.sparse import csr_array, hstack
         from sklearn.decomposition import LatentDirichletAllocation
 
         self.widths = first.shape[1], second.shape[1]
         self.model = LatentDirichletAllocation(topics, doc_topic_prior=0.5, max_iter=50, random_state=seed)
-        self.model.fit(scipy.sparse.hstack([first, second]).tocsr())
+        self.model.fit(hstack([csr_array(first), csr_array(second)]).tocsr())
 
     def of(self, documents: Any, side: int) -> np.ndarray:
         """The topics of documents in the first (0) or second (1) language, (n, topics)."""
-        import scipy.sparse
+        from scipy.sparse import csr_array, hstack
 
-        blank = scipy.sparse.csr_array((documents.shape[0], self.widths[1 - side]))
+        documents = csr_array(documents)
+        blank = csr_array((documents.shape[0], self.widths[1 - side]))
         parts = [documents, blank] if side == 0 else [blank, documents]
-        return self.model.transform(scipy.sparse.hstack(parts).tocsr())
+        return self.model.transform(hstack(parts).tocsr())
 
     def divergence(self, queries: Any, candidates: Any, side: int = 0) -> np.ndarray:
         """Between queries in language `side` and candidates in the other, (queries, candidates)."""
