@@ -54,6 +54,8 @@ class Case:
         About how long to go on, all sizes and sides together.
     packages : tuple of str
         Packages beyond jax, numpy and scipy whose versions belong in the table.
+    elsewhere : tuple of str
+        Peers that work in a process of their own, so that their memory is not seen.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Case:
     difference: Callable[[Any, Any], float] = largest_difference
     seconds: float = 15.0
     packages: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
     def side(self, name: str) -> Call:
         """The timed call of "ours" or of a peer."""

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         for row in rows:
             print(_summary(case, row), flush=True)
             for side in () if chosen.quick else ("ours", *case.peers):
-                memory[side, row.n] = peak_memory(name, side, row.n)
+                memory[side, row.n] = None if side in case.elsewhere else peak_memory(name, side, row.n)
         RESULTS.mkdir(exist_ok=True)
         record = {"case": name, "title": case.title, "machine": table.machine(), "versions": table.versions(case)}
         record["load_of_others"] = load

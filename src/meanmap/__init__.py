@@ -21,13 +21,14 @@ if TYPE_CHECKING:
         learning,
         linalg,
         stats,
+        structure,
     )
     from meanmap.bp import KernelField, KernelGraph, KernelGrid
     from meanmap.core import Report, Table
-    from meanmap.embeddings import condition, embed, posterior_embedding
+    from meanmap.embeddings import condition, embed, posterior_embedding, posterior_witness
     from meanmap.graphs import Graph
     from meanmap.io import load, save
-    from meanmap.learning import default_kernel, median_heuristic
+    from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
     from meanmap.stats import (
         TestResult,
         conditional_independence_test,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         rejection_rate,
         two_sample_test,
     )
+    from meanmap.structure import chow_liu, pc
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,7 @@ _FOLDERS = (
     "datasets",
     "embeddings",
     "ep",
+    "estimators",
     "families",
     "features",
     "graphs",
@@ -55,6 +58,7 @@ _FOLDERS = (
     "learning",
     "linalg",
     "stats",
+    "structure",
 )
 _NAMES = {
     "Graph": "meanmap.graphs",
@@ -63,6 +67,7 @@ _NAMES = {
     "KernelGrid": "meanmap.bp",
     "Report": "meanmap.core",
     "Table": "meanmap.core",
+    "chow_liu": "meanmap.structure",
     "condition": "meanmap.embeddings",
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
@@ -70,11 +75,15 @@ _NAMES = {
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "joint_independence_test": "meanmap.stats",
+    "learn_kernel": "meanmap.learning",
     "load": "meanmap.io",
     "median_heuristic": "meanmap.learning",
+    "pc": "meanmap.structure",
     "posterior_embedding": "meanmap.embeddings",
+    "posterior_witness": "meanmap.embeddings",
     "power_curve": "meanmap.stats",
     "rejection_rate": "meanmap.stats",
+    "sample_kernel": "meanmap.learning",
     "save": "meanmap.io",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
@@ -89,6 +98,7 @@ __all__ = [
     "Table",
     "TestResult",
     "bp",
+    "chow_liu",
     "condition",
     "conditional_independence_test",
     "core",
@@ -97,6 +107,7 @@ __all__ = [
     "embed",
     "embeddings",
     "ep",
+    "estimators",
     "families",
     "features",
     "graphs",
@@ -105,15 +116,20 @@ __all__ = [
     "joint_independence_test",
     "k_sample_test",
     "kernels",
+    "learn_kernel",
     "learning",
     "linalg",
     "load",
     "median_heuristic",
+    "pc",
     "posterior_embedding",
+    "posterior_witness",
     "power_curve",
     "rejection_rate",
+    "sample_kernel",
     "save",
     "stats",
+    "structure",
     "two_sample_test",
 ]
 

@@ -157,6 +157,19 @@ def test_evidence_far_from_the_data_and_beliefs_on_few_points_are_reported(model
     assert not any("far from" in note or "rests on" in note for note in quiet)
 
 
+def test_evidence_that_contradicts_itself_is_reported():
+    rng = np.random.default_rng(5)
+    b = rng.normal(size=80)
+    table = {"a": b + 0.1 * rng.normal(size=80), "b": b, "c": b + 0.1 * rng.normal(size=80)}
+    kernels = {name: mm.kernels.RBF(0.5) for name in "abc"}
+    model = mm.KernelGraph([("a", "b"), ("b", "c")], kernels=kernels, ridge=1e-3).fit(table)
+    notes = model.query({"a": 1.2, "c": -1.2}, targets=["b"]).report.notes
+    assert any("the evidence about 'b' contradicts itself" in note for note in notes)
+    agreed = model.query({"a": 0.5, "c": 0.4}, targets=["b"]).report
+    assert not any("contradicts" in note for note in agreed.notes)
+    assert agreed.measures["agreement of the messages to 'b'"] > 0.5
+
+
 def test_labels_vectors_and_rotations():
     rng = np.random.default_rng(4)
     m = 120

@@ -47,7 +47,7 @@ def test_an_observation_sends_the_likelihood_operators_function(pair):
     edge = learn_likelihood(second, first, rows[:, ::-1], ridge=0.01)
     seen = np.array([[0.3], [-0.8]])
     operator = likelihood(t, s, kernel_x=kernels.RBF(1.2), kernel_y=kernels.RBF(0.8), ridge=0.01)
-    np.testing.assert_allclose(edge.coordinates.at(seen) @ edge.matrix, operator(seen[:, 0])(s), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(edge.observed.at(seen) @ edge.matrix, operator(seen[:, 0])(s), rtol=1e-4, atol=1e-5)
 
 
 def test_the_order_of_the_two_inverses_is_that_of_the_errata(pair):
@@ -58,7 +58,7 @@ def test_the_order_of_the_two_inverses_is_that_of_the_errata(pair):
     at = kernels.RBF(1.2)(t, [0.3])[:, 0]
     right = 80 * k_s @ np.linalg.solve(k_s + shift, np.linalg.solve(k_t + shift, at))
     other = 80 * k_s @ np.linalg.solve(k_t + shift, np.linalg.solve(k_s + shift, at))
-    got = (edge.coordinates.at(np.array([[0.3]])) @ edge.matrix)[0]
+    got = (edge.observed.at(np.array([[0.3]])) @ edge.matrix)[0]
     np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
     assert np.abs(got - other).max() > 0.1
 
@@ -69,5 +69,5 @@ def test_narrow_relations_choose_narrower_kernels_than_wide_ones():
     narrow = books(s, np.sin(6 * s) + 0.05 * rng.normal(size=200), given=False)
     wide = books(s, s + 0.5 * rng.normal(size=200), given=False)
     chosen = [learn_message(b[1], b[0], b[2][:, ::-1], None) for b in (narrow, wide)]
-    assert chosen[0].multiple < chosen[1].multiple
+    assert chosen[0].receiver.multiple < chosen[1].receiver.multiple
     assert chosen[0].ridge > 0

@@ -7,7 +7,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meanmap.core.points import any_sparse, bucket, count, is_sparse, one_row, pad, rows
+from meanmap.core.points import any_sparse, bucket, count, is_sparse, joined, one_row, pad, rows
 
 SPARSE = scipy.sparse.csr_array(np.eye(3))
 
@@ -53,3 +53,10 @@ def test_sparse_points_are_told_counted_cut_and_padded():
 def test_very_wide_sparse_points_are_padded():
     wide = scipy.sparse.csr_array((np.ones(2), [5, 2**61], [0, 1, 2]), shape=(2, 2**62))
     assert pad(wide, 4).shape == (4, 2**62)
+
+
+def test_points_are_joined_whatever_they_are():
+    both = joined((np.ones((2, 1)), SPARSE), (np.zeros((1, 1)), SPARSE))
+    assert both[0].ravel().tolist() == [1, 1, 0]
+    np.testing.assert_array_equal(both[1].toarray(), np.vstack([np.eye(3), np.eye(3)]))
+    assert isinstance(joined(jnp.ones((1, 2)), np.ones((2, 2))), jnp.ndarray)

@@ -9,10 +9,11 @@ from meanmap import Report
 
 
 def test_report_says_how_it_ended():
-    report = Report("stopped", False, 1, residuals=[0.5], counts={"floored": 2}, notes=("mind the floor",))
+    report = Report("stopped", False, 1, [0.5], {"floored": 2}, ("mind the floor",), {"rank": 2.345678})
     assert str(report).splitlines() == [
         "stopped after 1 step, last residual 0.5",
         "  floored: 2",
+        "  rank: 2.35",
         "  note: mind the floor",
     ]
     assert str(Report("converged", True, 0)) == "converged after 0 steps"
@@ -28,6 +29,7 @@ def test_report_goes_to_json_and_back():
         "residuals": [1.0, 2.0],
         "counts": {"skipped": 3},
         "notes": ["a"],
+        "measures": {},
     }
 
 

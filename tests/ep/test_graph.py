@@ -30,7 +30,10 @@ def test_a_graph_prints_and_draws_its_parts():
     assert repr(graph) == "FactorGraph(Dot(w, z), Probit(z), Sum(z, skill))"
     ax = graph.plot()
     drawn = {text.get_text() for text in ax.texts}
-    assert drawn == {"Dot(w, z)", "Probit(z)", "Sum(z, skill)", "w", "z × 3", "skill × 5"}
+    factors = {"Dot(w, z) × 3", "X[3, 2]", "Probit(z) × 3", "low[3], high[3]", "Sum(z, skill) × 3"}
+    assert drawn == factors | {"w", "z × 3", "skill × 5"}
+    # Five edges, of which the one to the weights that all rows share is double; three circles and three squares.
+    assert len(ax.lines) == 6 + 6
 
 
 def test_factors_of_one_name_are_numbered():

@@ -1,6 +1,4 @@
-"""The loop: logistic regression, schedules, policies, resuming, interruption, and models that cannot converge."""
-
-import sys
+"""The loop: logistic regression, power EP, policies, and models that cannot converge."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,7 @@ import scipy.optimize
 import scipy.special
 
 from meanmap import ep
-from meanmap.core import InputError, KindError, ParameterError
+from meanmap.core import KindError, ParameterError
 
 
 def problem(n=60, d=3, seed=0):
@@ -19,13 +17,22 @@ def problem(n=60, d=3, seed=0):
     return X, (rng.uniform(size=n) < scipy.special.expit(X @ np.linspace(-1, 2, d))).astype(int)
 
 
+TRACES = []
+
+
+def counted(z):
+    """The sigmoid of all tests in this file, which so share one compiled program, and how often it was traced."""
+    TRACES.append(1)
+    return jax.nn.sigmoid(z)
+
+
 def logistic(X, y, black_box=True):
     n, d = X.shape
     w = ep.Variable("w", ep.MultivariateNormal.standard(d))
     z, p = ep.Variable("z", ep.Normal, plate=n), ep.Variable("p", ep.Beta, plate=n)
     if not black_box:
         return ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y))
-    return ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=y))
+    return ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(counted, z, p), ep.Bernoulli(p, observed=y))
 
 
 def sequential(X, y, sweeps=60):
@@ -61,32 +68,25 @@ def test_logistic_regression_is_that_of_textbooks_in_both_forms():
 
 
 def test_the_evidence_is_that_of_quadrature_in_one_dimension():
-    X, y = problem(n=25, d=1)
+    X, y = problem()
+    X[:, 1:] = 0  # one weight, in the program that the other tests compile
     post = ep.infer(logistic(X, y, black_box=False))
     w = np.linspace(-9, 9, 20_001)
-    log_joint = -w * w / 2 - 0.5 * np.log(2 * np.pi) - np.logaddexp(0, (1 - 2 * y)[:, None] * X * w).sum(0)
+    log_joint = -w * w / 2 - 0.5 * np.log(2 * np.pi) - np.logaddexp(0, (1 - 2 * y)[:, None] * X[:, :1] * w).sum(0)
     total = np.exp(log_joint).sum() * (w[1] - w[0])
     assert post.log_evidence == pytest.approx(np.log(total), abs=5e-3)
     assert post["w"].mean[0] == pytest.approx((np.exp(log_joint) * w).sum() * (w[1] - w[0]) / total, abs=2e-3)
 
 
 def test_other_data_and_nearby_sizes_compile_nothing_new():
-    traces = []
-
-    def counted(z):
-        traces.append(1)
-        return jax.nn.sigmoid(z)
-
     def run(n, seed):
-        X, y = problem(n, 3, seed)
-        w = ep.Variable("w", ep.MultivariateNormal.standard(3))
-        z, p = ep.Variable("z", ep.Normal, plate=n), ep.Variable("p", ep.Beta, plate=n)
-        model = ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(counted, z, p), ep.Bernoulli(p, observed=y))
-        checked = len(traces)  # the shape of what the function returns was looked at
+        model = logistic(*problem(n, 3, seed))
+        checked = len(TRACES)  # the shape of what the function returns was looked at
         ep.infer(model)
-        return len(traces) - checked
+        return len(TRACES) - checked
 
-    assert run(60, 0) > 0
+    compiled = run(60, 0)
+    assert compiled > 0 or len(TRACES) > 3  # here, or for a test before this one
     assert run(60, 1) == 0
     assert run(41, 2) == 0
 
@@ -138,43 +138,6 @@ def test_improper_messages_are_treated_as_told_and_located(policy):
     assert f"({policy})" in " ".join(post.report.notes)
 
 
-def test_going_on_from_an_earlier_result():
-    X, y = problem(n=60)
-    full = ep.infer(logistic(X, y))
-    again = ep.infer(logistic(X, y), start_from=full)
-    assert again.report.steps <= 2
-    part = ep.infer(logistic(X[:50], y[:50]))
-    grown = ep.infer(logistic(X, y), start_from=part)
-    np.testing.assert_allclose(grown["w"].mean, full["w"].mean, atol=1e-6)
-    assert grown.report.steps <= full.report.steps
-    shrunk = ep.infer(logistic(X[:50], y[:50]), start_from=full)
-    np.testing.assert_allclose(shrunk["w"].mean, part["w"].mean, atol=1e-6)
-    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
-    with pytest.raises(InputError, match="shares no factor"):
-        ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)), start_from=full)
-
-
-@pytest.mark.slow
-def test_an_interrupted_loop_returns_what_it_has(monkeypatch):
-    X, y = problem()
-    loop = sys.modules["meanmap.ep.infer"]
-    original, calls = loop.compiled_sweep, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return original(*arguments)
-
-    monkeypatch.setattr(loop, "compiled_sweep", interrupted)
-    post = ep.infer(logistic(X, y))
-    assert post.report.status == "interrupted"
-    assert post.report.steps == 3
-    monkeypatch.undo()
-    done = ep.infer(logistic(X, y), start_from=post)
-    np.testing.assert_allclose(done["w"].mean, ep.infer(logistic(X, y))["w"].mean, atol=1e-6)
-
-
 def test_factors_without_an_answer_are_located_and_nothing_hangs():
     z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     broken = ep.Density(lambda z, y: jnp.where(y > 0, jnp.nan, -z * z), z, [0.0, 1.0, 0.0], name="broken")
@@ -202,7 +165,7 @@ def test_factors_without_an_answer_are_located_and_nothing_hangs():
         ({"sweeps": 0}, ParameterError, "sweeps"),
         ({"messages": "exact"}, KindError, "expected an oracle"),
         ({"messages": {"nobody": ep.Quadrature()}}, ParameterError, "nobody"),
-        ({"power": 0.5}, ParameterError, "power is 0.5, and sigmoid.z, p. has no powers"),
+        ({"power": 0.5}, ParameterError, "power is 0.5, and counted.z, p. has no powers"),
     ],
 )
 def test_bad_settings(settings, error, message):

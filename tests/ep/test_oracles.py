@@ -45,8 +45,12 @@ def test_quadrature_is_exact_for_the_logistic_factor():
     assert answer.errors[0].precision.max() < 1e-10
 
 
-def test_stratified_sampling_is_within_the_errors_of_the_notes_and_knows_its_own():
-    repeats = 200
+# By day the same programs on fewer messages: bounds are binomial, and say less from fewer.
+REPEATS = [16, pytest.param(200, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("repeats", REPEATS)
+def test_stratified_sampling_is_within_the_errors_of_the_notes_and_knows_its_own(repeats):
     truth = np.array([dense(*beta, *normal)[:2] for beta, normal in zip(BETAS, NORMALS, strict=True)])
     normal, beta = (np.tile(each, (repeats, 1)).T for each in (NORMALS, BETAS))
     answer = ep.ask(SIGMOID, ep.Normal(*normal), ep.Beta(*beta), oracle=ep.Stratified(1000), rng=7)
@@ -61,9 +65,10 @@ def test_stratified_sampling_is_within_the_errors_of_the_notes_and_knows_its_own
         assert (covered.sum(0) >= scipy.stats.binom(repeats, 0.9).ppf(1e-4)).all(), covered.mean(0)
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_importance_sampling_knows_its_error(paired):
-    repeats, (a, b), (m, v) = 200, BETAS[1], NORMALS[1]
+@pytest.mark.parametrize("repeats", REPEATS)
+@pytest.mark.parametrize("paired", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_importance_sampling_knows_its_error(paired, repeats):
+    (a, b), (m, v) = BETAS[1], NORMALS[1]
     nu, tau, logs, _ = dense(a, b, m, v)
     oracle = ep.ImportanceSampling(4000, proposal=None if paired else ep.Normal(0.0, 9.0), paired=paired)
     answer = ep.ask(SIGMOID, ep.Normal(np.full(repeats, m), v), ep.Beta(np.full(repeats, a), b), oracle=oracle, rng=3)
@@ -84,10 +89,14 @@ def test_the_papers_preset_is_what_the_paper_says():
     assert (preset.proposal.mean, preset.proposal.variance) == (0, pytest.approx(200))
 
 
-def test_two_numbers_are_integrated_on_a_grid_and_by_sampling_alike():
+def of_two_numbers():
+    """tau ~ Gamma(3, rate): the log density in both, and what comes in."""
     rate, tau = ep.Variable("rate", ep.Gamma(2.0, 1.0)), ep.Variable("tau", ep.Gamma(1.5, 2.0))
-    # tau ~ Gamma(3, rate): the log density in both.
-    factor = ep.Density(lambda r, t: 3 * jnp.log(r) + 2 * jnp.log(t) - r * t - jnp.log(2.0), rate, tau)
+    return ep.Density(lambda r, t: 3 * jnp.log(r) + 2 * jnp.log(t) - r * t - jnp.log(2.0), rate, tau), rate, tau
+
+
+def test_two_numbers_are_integrated_on_a_grid():
+    factor, rate, tau = of_two_numbers()
     answer = ep.ask(factor, rate.prior, tau.prior)
     u = np.linspace(-40, 6, 4601)
     r, t = np.exp(u)[:, None], np.exp(u)
@@ -100,6 +109,12 @@ def test_two_numbers_are_integrated_on_a_grid_and_by_sampling_alike():
         assert tilted.mean_in("log") == pytest.approx((joint * np.log(x)).sum() / total, abs=1e-9)
     # `log_normaliser` is that of unnormalised incoming messages.
     assert answer.log_normaliser == pytest.approx(np.log(total * (u[1] - u[0]) ** 2), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_two_numbers_are_sampled_as_on_a_grid():
+    factor, rate, tau = of_two_numbers()
+    answer = ep.ask(factor, rate.prior, tau.prior)
     sampled = ep.ask(factor, rate.prior, tau.prior, oracle=ep.ImportanceSampling(20_000), rng=0)
     z = (sampled.messages[0].rate - answer.messages[0].rate) / sampled.errors[0].coefficient_x
     assert abs(z) < 4.5

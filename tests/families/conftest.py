@@ -38,6 +38,19 @@ LAWS = FAMILIES | {
 }
 
 
+# What compiles for seconds a law is judged on these by day, an inverted and a vector family, and on all by night.
+DAILY = ("Beta", "MultivariateNormal")
+
+
+def _others_by_night(names):
+    return [name if name in DAILY else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compilations():
+    """Keep compiled programs, unlike other folders: they are small, and the files here share most of them."""
+
+
 @pytest.fixture(params=FAMILIES)
 def family(request):
     return FAMILIES[request.param]()
@@ -45,6 +58,16 @@ def family(request):
 
 @pytest.fixture(params=LAWS)
 def law(request):
+    return LAWS[request.param]()
+
+
+@pytest.fixture(params=_others_by_night(FAMILIES))
+def costly_family(request):
+    return FAMILIES[request.param]()
+
+
+@pytest.fixture(params=_others_by_night(LAWS))
+def costly_law(request):
     return LAWS[request.param]()
 
 

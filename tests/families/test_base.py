@@ -15,7 +15,7 @@ def test_indexing(law):
     assert law[1].shape == ()
     np.testing.assert_array_equal(law[-1].mean, law.mean[-1])
     np.testing.assert_array_equal(law[[2, 0]].mean, law.mean[[2, 0]])
-    np.testing.assert_array_equal(law[1:].variance, law.variance[1:])
+    np.testing.assert_array_equal(law[1:].mean, law.mean[1:])
     np.testing.assert_array_equal(law[np.array([True, False, True])].mean, law.mean[[0, 2]])
     assert law[None].shape == (1, 3)
     assert law[..., None].shape == (3, 1)
@@ -107,7 +107,7 @@ def test_draws():
             normal.sample(n)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [pytest.param(np.float64, marks=pytest.mark.slow), np.float32])
 def test_small_parameters_draw_inside_the_open_support(dtype):
     library = np if dtype is np.float64 else jnp
     beta = jax.tree.map(lambda leaf: library.asarray(leaf, dtype), Beta([0.01, 0.02, 0.01], [0.01, 0.01, 5.0]))

@@ -73,7 +73,7 @@ def test_mean_and_variance_round_trips():
     np.testing.assert_allclose(back.rate, RATES, rtol=1e-12)
 
 
-@pytest.mark.parametrize("k", [3, 20])
+@pytest.mark.parametrize("k", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_dirichlet_of_many_scales(k):
     alpha = 10 ** np.random.default_rng(0).uniform(-2, 4, (200, k))
     back = Dirichlet.from_moments(*Dirichlet(alpha).expected_statistics)

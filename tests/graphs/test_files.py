@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.graphs import Factors, Graph, read_graphml, read_uai, write_graphml, write_uai
+from meanmap.graphs import Factors, Graph, Rooted, prune, read_graphml, read_uai, write_graphml, write_uai
 
 
 def test_graphml_there_and_back(tmp_path):
@@ -22,7 +22,16 @@ def test_broken_graphml(tmp_path):
     with pytest.raises(InputError, match="is no GraphML file"):
         read_graphml(tmp_path / "g.graphml")
     with pytest.raises(KindError, match="expected a Graph"):
-        write_graphml([("a", "b")], tmp_path / "g.graphml")
+        write_graphml(7, tmp_path / "g.graphml")
+
+
+@pytest.mark.parametrize("give", [lambda edges: edges, networkx.Graph], ids=["edges", "networkx"])
+def test_whatever_takes_a_graph_takes_edges_and_networkx(tmp_path, give):
+    edges = [("a", "b"), ("b", "c"), ("c", "d")]
+    write_graphml(give(edges), tmp_path / "g.graphml")
+    assert set(read_graphml(tmp_path / "g.graphml").names) == set("abcd")
+    assert prune(give(edges), evidence=["c"], targets=["b"]).names == ("b", "c")
+    assert Rooted.at(give(edges), ["a"]).depth.tolist() == [0, 1, 2, 3]
 
 
 # The example of the format's description: three variables, two factors.

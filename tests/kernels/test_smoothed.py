@@ -23,7 +23,12 @@ def by_quadrature(kernel, x, y, width=None):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "width"), [(RBF(0.7), None), (RBF(0.7), 1.3), *((Matern(0.8, nu), None) for nu in (0.5, 1.5, 2.5))]
+    ("kernel", "width"),
+    [
+        *((RBF(0.7), width) for width in (None, 1.3)),
+        *((RBF(0.7) + 0.5 * RBF(2.0), width) for width in (None, 1.3)),
+        *((Matern(0.8, nu), None) for nu in (0.5, 1.5, 2.5)),
+    ],
 )
 @pytest.mark.parametrize(("x", "y"), [(0.3, 0.3), (-1.0, 1.5)])
 def test_one_dimension_against_quadrature(kernel, width, x, y):
@@ -68,7 +73,7 @@ def test_gram_matrices_are_positive_and_differentiable(kernel):
 
 
 def test_other_kernels_are_refused():
-    with pytest.raises(KindError, match="expected RBF or Matern"):
+    with pytest.raises(KindError, match="expected RBF, a sum of RBF, or Matern"):
         Smoothed(Laplace(1.0))
     with pytest.raises(KindError, match="width=None for Matern"):
         Smoothed(Matern(1.0), 2.0)

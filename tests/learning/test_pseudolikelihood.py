@@ -1,3 +1,5 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,8 @@ import scipy.stats
 
 from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
 from meanmap.kernels import RBF, Laplace, Smoothed
-from meanmap.learning.pseudolikelihood import log_pseudolikelihood, objective
+from meanmap.kernels.terms import rbf_members
+from meanmap.learning.pseudolikelihood import log_pseudolikelihood, log_volumes, objective
 
 
 def dense(kernel, x, z, noise, width):
@@ -15,11 +18,13 @@ def dense(kernel, x, z, noise, width):
     prior = Smoothed(kernel, width)(z)
     covariance = np.kron(np.ones((n, n)), prior) + noise * np.eye(n * m)
     gaussian = scipy.stats.multivariate_normal(np.zeros(n * m), covariance).logpdf(kernel(x, z).ravel())
-    scale = np.broadcast_to(kernel.lengthscale, (d,))
     volume = 0.0
     for point in x:
-        slopes = -kernel(point[None], z).T * (point - z) / scale**2
-        volume += 0.5 * np.linalg.slogdet(slopes.T @ slopes)[1]
+        slopes = sum(
+            -w * k(point[None], z).T * (point - z) / np.broadcast_to(k.lengthscale, (d,)) ** 2
+            for w, k in rbf_members(kernel)
+        )
+        volume += np.log(np.linalg.svd(slopes, compute_uv=False)).sum()
     return gaussian + volume
 
 
@@ -27,11 +32,38 @@ def dense(kernel, x, z, noise, width):
 @pytest.mark.parametrize("width", [None, 1.7])
 def test_it_is_the_density_of_all_values(columns, width):
     rng = np.random.default_rng(columns)
-    x, z = rng.normal(size=(12, columns)), rng.normal(size=(5, columns))
-    kernel = RBF(rng.uniform(0.5, 1.5, columns))
+    x, z = rng.normal(size=(12, columns)), rng.normal(size=(9, columns))
+    one = RBF(rng.uniform(0.5, 1.5, columns))
     for noise in (1.0, 0.3):
-        found = log_pseudolikelihood(kernel, x, z, noise=noise, width=width)
-        assert found == pytest.approx(dense(kernel, x, z, noise, width), abs=1e-8)
+        found = log_pseudolikelihood(one, x, z, noise=noise, width=width)
+        assert found == pytest.approx(dense(one, x, z, noise, width), abs=1e-8)
+
+
+@pytest.mark.parametrize(("columns", "several"), [(2, True), (5, False), pytest.param(5, True, marks=pytest.mark.slow)])
+def test_sums_and_many_columns(columns, several):
+    rng = np.random.default_rng(columns)
+    x, z = rng.normal(size=(12, columns)), rng.normal(size=(9, columns))
+    kernel = RBF(rng.uniform(0.5, 1.5, columns))
+    kernel = 0.5 * kernel + 0.2 * RBF(2.0) if several else kernel
+    assert log_pseudolikelihood(kernel, x, z) == pytest.approx(dense(kernel, x, z, 1.0, None), abs=1e-8)
+
+
+def test_a_point_near_one_landmark_only_keeps_its_volume():
+    """By Cauchy and Binet the determinant is a sum over pairs of landmarks without any cancellation."""
+    x, z = np.array([[0.31, 0.11], [-0.4, 0.73]]), np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1], [-1.0, 0.5]])
+    scale = 0.1
+    expected = []
+    for point in x:
+        gap = point - z
+        logs = -np.sum(gap**2, axis=1) / scale**2 - 4 * np.log(scale)
+        pairs = [
+            logs[i] + logs[j] + 2 * np.log(abs(np.linalg.det(gap[[i, j]])))
+            for i, j in itertools.combinations(range(4), 2)
+        ]
+        expected.append(np.logaddexp.reduce(pairs) / 2)
+    with jax.enable_x64(True):
+        found = log_volumes(RBF(scale), jnp.asarray(x), jnp.asarray(z))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("width", [None, 2.0])

@@ -3,14 +3,16 @@
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.discrete import DiscreteGraph
+from meanmap.bp.fitted import FittedKernelGraph
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import FittedKernelField, KernelField
-from meanmap.bp.kernel_graph import FittedKernelGraph, KernelGraph
+from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import FittedKernelGrid, KernelGrid, Restored
 from meanmap.bp.messages import Given
 from meanmap.bp.observations import CentredLikelihood, LearnedLikelihood, Likelihood, NoiseLikelihood, UserLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.propagate import Engine, Propagation
+from meanmap.bp.stream import Stream
 from meanmap.bp.updates import Constant, Full, Linear
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "NoiseLikelihood",
     "Propagation",
     "Restored",
+    "Stream",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",

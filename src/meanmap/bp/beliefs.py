@@ -1,10 +1,11 @@
 """What a query answers: a belief for each target, by name, with a report."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from meanmap.core.errors import InputError
+from meanmap.bp.drawing import draw_beliefs
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
 
 __all__ = ["Beliefs"]
@@ -25,12 +26,15 @@ class Beliefs(Mapping):
     log_evidence : number or array (B,), optional
         The logarithm of the partition function with this evidence, log Σ_x Π ψ, where there is one: exact on trees,
         Bethe's approximation with cycles. The difference of two is the logarithm of a ratio of probabilities.
+    labels : mapping
+        For targets whose values are labels: the label of each point of their belief.
     """
 
     targets: tuple[Hashable, ...]
     answer: Callable[[Hashable], Any]
     report: Report
     log_evidence: Any = None
+    labels: Mapping[Hashable, tuple] = field(default_factory=dict)
 
     def __getitem__(self, name: Hashable) -> Any:
         if name not in self.targets:
@@ -43,6 +47,20 @@ class Beliefs(Mapping):
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def probabilities(self, name: Hashable) -> dict[Any, Any]:
+        """The probability of each label of a variable that has labels, a number or (B,)."""
+        belief = self[name]
+        if name not in self.labels:
+            raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
+        found: dict[Any, Any] = {}
+        for i, label in enumerate(self.labels[name]):
+            found[label] = found.get(label, 0.0) + belief.weights[..., i]
+        return found
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
+        return draw_beliefs(self, axes)
 
     def __repr__(self) -> str:
         return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"

@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,6 +13,7 @@ from meanmap.bp.propagate import Engine
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError
 from meanmap.graphs import Factors, Graph, Rooted
+from meanmap.graphs.drawing import draw_forest
 
 __all__ = ["DiscreteGraph"]
 
@@ -107,14 +107,16 @@ class DiscreteGraph:
         Beliefs
             Probabilities (k,), or (B, k) for B queries.
         """
-        targets = tuple(self.graph.names if targets is None else targets)
-        for name in targets:
-            self.graph.index(name)
+        nodes = {name: self.graph.index(name) for name in (() if targets is None else targets)}
+        targets = tuple(self.graph.names if targets is None else nodes)
         with Door(self._matrices, self._priors, dict(evidence or {})) as door:
             own, batched = self._with(evidence, door)
             found = self._engine(schedule, False).run(own, damping=damping, tolerance=tolerance, potentials=True)
-            beliefs = door.leave(_normalised(found.beliefs, self.graph))
-            log_evidence = door.leave(found.log_partition if batched else found.log_partition[0])
+            beliefs = _normalised(door.leave(found.beliefs), self.graph)
+            log_evidence = door.leave(found.log_partition)
+
+        if not batched:
+            log_evidence = log_evidence[0]
 
         def answer(name: Hashable) -> Any:
             i = self.graph.index(name)
@@ -143,18 +145,25 @@ class DiscreteGraph:
             own, batched = self._with(evidence, door)
             engine = self._engine(schedule, True)
             found = engine.run(own, damping=damping, tolerance=tolerance, potentials=True)
-            _normalised(found.beliefs, self.graph)
+            _normalised(door.leave(found.beliefs), self.graph)
             if self.graph.is_forest:
                 states = self._decode(np.asarray(found.messages), np.asarray(own))
             else:
                 states = np.asarray(jnp.argmax(found.beliefs, axis=-1))
-            log_evidence = door.leave(found.log_partition if batched else found.log_partition[0])
+            log_evidence = door.leave(found.log_partition)
+
+        if not batched:
+            log_evidence = log_evidence[0]
 
         def answer(name: Hashable) -> Any:
             i = self.graph.index(name)
             return states[i] if batched else int(states[i, 0])
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the graph; returns the matplotlib Axes."""
+        return draw_forest(self.graph, axes)
 
     def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""
@@ -166,12 +175,13 @@ class DiscreteGraph:
         own = library.broadcast_to(own, (len(own), size, most))
         own = own if door.follows else own.copy()
         for i, value in likelihoods.items():
-            wide = library.pad(value, ((0, 0), (0, most - value.shape[1])))
+            missing = most - value.shape[1]
+            wide = library.pad(value, ((0, 0), (0, missing))) if missing else value
             if door.follows:
                 own = own.at[i].multiply(wide)
             else:
                 own[i] *= wide
-        return jnp.asarray(own), batched
+        return own, batched
 
     def _engine(self, schedule: Any, maximum: bool) -> Engine:
         """The graph laid out for a schedule, kept for the next query."""
@@ -202,9 +212,9 @@ class DiscreteGraph:
         return states
 
 
-def _normalised(beliefs: jax.Array, graph: Graph) -> jax.Array:
+def _normalised(beliefs: Any, graph: Graph) -> Any:
     """Beliefs that sum to one; evidence that cannot be is refused."""
-    total = jnp.sum(beliefs, axis=-1, keepdims=True)
+    total = beliefs.sum(axis=-1, keepdims=True)
     if is_concrete(total):
         impossible = np.argwhere(~(np.asarray(total[..., 0]) > 0))
         if len(impossible):

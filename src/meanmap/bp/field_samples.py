@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.relations import Direction
-from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples, rows_present, take_sample
+from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.missing import present, take
 from meanmap.core.points import count
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
@@ -128,11 +129,11 @@ def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
     lengths = _count(first), _count(second)
     if lengths[0] != lengths[1]:
         raise ShapeError(f"the pairs of {label!r} have {lengths[0]} and {lengths[1]} points; expected as many of each.")
-    both = np.flatnonzero(rows_present(first) & rows_present(second))
+    both = np.flatnonzero(present(first) & present(second))
     if len(both) < LEAST_PAIRS:
         raise EmptyError(f"the relation {label!r} has {len(both)} pairs; expected at least {LEAST_PAIRS}.")
     if len(both) < lengths[0]:
-        first, second = take_sample(first, both), take_sample(second, both)
+        first, second = take(first, both), take(second, both)
     return first, second
 
 

@@ -1,7 +1,7 @@
 """Reading evidence about any variable: values that were seen, and likelihood functions."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
 from meanmap.kernels.reading import check_alike, read_points
 
-__all__ = ["Evidence", "read_evidence"]
+__all__ = ["Evidence", "likelihood_at", "read_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +29,20 @@ class Evidence:
     points : dict
         Values of observed nodes, B of them or one for all queries.
     likelihoods : dict
-        Likelihoods (N,) at the points of nodes.
+        Likelihoods (N,) at the points of nodes, the largest value 1.
+    functions : dict
+        The functions or embeddings that they are values of.
     size : int
         B.
     batched : bool
         Whether beliefs have a batch axis.
-    notes : list of str
     """
 
     points: dict[int, Any]
     likelihoods: dict[int, np.ndarray]
+    functions: dict[int, Any]
     size: int
     batched: bool
-    notes: list[str] = field(default_factory=list)
 
     def queries(self, node: int) -> range:
         """As many numbers as a node has values."""
@@ -52,12 +53,13 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], d
     """Values and functions by node number."""
     if not isinstance(evidence, Mapping):
         raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
-    points, likelihoods, sizes = {}, {}, {}
+    points, likelihoods, functions, sizes = {}, {}, {}, {}
     for name, value in evidence.items():
         node = graph.index(name)
         sample = samples.nodes[node]
         if callable(value):
             likelihoods[node] = _function(sample, value, name, door)
+            functions[node] = value
             continue
         single, data = _as_sample(sample, value, name)
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
@@ -67,7 +69,7 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], d
             sizes[name] = count(read)
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
-    return Evidence(points, likelihoods, next(iter(sizes.values()), 1), bool(sizes))
+    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes))
 
 
 def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
@@ -90,20 +92,24 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
 
 def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> np.ndarray:
     """A likelihood at the points of a node, its largest value 1."""
-    if isinstance(function, Embedding):
-        values = np.asarray(function.evaluate(sample.points, door))
-        values = np.maximum(values, 0.0)
-    else:
-        values = as_array(
-            function(sample.points[:, 0] if sample.flat else sample.points), f"the likelihood of {name!r}"
-        )
-    if values.shape != (sample.count,):
-        raise ShapeError(
-            f"the likelihood of {name!r} gave shape {values.shape}; expected ({sample.count},), one for each point."
-        )
-    check_finite(values, f"the likelihood of {name!r}")
-    if (values < 0).any():
-        raise InputError(f"the likelihood of {name!r} has the negative value {values.min():.3g}.")
+    values = likelihood_at(sample, function, sample.points, door, f"the likelihood of {name!r}")
     if not (values > 0).any():
         raise InputError(f"the likelihood of {name!r} is zero at every point of the data.")
     return values / values.max()
+
+
+def likelihood_at(
+    sample: NodeSample, function: Any, points: Any, door: Door, where: str = "the likelihood"
+) -> np.ndarray:
+    """A likelihood, or 1 where there is none, at points that were read."""
+    if function is None:
+        return np.ones(count(points))
+    if isinstance(function, Embedding):
+        return np.maximum(np.asarray(function.evaluate(points, door)), 0.0)
+    values = as_array(function(points[:, 0] if sample.flat else points), where)
+    if values.shape != (count(points),):
+        raise ShapeError(f"{where} gave shape {values.shape}; expected ({count(points)},), one for each point.")
+    check_finite(values, where)
+    if (values < 0).any():
+        raise InputError(f"{where} has the negative value {values.min():.3g}.")
+    return values

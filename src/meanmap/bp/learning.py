@@ -9,37 +9,37 @@ with pairs (x_s, x_t) in rows i = 1, ..., m:
   M = (C_ss + λ₂ I)⁻¹ C_st (C_tt + λ₁ I)⁻¹, an estimate of the ratio p(x, x̄) / (p(x) p(x̄)).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
+from meanmap.bp.choice import (
+    CHOICE_ROWS,
+    LIKELIHOOD_RULE,
+    MESSAGE_RULE,
+    held_out_surprises,
+    left_out_errors,
+)
 from meanmap.bp.samples import NodeSample
+from meanmap.core.domains import Real
 from meanmap.core.points import any_sparse, dense, rows
 from meanmap.embeddings.conditional import spread_rows
-from meanmap.embeddings.likelihood import held_out_errors
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.ridge import Ridge
-from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Coordinates", "LikelihoodEdge", "MessageEdge", "learn_likelihood", "learn_message"]
 
 # What is left out of a kernel is far below any ridge that would be chosen.
 TOLERANCE = 1e-8
 MOST_FEATURES = 300
-# Multiples of the median distance among which lengthscales are chosen, for messages and for likelihoods.
-MESSAGE_LENGTHSCALES = (0.25, 0.5, 1.0, 2.0)
-LIKELIHOOD_LENGTHSCALES = (0.35, 0.5, 0.7, 1.0, 1.4)
 # A message is some smooth function of x_t; the regression is judged by how well it predicts functions of this width.
-TARGET_LENGTHSCALE = 0.5
-# Choices are made on up to this many pairs.
-CHOICE_ROWS = 2000
-LIKELIHOOD_RIDGES = np.geomspace(1e-5, 1e-1, 9)
-FOLDS = 10
+TARGET_LENGTHSCALE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Coordinates:
         gram = gram_matrix(kernel, sample.points)
         low = pivoted_cholesky(gram.diagonal(), lambda i: gram[i], tolerance=TOLERANCE, max_rank=MOST_FEATURES)
         pivots = rows(sample.points, np.asarray(low.pivots))
-        if any_sparse(pivots):
+        if any_sparse(pivots) and isinstance(kernel.domain, Real):  # counts of texts have 2⁶² columns and stay sparse
             pivots = dense(pivots)
         return cls(kernel, pivots, np.asarray(low.pivot_factor), np.asarray(low.factor), multiple)
 
@@ -70,30 +70,43 @@ class Coordinates:
         cross = gram_matrix(self.kernel, self.pivots, points)
         return scipy.linalg.solve_triangular(self.triangle, cross, lower=True).T
 
+    def on(self, points: Any) -> "Coordinates":
+        """The same coordinates with their values at other points."""
+        return replace(self, values=self.at(points))
+
 
 @dataclass(frozen=True, eq=False)
 class MessageEdge:
-    """What a message becomes along t → s: values at the points of t times `into` (N_t, r), then `out` (r, N_s)."""
+    """What a message becomes along t → s: values at the points of t times `into` (N_t, r) are the coefficients of a
+    function of x_s in the coordinates `receiver`.
+    """
 
     into: np.ndarray
-    out: np.ndarray
+    receiver: Coordinates
     ridge: float
-    multiple: float
+
+    @property
+    def out(self) -> np.ndarray:
+        """From coefficients to values at the points of s, (r, N_s)."""
+        return self.receiver.values.T
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodEdge:
-    """What an observation of t says about s: φ_t(x̄)ᵀ `matrix` (r_t, N_s), at the points of s."""
+    """What an observation of t says about s: φ_t(x̄)ᵀ `inner` (r_t, r_s) are the coefficients of a function of x_s in
+    the coordinates `receiver`. `precision` is (C_tt + λ₁ I)⁻¹.
+    """
 
-    coordinates: Coordinates
-    matrix: np.ndarray
+    observed: Coordinates
+    inner: np.ndarray
+    receiver: Coordinates
+    precision: np.ndarray
     ridge: float
-    multiple: float
 
-
-def searched(sample: NodeSample) -> bool:
-    """Whether a lengthscale is ours to choose."""
-    return not sample.given and isinstance(sample.kernel, RBF)
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """From φ_t(x̄) to values at the points of s, (r_t, N_s)."""
+        return self.inner @ self.receiver.values.T
 
 
 class CoordinateBook:
@@ -105,7 +118,7 @@ class CoordinateBook:
 
     def at(self, multiple: float) -> Coordinates:
         """Those at a multiple of the median distance; at the kernel as it is where the user gave it."""
-        multiple = multiple if searched(self.sample) else 1.0
+        multiple = multiple if self.sample.searched else 1.0
         if multiple not in self.known:
             self.known[multiple] = Coordinates.of(self.sample, multiple)
         return self.known[multiple]
@@ -114,50 +127,54 @@ class CoordinateBook:
 def learn_message(
     sender: CoordinateBook, receiver: CoordinateBook, pairs: np.ndarray, ridge: float | None
 ) -> MessageEdge:
-    """U_{t|s} from pairs (m, 2) of rows (t, s): the lengthscale of s and the ridge of least leave-one-out error.
+    """U_{t|s} from pairs (m, 2) of rows (t, s), its lengthscale of s and ridge by leave-one-out errors.
 
     The error is that of predicting the coordinates of x_t, so of any function of x_t with norm one.
     """
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
     targets = sender.at(TARGET_LENGTHSCALE).values[chosen[:, 0]]
-    ridges = None if ridge is None else np.array([ridge])
-    multiples = MESSAGE_LENGTHSCALES if searched(receiver.sample) else (1.0,)
-    best: tuple[float, float, float] = (np.inf, 1.0, 0.0)
-    for multiple in multiples:
-        path = choose_ridge_features(receiver.at(multiple).values[chosen[:, 1]], targets, ridges=ridges)
-        best = min(best, (float(path.scores.min()), multiple, float(path.best)))
-    # What was chosen on fewer pairs keeps n λ, the shift that does the smoothing.
-    multiple, lam = best[1], best[2] * (len(chosen) / len(pairs) if ridge is None else 1.0)
+    rule = MESSAGE_RULE.on(len(chosen), receiver.sample.searched, ridge)
+    losses = {}
+    for multiple in rule.multiples:
+        phi = receiver.at(multiple).values[chosen[:, 1]]
+        ridges = rule.ridges * np.mean(np.sum(phi**2, axis=1)) if ridge is None else rule.ridges
+        for at, loss in zip(rule.ridges, left_out_errors(phi, targets, ridges), strict=True):
+            losses[multiple, at] = loss
+    multiple, lam = rule.choose(losses)
     coordinates = receiver.at(multiple)
     phi = coordinates.values[pairs[:, 1]]
+    lam = lam if ridge is not None else lam * rescaled(phi, len(chosen))
     weights = Ridge.factor_features(phi, ridge=lam).solve(phi.T).T / len(pairs)
     into = np.zeros((sender.sample.count, phi.shape[1]))
     np.add.at(into, pairs[:, 0], weights)
-    return MessageEdge(into, coordinates.values.T, lam, multiple)
+    return MessageEdge(into, coordinates, lam)
 
 
 def learn_likelihood(
     observed: CoordinateBook, receiver: CoordinateBook, pairs: np.ndarray, ridge: float | None
 ) -> LikelihoodEdge:
-    """A_st from pairs (m, 2) of rows (t, s): both lengthscales by one multiple, both ridges by one relative size, of
-    least held-out error as an estimate of the density ratio.
+    """A_st from pairs (m, 2) of rows (t, s): both lengthscales by one multiple, both ridges by one relative size, by
+    how probable the operator makes x_s given x_t for pairs that were held out.
     """
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
-    folds = np.arange(len(chosen)) % min(FOLDS, len(chosen))
-    multiples = LIKELIHOOD_LENGTHSCALES if searched(observed.sample) or searched(receiver.sample) else (1.0,)
-    best: tuple[float, float, float, float] = (np.inf, 1.0, 0.0, 0.0)
-    for multiple in multiples:
+    rule = LIKELIHOOD_RULE.on(len(chosen), observed.sample.searched or receiver.sample.searched, ridge)
+    losses = {}
+    for multiple in rule.multiples:
         phi, psi = observed.at(multiple).values[chosen[:, 0]], receiver.at(multiple).values[chosen[:, 1]]
-        grid_x, grid_y = (
-            LIKELIHOOD_RIDGES * np.sum(f**2) / len(f) if ridge is None else np.array([ridge]) for f in (phi, psi)
-        )
-        scores = np.mean([held_out_errors(phi, psi, folds == i, grid_x, grid_y) for i in np.unique(folds)], axis=0)
-        at = int(np.argmin(scores))
-        best = min(best, (float(scores[at]), multiple, float(grid_x[at]), float(grid_y[at])))
-    multiple = best[1]
+        sizes = [np.mean(np.sum(f**2, axis=1)) if ridge is None else 1.0 for f in (phi, psi)]
+        grids = rule.ridges * sizes[0], rule.ridges * sizes[1]
+        for at, loss in zip(rule.ridges, held_out_surprises(phi, psi, *grids), strict=True):
+            losses[multiple, at] = loss
+    multiple, lam = rule.choose(losses)
     first, second = observed.at(multiple), receiver.at(multiple)
     phi, psi = first.values[pairs[:, 0]], second.values[pairs[:, 1]]
-    cross = phi.T @ psi / len(pairs)
-    left = Ridge.factor_features(phi, ridge=best[2]).solve(cross)
-    matrix = Ridge.factor_features(psi, ridge=best[3]).solve(left.T)
-    return LikelihoodEdge(first, (second.values @ matrix).T, best[2], multiple)
+    lams = [lam if ridge is not None else lam * rescaled(f, len(chosen)) for f in (phi, psi)]
+    precision = Ridge.factor_features(phi, ridge=lams[0]).solve(np.eye(phi.shape[1]))
+    left = precision @ (phi.T @ psi / len(pairs))
+    inner = Ridge.factor_features(psi, ridge=lams[1]).solve(left.T).T
+    return LikelihoodEdge(first, inner, second, precision, lams[0])
+
+
+def rescaled(phi: np.ndarray, number: int) -> float:
+    """What turns a relative ridge that was chosen on `number` pairs into one for all m: ridges fall like 1 / √m."""
+    return float(np.mean(np.sum(phi**2, axis=1))) * float(np.sqrt(number / len(phi)))

@@ -1,9 +1,9 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +23,8 @@ from meanmap.graphs.rooted import check_forest
 
 __all__ = ["Engine", "Propagation", "low_note"]
 
+# Signs of messages are counted in up to so many of the queries that are answered at once.
+QUERIES_COUNTED = 8
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
 
@@ -39,7 +41,9 @@ class Propagation:
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
-        The share of message values that came out below the floor, or below zero without one: 0 for potentials.
+        The share of message values that were raised to the floor, or came out below zero without one: 0 for potentials.
+    negative_share : number
+        The share that came out below zero.
     report : Report
         How it ended.
     """
@@ -48,6 +52,7 @@ class Propagation:
     beliefs: Any
     log_partition: Any
     low_share: Any
+    negative_share: Any
     report: Report
 
 
@@ -56,7 +61,7 @@ class Engine:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or list of edges
         n nodes.
     operators : EdgeOperators
         T operators.
@@ -66,7 +71,8 @@ class Engine:
         By default two passes on a forest, flooding otherwise.
     """
 
-    def __init__(self, graph: Graph, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+        graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
         if not isinstance(schedule, SCHEDULES):
@@ -112,9 +118,10 @@ class Engine:
             count, trace, converged = 2, np.empty(0), True
         else:
             messages, count, trace, converged = self._until_settled(own, given, settings)
-        beliefs, log_partition, share = _read(self.layout, self.operators, own, given, settings, messages, potentials)
-        report = self._report(count, trace, converged, float(share), floor)
-        return Propagation(messages, beliefs, log_partition, share, report)
+        read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+        beliefs, log_partition, low, negative = read
+        report = self._report(count, trace, converged, float(low), floor)
+        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
 
     def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
         schedule: Any = self.schedule
@@ -172,7 +179,7 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
     if tolerance is None:
         tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
     tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
-    return Settings(*(None if v is None else jnp.asarray(v, dtype) for v in (damping, floor, tolerance)))
+    return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
 def _by_row(layout: Layout, given: Given | None) -> Given | None:
@@ -185,7 +192,7 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     return Given(known, values)
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnames="potentials")
 def _read(
     layout: Layout,
     operators: EdgeOperators,
@@ -194,20 +201,26 @@ def _read(
     settings: Settings,
     messages: jax.Array,
     potentials: bool,
-) -> tuple[jax.Array, Any, jax.Array]:
-    """Beliefs, log Z and the negative share, from settled messages of directed edges."""
+) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
+    """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
     placed = layout.ones(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
-    if not potentials:
-        low = messages < 0 if settings.floor is None else messages <= settings.floor
-        free = jnp.ones(low.shape[:2], bool) if given is None else ~given.known
-        share = jnp.sum(low & free[..., None]) / jnp.maximum(jnp.sum(free) * low.shape[-1], 1)
-        return beliefs, None, share
-    share = jnp.zeros((), own.dtype)
-    products = layout.pre_messages(placed, own)
+    some = slice(None) if potentials else slice(QUERIES_COUNTED)
+    products = layout.pre_messages(placed[:, some], own[:, some])
     raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
+    if not potentials:
+        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
+        if given is not None:
+            counted &= ~given.known[:, some, None]
+        number = jnp.maximum(jnp.sum(counted), 1)
+        negative = jnp.sum((raw < 0) & counted) / number
+        if settings.floor is None:
+            return beliefs, None, negative, negative
+        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
+        return beliefs, None, low, negative
+    none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
-    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), share
+    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
 
 
 def _bethe(

@@ -1,40 +1,64 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import count_missing
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.labels import Labels
+from meanmap.core.missing import present, take
+from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
+from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
+from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "join_samples", "read_samples", "rows_present", "take_sample"]
+__all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
 
 LEAST_PAIRS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class NodeSample:
-    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it."""
+    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it, and
+    `labels` are the points as they came where they are labels.
+    """
 
     kernel: Kernel
     points: Any
     flat: bool
     given: bool
+    labels: tuple | None = None
 
     @property
     def count(self) -> int:
         """N."""
         return count(self.points)
+
+    @property
+    def searched(self) -> bool:
+        """Whether a lengthscale is ours to choose."""
+        return not self.given and isinstance(self.kernel, RBF)
+
+    @cached_property
+    def narrow(self) -> Kernel:
+        """The kernel of beliefs: a given one, or one whose modes are those of the density.
+
+        The median distance of a variable with two modes lies between them, and so would the mode of a belief. Modes
+        are found best at n^(−1/(d + 6)), a little wider than densities (Chen et al. 2016).
+        """
+        if not self.searched:
+            return self.kernel
+        n, d = self.points.shape
+        return RBF(diffusion_widths(self.points) * n ** (1 / (d + 4) - 1 / (d + 6)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +67,12 @@ class Samples:
 
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
+
+    def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
+        for e, (t, s) in enumerate(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)):
+            edge = e % len(graph.edges)
+            yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
 
 
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
@@ -63,27 +93,28 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, joined, f"data[{name!r}]", door)
-        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None))
+        labels = tuple(np.asarray(joined).tolist()) if isinstance(kernel.domain, Labels) else None
+        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
     return Samples(tuple(nodes), tuple(pairs))
 
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
-    columns, present = [], []
+    columns, masks = [], []
     for name in graph.names:
         column = _column(data, name)
-        there = rows_present(column)
+        there = present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-        columns.append([column if there.all() else take_sample(column, np.flatnonzero(there))])
-        present.append(there)
-    lengths = {name: len(there) for name, there in zip(graph.names, present, strict=True)}
+        columns.append([column if there.all() else take(column, np.flatnonzero(there))])
+        masks.append(there)
+    lengths = {name: len(there) for name, there in zip(graph.names, masks, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    position = [np.cumsum(there) - 1 for there in present]
+    position = [np.cumsum(there) - 1 for there in masks]
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
-        both = np.flatnonzero(present[a] & present[b])
+        both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), graph.named_edges[e])
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
     return columns, pairs
@@ -110,11 +141,11 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         lengths = _length(first), _length(second)
         if lengths[0] != lengths[1]:
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
-        both = np.flatnonzero(rows_present(first) & rows_present(second))
+        both = np.flatnonzero(present(first) & present(second))
         _check_pairs(len(both), names)
         pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
         for node, sample in ((a, first), (b, second)):
-            columns[node].append(sample if len(both) == lengths[0] else take_sample(sample, both))
+            columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
             ends[node] += len(both)
     return columns, pairs
 
@@ -152,37 +183,8 @@ def _length(sample: Any) -> int:
     return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
-def rows_present(sample: Any) -> np.ndarray:
-    """Which rows have no missing value."""
-    if is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return np.ones(_length(sample), dtype=bool)
-    if hasattr(sample, "isna"):
-        missing = np.asarray(sample.isna())
-    elif hasattr(sample, "is_null"):
-        missing = np.asarray(sample.is_null())
-    else:
-        array = np.asarray(sample)
-        if array.dtype.kind == "f":
-            missing = np.isnan(array)
-        elif array.dtype.kind == "O":
-            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
-            missing = missing.reshape(array.shape)
-        else:
-            missing = np.zeros(array.shape[:1], dtype=bool)
-    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
-
-
-def take_sample(sample: Any, index: np.ndarray) -> Any:
-    """Some rows of a sample, as it came."""
-    if hasattr(sample, "iloc"):
-        return sample.iloc[index]
-    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
-    return [sample[i] for i in index]
-
-
 def join_samples(parts: list[Any], name: Hashable) -> Any:
-    """Samples of one variable, one after the other."""
+    """Several samples of one variable as one."""
     if all(is_sparse(part) for part in parts):
         import scipy.sparse
 

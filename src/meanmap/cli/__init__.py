@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import reproducing, testing
+from meanmap.cli import citing, discovering, graphs, reproducing, testing
 from meanmap.cli.options import refused
 
 __all__ = ["app", "main"]
@@ -15,6 +15,9 @@ app = typer.Typer(
     help="A probability distribution is an element of a Hilbert space.", no_args_is_help=True, add_completion=False
 )
 app.add_typer(testing.app, name="test")
+app.command()(discovering.discover)
+app.add_typer(graphs.app, name="graph")
+app.command()(citing.cite)
 app.command("list")(reproducing.list_experiments)
 app.command()(reproducing.reproduce)
 

@@ -1,4 +1,4 @@
-"""What a test says: on the terminal, as JSON, as a picture, as a page."""
+"""What was found: on the terminal, as JSON, as a picture, as a page."""
 
 import io
 import json
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from meanmap import __version__
@@ -17,7 +18,7 @@ from meanmap.core.files import write_whole
 from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult
 
-__all__ = ["draw", "tell", "write"]
+__all__ = ["draw", "draw_beliefs", "tell", "tell_beliefs", "tell_graph", "write"]
 
 # A table of more columns is no longer read.
 MOST_COLUMNS = 30
@@ -41,11 +42,70 @@ def answer(result: TestResult, level: float) -> str:
     return f"Nothing says otherwise: not rejected at level {level:g}, p = {result.pvalue:.3g}."
 
 
-def draw(result: TestResult, path: Path) -> None:
-    """The null with the statistic, as a picture."""
+def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
+    """Print a graph, and what stands behind its edges."""
+    if as_json:
+        edges = [
+            {"from": a, "to": b, **{name: value for name, value in data.items() if value is not None}}
+            for a, b, data in graph.to_networkx().edges(data=True)
+        ]
+        said = {"names": list(graph.names), "edges": edges, "seed": graph.seed, "notes": list(notes)}
+        typer.echo(json.dumps({**said, "meanmap": __version__}, indent=1, default=float))
+        return
+    typer.echo(str(graph))
+    for note in (*notes, f"seed {graph.seed}"):
+        typer.echo(f"  note: {note}")
+
+
+def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> None:
+    """Print what is believed about each target: mean, deviation and quantiles of numbers, probabilities of labels."""
+    said = {name: believed(beliefs[name], labels.get(name)) for name in beliefs}
+    if as_json:
+        typer.echo(json.dumps({"beliefs": said, "report": beliefs.report.to_dict(), "meanmap": __version__}, indent=1))
+        return
+    for name, belief in said.items():
+        typer.echo(f"{name}: " + ", ".join(f"{what} {number:.4g}" for what, number in belief.items()))
+    typer.echo(str(beliefs.report))
+
+
+def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
+    """A belief in numbers."""
+    if labels is not None:
+        values = np.clip(belief(np.array(labels)), 0.0, None)  # under the kernel that tells labels apart, their weights
+        return dict(zip(labels, (values / values.sum()).tolist(), strict=True))
+    low, middle, high = (float(value) for value in belief.quantile([0.05, 0.5, 0.95]))
+    return {"mean": float(belief.mean()), "sd": float(belief.std()), "5 %": low, "median": middle, "95 %": high}
+
+
+def draw_beliefs(beliefs: Any, labels: dict[str, list[str]], path: Path) -> None:
+    """One picture for each target: a density of numbers, bars of labels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 2.2 * len(beliefs)), layout="constrained")
+    for axes, name in zip(figure.subplots(len(beliefs), squeeze=False).ravel(), beliefs, strict=True):
+        belief = beliefs[name]
+        if name in labels:
+            shares = believed(belief, labels[name])
+            axes.bar(list(shares), list(shares.values()), color="C0")
+            axes.set_ylabel("probability")
+        else:
+            low, high = belief.quantile([0.001, 0.999])
+            grid = np.linspace(low - 0.2 * (high - low), high + 0.2 * (high - low), 200)
+            axes.plot(grid, belief.density(grid))
+            axes.set_ylabel("density")
+        axes.set_xlabel(name)
+    _save(figure, path)
+
+
+def draw(result: Any, path: Path) -> None:
+    """Anything that plots itself, as a picture."""
+    _save(result.plot().figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
     picture = io.BytesIO()
     try:
-        result.plot().figure.savefig(picture, format=path.suffix.lstrip(".") or None, dpi=144)
+        figure.savefig(picture, format=path.suffix.lstrip(".") or None, dpi=144)
     except ValueError as problem:  # a kind of file that matplotlib does not write
         raise InputError(f"{path} cannot be drawn: {problem}") from None
     write_whole(path, picture.getvalue())
@@ -59,12 +119,20 @@ def write(result: TestResult, question: str, notes: Sequence[str], level: float,
         *(("note", note) for note in notes),
     )
     figures = [(result.plot().figure, "The statistic, and its distribution if the hypothesis holds.")]
-    sections = [Section(question, answer(result, level), result.method, figures=tuple(figures), tables=(settings,))]
+    sections = [
+        Section(
+            "The answer",
+            answer(result, level),
+            f"{result.method[:1].upper()}{result.method[1:]}.",
+            figures=tuple(figures),
+            tables=(settings,),
+        )
+    ]
     sections += _differences(result)
     command = shlex.join(["meanmap", *_repeated(sys.argv[1:], result.seed)])
     sections.append(Section("To repeat it", "The same command with the seed that was used.", code=command))
     footer = f"meanmap {__version__}, Python {platform.python_version()}"
-    write_whole(path, render("meanmap: a test", question, sections, footer))
+    write_whole(path, render(question, "A test with meanmap.", sections, footer))
 
 
 def _differences(result: TestResult) -> list[Section]:

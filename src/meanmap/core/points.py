@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "one_row", "pad", "rows"]
+__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "joined", "one_row", "pad", "rows"]
 
 
 def is_sparse(value: Any) -> bool:
@@ -41,6 +41,20 @@ def any_sparse(points: Any) -> bool:
 def dense(points: Any) -> Any:
     """`points` with sparse parts as arrays: for a few of them only."""
     return jax.tree.map(lambda leaf: leaf.toarray() if is_sparse(leaf) else leaf, points, is_leaf=is_sparse)
+
+
+def joined(first: Any, second: Any) -> Any:
+    """The points of one and then those of the other."""
+
+    def join(a, b):
+        if is_sparse(a) or is_sparse(b):
+            import scipy.sparse
+
+            return scipy.sparse.vstack([a, b]).tocsr()
+        library = jnp if isinstance(a, jax.Array) or isinstance(b, jax.Array) else np
+        return library.concatenate([a, b])
+
+    return jax.tree.map(join, first, second, is_leaf=is_sparse)
 
 
 def pad(points: Any, size: int) -> Any:

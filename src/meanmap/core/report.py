@@ -26,6 +26,8 @@ class Report:
         How many things were floored, skipped, forced, ...
     notes : tuple of str
         What a careful reader should know.
+    measures : dict
+        Other numbers worth watching, by name.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Report:
     residuals: Any = field(default_factory=lambda: np.empty(0))
     counts: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    measures: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
         object.__setattr__(self, "residuals", np.asarray(self.residuals, dtype=float))
@@ -53,6 +56,7 @@ class Report:
             "residuals": self.residuals.tolist(),
             "counts": {name: int(count) for name, count in self.counts.items()},
             "notes": list(self.notes),
+            "measures": {name: float(value) for name, value in self.measures.items()},
         }
 
     def __str__(self) -> str:
@@ -61,5 +65,6 @@ class Report:
             first += f", last residual {self.residuals[-1]:.3g}"
         lines = [first]
         lines += [f"  {name}: {count}" for name, count in self.counts.items()]
+        lines += [f"  {name}: {value:.3g}" for name, value in self.measures.items()]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)

@@ -10,6 +10,7 @@ from meanmap.embeddings.operators import Operator, cross_covariance
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.embeddings.posterior import PosteriorDifference, PosteriorEmbedding, posterior_embedding
 from meanmap.embeddings.rules import bayes_rule, chain_rule, sum_rule
+from meanmap.embeddings.witness import Region, Witness, posterior_witness
 
 __all__ = [
     "Combination",
@@ -20,6 +21,8 @@ __all__ = [
     "PointEmbedding",
     "PosteriorDifference",
     "PosteriorEmbedding",
+    "Region",
+    "Witness",
     "bayes_rule",
     "chain_rule",
     "condition",
@@ -28,5 +31,6 @@ __all__ = [
     "likelihood",
     "mean_features",
     "posterior_embedding",
+    "posterior_witness",
     "sum_rule",
 ]

@@ -19,6 +19,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
+from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge, check_precision
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
 
@@ -40,8 +41,8 @@ def condition(
     x: Any,
     y: Any,
     *,
-    kernel_x: Kernel | Features | None = None,
-    kernel_y: Kernel | Features | None = None,
+    kernel_x: Kernel | Features | str | None = None,
+    kernel_y: Kernel | Features | str | None = None,
     ridge: float | None = None,
 ) -> Operator:
     """The conditional operator U_{Y|X} = C_YX (C_XX + λ I)⁻¹, learned from n pairs.
@@ -53,11 +54,12 @@ def condition(
     ----------
     x, y : points
         n pairs.
-    kernel_x : Kernel or Features, optional
+    kernel_x : Kernel, Features or "learned", optional
         The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
-        points); for labels and mixed tables the kernel of `mm.default_kernel`.
+        points); for labels and mixed tables the kernel of `mm.default_kernel`. "learned" sees x alone, by
+        [`learn_kernel`][].
         Features give the primal form, at a cost linear in n and streamed: for a million rows.
-    kernel_y : Kernel or Features, optional
+    kernel_y : Kernel, Features or "learned", optional
         The kernel of y, by default RBF at the median distance. With features, beliefs are in their coordinates; use
         `belief.to_points(candidates)` to read them out.
     ridge : float, optional
@@ -90,9 +92,8 @@ def condition(
     if ridge is None or kernel_x is None or kernel_y is None:
         _refuse_tracers(x, y, ridge)
     with Door(x, y, kernel_x, kernel_y) as door:
-        kernel_y = kernel_for(y) if kernel_y is None else kernel_y
         search = kernel_x is None
-        kernel_x = kernel_for(x) if kernel_x is None else kernel_x
+        kernel_x, kernel_y = _chosen(kernel_x, x), _chosen(kernel_y, y)
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
@@ -190,6 +191,13 @@ def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, 
         residual = energy - np.sum(strength * (values + 2 * lam) / (values + lam) ** 2)
         scores.append(max(residual, 0.0) / (1 - np.sum(values / (values + lam)) / n) ** 2)
     return float(ridges[int(np.argmin(scores))])
+
+
+def _chosen(kernel: Any, data: Any) -> Any:
+    """The kernel that was given, or one from the data."""
+    if isinstance(kernel, str) and kernel == "learned":
+        return learned_for(data)[0]
+    return kernel_for(data) if kernel is None else kernel
 
 
 def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Any, door: Door) -> RBF:

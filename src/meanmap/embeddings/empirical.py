@@ -22,13 +22,14 @@ from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
+from meanmap.learning.learned import learned_for
 
 __all__ = ["embed"]
 
 
 def embed(
     x: Any,
-    kernel: Kernel | Features | None = None,
+    kernel: Kernel | Features | str | None = None,
     estimator: str = "empirical",
     *,
     weights: Any = None,
@@ -40,9 +41,10 @@ def embed(
     ----------
     x : points, or a family
         n points as the kernel reads them; or a distribution such as `mm.families.Normal`, whose embedding is exact.
-    kernel : Kernel or Features, optional
+    kernel : Kernel, Features or "learned", optional
         The kernel, or features, in whose coordinates the embedding then lives at a cost that does not grow with n.
-        By default one for the kind of `x`: RBF at the median distance for numbers.
+        By default one for the kind of `x`: RBF at the median distance for numbers; "learned": RBF at the lengthscale
+        that [`learn_kernel`][] finds.
     estimator : {"empirical", "shrinkage", "james-stein", "ridge"}
         "empirical" averages. The others shrink towards zero, which lowers the mean squared RKHS error for small samples
         (Muandet et al. 2016): "shrinkage" is the spectral estimate (C + λ I)⁻¹ C μ̂, S-KMSE; "james-stein" and "ridge"
@@ -75,6 +77,8 @@ def embed(
         if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
         kernel = kernel_for(x)
+    if isinstance(kernel, str) and kernel == "learned":
+        kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel | Features):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features of one.")
     if weights is not None and estimator != "empirical":
@@ -96,8 +100,8 @@ def embed(
 
 
 def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any, ridge: Any) -> Embedding:
-    if kernel is None:
-        raise KindError("kernel is None; the embedding of a distribution needs one, such as mm.kernels.RBF(1.0).")
+    if kernel is None or isinstance(kernel, str):
+        raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")
     if estimator != "empirical" or weights is not None or ridge is not None:
         raise ParameterError("the embedding of a distribution is exact: leave out estimator, weights and ridge.")
     return FamilyEmbedding.of(x, kernel)

@@ -182,6 +182,10 @@ class Queries(Weights):
         with Door(self, values) as door:
             return self.operator.input.combine(self.x, self.operator.transposed_times(values, door), door)
 
+    def at(self, points: Any) -> Any:
+        """No function of the point: a conditional embedding weighs the points of its sample."""
+        return None
+
     def take(self, index: Any) -> Any:
         """Those of some of the points."""
         if isinstance(index, int | np.integer | slice):

@@ -10,12 +10,13 @@ import numpy as np
 
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, count, is_sparse
+from meanmap.core.errors import KindError
+from meanmap.core.points import count, joined
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
-from meanmap.kernels.reading import check_alike
+from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["PointEmbedding", "Weights", "is_flat", "weighted_sums"]
 
@@ -58,6 +59,10 @@ class Weights(eqx.Module):
     @abstractmethod
     def take(self, index: Any) -> Any:
         """The weights of some queries, as `Weights` or as an array."""
+
+    @abstractmethod
+    def at(self, points: Any) -> Any:
+        """The weights (..., m) that other points would have; None where weights are no function of the point."""
 
 
 class PointEmbedding(Embedding, Readouts):
@@ -102,6 +107,27 @@ class PointEmbedding(Embedding, Readouts):
             return self.source.against(values)
         return library.matmul(self.source, values)
 
+    def weights_at(self, points: Any) -> Any:
+        """The weights that other points would have, where they are a function of the point."""
+        return self.source.at(points) if isinstance(self.source, Weights) else None
+
+    def ratio(self, x: Any) -> Any:
+        """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they became than in the sample itself.
+
+        For beliefs of graphical models, which are a sample of a variable, reweighted by what is known: p₀ is the prior.
+        Retrieval is its largest value among candidates, `belief.ratio(candidates).argmax(-1)`.
+        """
+        with Door(self, x) as door:
+            points = read_points(self.kernel, x, "x", door)
+            check_alike(points, self.points, "x", "the points of the embedding")
+            values = self.weights_at(points)
+            if values is None:
+                raise KindError(
+                    "the weights of this embedding are known at its own points only, so there is no ratio elsewhere: "
+                    "beliefs of mm.KernelGraph have one."
+                )
+            return door.leave(values / np.mean(self.weights, axis=-1, keepdims=True))
+
     @property
     def known_mass(self) -> Any:
         """Σᵢ |wᵢ|, or 0 where the weights are not computed yet."""
@@ -136,7 +162,7 @@ class PointEmbedding(Embedding, Readouts):
         shape = np.broadcast_shapes(self.batch, other.batch)
         library = jnp if isinstance(self.weights, jax.Array) or isinstance(other.weights, jax.Array) else np
         spread = [library.broadcast_to(f.weights, (*shape, f.weights.shape[-1])) for f in (self, other)]
-        points = jax.tree.map(_join, self.points, other.points, is_leaf=is_sparse)
+        points = joined(self.points, other.points)
         return PointEmbedding(self.kernel, points, library.concatenate(spread, axis=-1), self.flat and other.flat)
 
     @property
@@ -157,12 +183,3 @@ class PointEmbedding(Embedding, Readouts):
         n = self.source.shape[-1]
         batch = f", batch {self.batch}" if self.batch else ""
         return f"PointEmbedding({n} points{batch}, {self.kernel!r})"
-
-
-def _join(first: Any, second: Any) -> Any:
-    if any_sparse((first, second)):
-        import scipy.sparse
-
-        return scipy.sparse.vstack([first, second]).tocsr()
-    library = jnp if isinstance(first, jax.Array) or isinstance(second, jax.Array) else np
-    return library.concatenate([first, second])

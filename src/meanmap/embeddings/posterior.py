@@ -16,7 +16,9 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
-from meanmap.kernels.stationary import RBF, Matern
+from meanmap.kernels.stationary import Matern
+from meanmap.kernels.terms import is_rbf_sum
+from meanmap.learning.learn import learn_kernel
 
 __all__ = ["GaussianElement", "PosteriorDifference", "PosteriorEmbedding", "posterior_embedding"]
 
@@ -143,7 +145,7 @@ class PosteriorDifference(GaussianElement):
 
 def posterior_embedding(
     x: Any,
-    kernel: Kernel,
+    kernel: Kernel | str,
     *,
     prior: Kernel | None = None,
     landmarks: Any = None,
@@ -158,11 +160,11 @@ def posterior_embedding(
     ----------
     x : points
         n points, at least 2.
-    kernel : Kernel
-        k.
+    kernel : Kernel or "learned"
+        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds.
     prior : Kernel, optional
-        r; by default `kernels.Smoothed(kernel)`, for RBF and Matérn. With r = k and noise τ² = n² λ the mean at the
-        sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
+        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn. With r = k and noise τ² = n² λ the
+        mean at the sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
         z; by default at most 200 points of the sample that span the others.
     noise : "empirical" or float
@@ -185,8 +187,12 @@ def posterior_embedding(
     >>> bool(low[0] < truth < high[0])
     True
     """
+    if isinstance(kernel, str) and kernel == "learned":
+        kernel = learn_kernel(x).kernel
+    if not isinstance(kernel, Kernel):
+        raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or 'learned'.")
     if prior is None:
-        if not isinstance(kernel, RBF | Matern):
+        if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
             raise KindError(
                 f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
             )

@@ -3,24 +3,31 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
+from meanmap.ep import learned, models
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.gaussian import Dot, Gaussian, Sum
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
 from meanmap.ep.interval import Interval, Ordinal, Probit
-from meanmap.ep.links import Logistic, Poisson
+from meanmap.ep.laplace import Laplace
+from meanmap.ep.learned import Learned
+from meanmap.ep.links import Logistic, Poisson, Student
+from meanmap.ep.mcmc import MCMC
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.precision import GaussianPrecision
 from meanmap.ep.quadrature import Quadrature
+from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling, Stratified
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
 __all__ = [
+    "MCMC",
     "Answer",
     "Bernoulli",
     "Beta",
@@ -34,8 +41,11 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "GaussianPrecision",
+    "HostOracle",
     "ImportanceSampling",
     "Interval",
+    "Laplace",
+    "Learned",
     "Logistic",
     "MultivariateNormal",
     "Normal",
@@ -46,9 +56,13 @@ __all__ = [
     "Probit",
     "Product",
     "Quadrature",
+    "Questions",
     "Stratified",
+    "Student",
     "Sum",
     "Variable",
     "ask",
     "infer",
+    "learned",
+    "models",
 ]

@@ -10,7 +10,9 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Answer, Factor
+from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
+from meanmap.ep.questions import Questions
 from meanmap.ep.sweep import compiled_answer
 from meanmap.ep.variables import Given, Selection
 from meanmap.families import Family
@@ -18,7 +20,14 @@ from meanmap.families import Family
 __all__ = ["ask"]
 
 
-def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.0, rng: Any = None) -> Answer:
+def ask(
+    factor: Factor,
+    *incoming: Family,
+    oracle: Any = None,
+    error: float | None = None,
+    power: float = 1.0,
+    rng: Any = None,
+) -> Answer:
     """The outgoing messages of a factor for these incoming ones.
 
     Parameters
@@ -30,6 +39,8 @@ def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.
         batch of any size if the factor has no plate, one member for each question.
     oracle : Oracle, optional
         For a black-box factor; by default its own, or as `infer` would choose.
+    error : float, optional
+        How far a belief may be off, in standard deviations: members in more `doubt` are asked again with more work.
     power : number
         α of power expectation propagation.
     rng : None, int, numpy Generator or JAX key
@@ -38,7 +49,8 @@ def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.
     Returns
     -------
     Answer
-        `messages`, their standard `errors` in natural parameters, `effective` sample sizes and `log_normaliser`.
+        `messages`, their standard `errors` in natural parameters, `effective` sample sizes, `doubt` and
+        `log_normaliser`.
 
     Examples
     --------
@@ -47,6 +59,9 @@ def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.
     >>> answer = ep.ask(factor, ep.Normal([0.0, 3.0], 1.0))
     >>> answer.messages[0].precision.round(4).tolist(), bool(answer.errors[0].precision.max() < 1e-9)
     ([0.2059, 0.0554], True)
+    >>> sampled = ep.ask(factor, ep.Normal([0.0, 3.0], 1.0), oracle=ep.ImportanceSampling(), error=0.005, rng=0)
+    >>> bool(sampled.doubt.max() <= 0.005)
+    True
     """
     if isinstance(factor, BlackBoxFactor):
         factor = with_oracle(factor, oracle)
@@ -70,5 +85,19 @@ def ask(factor: Factor, *incoming: Family, oracle: Any = None, power: float = 1.
             else jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), next(messages))
             for a in factor.arguments
         )
+        if isinstance(factor, BlackBoxFactor):
+            return _questions(factor, filled, power, Rng.of(rng).key, error)
         answer = compiled_answer(factor, jax.tree.map(jnp.asarray, filled), power, Rng.of(rng).key)
         return jax.tree.map(np.array, answer)
+
+
+def _questions(factor: BlackBoxFactor, filled: tuple[Any, ...], power: float, key: Any, error: float | None) -> Answer:
+    """A black box is asked in batches; one question is a batch of one."""
+    shape = next(message.shape for message in filled if isinstance(message, Family))
+    if len(shape) > 1:
+        raise ShapeError(f"the messages to {factor.name} have batch shape {shape}; expected one axis, the plate.")
+    batch = filled if shape else jax.tree.map(lambda leaf: np.asarray(leaf)[None], filled)
+    questions = Questions.of(factor, batch, power, key)
+    oracle = factor.oracle
+    answer = check_answer(oracle, questions) if isinstance(oracle, HostOracle) else questions.ask(oracle, error)
+    return answer if shape else answer[0]

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.calling import call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate
+from meanmap.ep.host import HostOracle
 from meanmap.ep.lines import LINES, Nodes, log_message
+from meanmap.ep.oracle import Oracle
 from meanmap.ep.variables import Given, Selection, Variable, read_argument
 from meanmap.families import Bernoulli, Beta, Family, Gamma
 
@@ -23,6 +25,7 @@ class BlackBoxFactor(Factor):
     function: eqx.AbstractVar[Any]
     host: eqx.AbstractVar[bool]
     random: eqx.AbstractVar[bool]
+    vectorised: eqx.AbstractVar[bool]
     oracle: eqx.AbstractVar[Any]
 
     approximate: ClassVar[bool] = True
@@ -62,6 +65,9 @@ class Density(BlackBoxFactor):
         where the factor is zero. A JAX function is compiled; any other Python function is called for every point.
     *arguments : Variable or array_like
         Variables, or known numbers for each member.
+    vectorised : bool
+        Whether the function takes NumPy arrays, many points along their first axis, and returns one number for each; it
+        is then called on the host, once for a whole batch.
     oracle : Oracle, optional
         How its messages are computed; by default as `infer` is told.
 
@@ -80,23 +86,27 @@ class Density(BlackBoxFactor):
     function: Any = eqx.field(static=True)
     host: bool = eqx.field(static=True)
     random: bool = eqx.field(static=True)
+    vectorised: bool = eqx.field(static=True)
     oracle: Any
     powered: ClassVar[bool] = True
 
-    def __init__(self, log_factor: Any, *arguments: Any, oracle: Any = None, name: str | None = None):
+    def __init__(
+        self, log_factor: Any, *arguments: Any, vectorised: bool = False, oracle: Any = None, name: str | None = None
+    ):
         read = _read_arguments(log_factor, arguments, name)
         self.name = name or _label(log_factor, read)
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
-        self.host, self.random = is_host_function(log_factor, read, self.name), False
+        self.random, self.vectorised = False, bool(vectorised)
+        self.host = self.vectorised or is_host_function(log_factor, read, self.name)
         self.arguments, self.function, self.oracle = read, log_factor, oracle
-        if oracle is not None:
+        if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
     def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
         """The log of the factor to its power; no outputs."""
         del key
         arguments = [values.get(at, incoming[at]) for at in range(len(incoming))]
-        return power * call(self.function, arguments, tuple(values), self.host), {}
+        return power * call(self, arguments, tuple(values)), {}
 
 
 class BlackBox(BlackBoxFactor):
@@ -112,6 +122,9 @@ class BlackBox(BlackBoxFactor):
     random : bool
         Whether the function is a sampler: its first argument is then a JAX key, or for a function that JAX cannot
         trace a `numpy.random.Generator`.
+    vectorised : bool
+        Whether the function takes NumPy arrays, many points along their first axis, and returns one number for each; it
+        is then called on the host, once for a whole batch.
     oracle : Oracle, optional
         How its messages are computed; by default as `infer` is told.
 
@@ -137,10 +150,17 @@ class BlackBox(BlackBoxFactor):
     function: Any = eqx.field(static=True)
     host: bool = eqx.field(static=True)
     random: bool = eqx.field(static=True)
+    vectorised: bool = eqx.field(static=True)
     oracle: Any
 
     def __init__(
-        self, function: Any, *arguments: Any, random: bool = False, oracle: Any = None, name: str | None = None
+        self,
+        function: Any,
+        *arguments: Any,
+        random: bool = False,
+        vectorised: bool = False,
+        oracle: Any = None,
+        name: str | None = None,
     ):
         read = _read_arguments(function, arguments, name)
         self.name = name or _label(function, read)
@@ -153,10 +173,10 @@ class BlackBox(BlackBoxFactor):
         if out.family not in LINES:
             raise KindError(f"the output {out.name!r} of {self.name} is a {out.family.__name__}; expected a number.")
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
-        self.random = bool(random)
-        self.host = is_host_function(function, read[:-1], self.name, random=self.random)
+        self.random, self.vectorised = bool(random), bool(vectorised)
+        self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
         self.arguments, self.function, self.oracle = read, function, oracle
-        if oracle is not None:
+        if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
     def needs_proper(self, position: int) -> bool:
@@ -172,7 +192,7 @@ class BlackBox(BlackBoxFactor):
         del power
         last = len(incoming) - 1
         arguments = [values.get(at, incoming[at]) for at in range(last)]
-        images = call(self.function, arguments, tuple(values), self.host, key if self.random else None)
+        images = call(self, arguments, tuple(values), key if self.random else None)
         nodes = _inside(type(incoming[last]), images)
         return log_message(incoming[last], nodes), {last: nodes}
 

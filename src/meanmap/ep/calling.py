@@ -1,5 +1,7 @@
-"""Calling a user's function at many points: compiled if JAX can trace it, else point by point on the host."""
+"""Calling a user's function at many points: compiled if JAX can trace it, else on the host."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -9,7 +11,7 @@ import numpy as np
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.variables import Given, Selection
 
-__all__ = ["call", "is_host_function"]
+__all__ = ["call", "is_host_function", "user_errors"]
 
 _NOT_TRACEABLE = (
     jax.errors.TracerArrayConversionError,
@@ -31,9 +33,8 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
         except Exception as error:
             if random:  # a sampler that expects NumPy's generator fails in its own way
                 return True
-            raise KindError(
-                f"the function of {name} failed for one value of each of its {len(examples)} arguments: {error}"
-            ) from error
+            _call_with_numbers(function, examples, name, error)
+            return True
     shape = getattr(out, "shape", None)
     if shape != ():
         raise ShapeError(
@@ -43,11 +44,23 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
     return False
 
 
-def call(function: Any, arguments: list[Any], mapped: tuple[int, ...], host: bool, key: Any = None) -> jax.Array:
-    """The function at every point: arguments at the positions `mapped` have a leading axis of points."""
-    count = arguments[mapped[0]].shape[0]
+def _call_with_numbers(function: Any, examples: list[Any], name: str, failure: Exception) -> None:
+    """Raise if a function that cannot be traced does not take numbers either; what it makes of these is its affair."""
+    try:
+        function(*(np.full(example.shape, 0.5) if example.shape else 0.5 for example in examples))
+    except TypeError:
+        raise KindError(
+            f"the function of {name} failed for one value of each of its {len(examples)} arguments: {failure}"
+        ) from failure
+    except Exception:
+        return
+
+
+def call(factor: Any, arguments: list[Any], mapped: tuple[int, ...], key: Any = None) -> jax.Array:
+    """A factor's function at every point: arguments at the positions `mapped` have a leading axis of points."""
+    function, count = factor.function, arguments[mapped[0]].shape[0]
     keys = () if key is None else (jax.random.split(key, count),)
-    if not host:
+    if not factor.host:
         axes = [0 if at in mapped else None for at in range(len(arguments))]
         return jax.vmap(function, in_axes=(*(0 for _ in keys), *axes))(*keys, *arguments)
     spread = [
@@ -58,15 +71,32 @@ def call(function: Any, arguments: list[Any], mapped: tuple[int, ...], host: boo
     # Doubles travel as pairs of words: the thread of a callback is outside the 64-bit scope, and would shorten them.
     pairs = [jax.lax.bitcast_convert_type(value.astype(jnp.float64), jnp.uint32) for value in spread]
     shape = jax.ShapeDtypeStruct((count, 2), jnp.uint32)
-    found = jax.pure_callback(_Host(function, bool(keys)), shape, *words, *pairs, vmap_method="broadcast_all")
+    host = _Host(function, factor.name, bool(keys), factor.vectorised)
+    found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
 
 
-class _Host:
-    """A Python function of single points, as a function of arrays."""
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Raise what a user's function raised, an interruption too, instead of the runtime's report of it."""
+    _raised.clear()
+    try:
+        yield
+    except jax.errors.JaxRuntimeError:
+        if not _raised:
+            raise
+        raise _raised.pop() from None
 
-    def __init__(self, function: Any, random: bool):
-        self.function, self.random = function, random
+
+# The runtime turns an exception of a callback into text; the exception itself waits here.
+_raised: list[BaseException] = []
+
+
+class _Host:
+    """A Python function of single points, or of many at once, as a function of arrays."""
+
+    def __init__(self, function: Any, name: str, random: bool, vectorised: bool):
+        self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
 
     def __call__(self, *arrays: Any) -> np.ndarray:
         values = [np.ascontiguousarray(array) for array in arrays]
@@ -74,13 +104,42 @@ class _Host:
         values[first:] = [value.view(np.float64)[..., 0] for value in values[first:]]
         batch = values[0].shape[:-1] if self.random else _batch(values)
         flat = [value.reshape(-1, *value.shape[len(batch) :]) for value in values]
+        try:
+            out = self._all(flat) if self.vectorised else self._each(flat)
+        except BaseException as error:
+            error.add_note(f"in the function of {self.name}")
+            _raised.append(error)
+            raise
+        return out.view(np.uint32).reshape(*batch, 2)
+
+    def _each(self, flat: list[np.ndarray]) -> np.ndarray:
         out = np.empty(flat[0].shape[0])
         for at in range(len(out)):
             row = [_plain(value[at]) for value in flat]
             if self.random:
                 row[0] = np.random.default_rng(row[0])
-            out[at] = self.function(*row)
-        return out.view(np.uint32).reshape(*batch, 2)
+            out[at] = self._numbers(self.function(*row), (), "one value")
+        return out
+
+    def _all(self, flat: list[np.ndarray]) -> np.ndarray:
+        count = flat[0].shape[0]
+        if self.random:
+            flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
+        return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
+
+    def _numbers(self, value: Any, shape: tuple[int, ...], asked: str) -> np.ndarray:
+        try:
+            found = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise KindError(
+                f"the function of {self.name} returned {value!r} for {asked} of each argument; expected numbers."
+            ) from error
+        if found.shape != shape:
+            raise ShapeError(
+                f"the function of {self.name} returned shape {found.shape} for {asked} of each argument; "
+                f"expected {'one number' if shape == () else f'shape {shape}'}."
+            )
+        return found
 
 
 def _batch(values: list[np.ndarray]) -> tuple[int, ...]:

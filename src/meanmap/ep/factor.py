@@ -1,17 +1,19 @@
 """What a factor is: a function of variables over a plate, that answers incoming messages by outgoing ones."""
 
 from abc import abstractmethod
+from copy import copy
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
 
-__all__ = ["Answer", "Factor", "check_family", "common_plate", "finite"]
+__all__ = ["Answer", "Factor", "check_family", "common_plate", "finite", "replaced"]
 
 
 class Answer(eqx.Module):
@@ -28,12 +30,36 @@ class Answer(eqx.Module):
         Standard errors of the natural parameters of `messages`, in the same form; None where they are exact.
     effective : array or None
         Effective sample size of each member; None without sampling.
+    doubt : array or None
+        How far each member's beliefs may be off, in standard deviations: the root of the expected 2 KL between the
+        belief that follows and the one an exact message would give, the largest over arguments. None where exact.
     """
 
     messages: tuple[Any, ...]
     log_normaliser: Any
     errors: tuple[Any, ...] | None = None
     effective: Any = None
+    doubt: Any = None
+
+    def __getitem__(self, members: Any) -> "Answer":
+        """The answers to some members of a plate."""
+        return jax.tree.map(lambda leaf: leaf[members], self)
+
+    def put(self, members: Any, other: "Answer") -> "Answer":
+        """The answer with another one in place of some members; what either does not know, the result does not."""
+
+        def fill(mine, theirs):
+            if mine is None or theirs is None:
+                return None
+            return jax.tree.map(lambda a, b: _placed(a, members, b), mine, theirs)
+
+        errors = None
+        if self.errors is not None and other.errors is not None:
+            errors = tuple(map(fill, self.errors, other.errors))
+        messages = tuple(map(fill, self.messages, other.messages))
+        rest = (fill(getattr(self, n), getattr(other, n)) for n in ("log_normaliser", "effective", "doubt"))
+        total, effective, doubt = rest
+        return Answer(messages, total, errors, effective, doubt)
 
 
 class Factor(eqx.Module):
@@ -85,6 +111,20 @@ class Factor(eqx.Module):
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _placed(values: Any, members: Any, others: Any) -> np.ndarray:
+    values = np.array(values)
+    values[members] = others
+    return values
+
+
+def replaced(factor: Factor, **fields: Any) -> Any:
+    """A copy of a factor with other fields, past its constructor."""
+    changed = copy(factor)
+    for name, value in fields.items():
+        object.__setattr__(changed, name, value)
+    return changed
 
 
 def common_plate(name: str, arguments: dict[str, Any]) -> int | None:

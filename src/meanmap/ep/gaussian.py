@@ -138,6 +138,11 @@ class Sum(Factor):
         common_plate(label, roles)
         self.name, self.weights = label, coefficients
 
+    @property
+    def constant(self) -> bool:
+        """With one variable, and all else given."""
+        return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
+
     def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
         """Convolutions of Normals, member by member."""
         del power, key

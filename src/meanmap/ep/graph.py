@@ -1,12 +1,11 @@
 """A model: factors joined by the variables that they share."""
 
 from collections import Counter
-from copy import copy
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
-from meanmap.ep.factor import Factor
-from meanmap.ep.variables import Given, Selection, Variable
+from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.variables import Given, Selection, Variable, plate_of
 
 __all__ = ["FactorGraph"]
 
@@ -75,31 +74,43 @@ class FactorGraph:
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw variables as circles and factors as squares, a double edge to what a plate shares; returns the Axes."""
+        """Draw variables as circles and factors as squares, with what is given in grey; returns the Axes.
+
+        A double edge leads to a variable that all members of a factor's plate share.
+        """
         from matplotlib.figure import Figure
 
-        ax = (
-            Figure(figsize=(7, 1.2 + 0.9 * max(len(self.factors), len(self.variables)))).subplots()
-            if ax is None
-            else ax
-        )
-        places = {name: (0.0, -row) for row, name in enumerate(self.variables)}
-        for row, factor in enumerate(self.factors):
-            middle = -row * max(len(self.variables) - 1, 1) / max(len(self.factors) - 1, 1)
-            for argument in factor.arguments:
-                if not isinstance(argument, Given):
-                    x, y = places[argument.name]
-                    ax.plot([x, 1.0], [y, middle], color="0.6", zorder=1)
+        rows = max(len(self.factors), len(self.variables))
+        ax = Figure(figsize=(7, 0.6 + 0.7 * rows)).subplots() if ax is None else ax
+        places = {name: (0.0, y) for name, y in zip(self.variables, _spread(len(self.variables), rows), strict=True)}
+        for factor, middle in zip(self.factors, _spread(len(self.factors), rows), strict=True):
+            for at, argument in enumerate(factor.arguments):
+                if isinstance(argument, Given):
+                    continue
+                x, y = places[argument.name]
+                shared = factor.plate is not None and (plate_of(argument) is None or at in factor.whole)
+                for gap in (-0.03, 0.03) if shared else (0.0,):
+                    ax.plot([x, 1.0], [y + gap, middle + gap], color="0.6", lw=1, zorder=1)
             ax.plot(1.0, middle, "s", ms=12, color="tab:orange")
-            ax.annotate(factor.name, (1.0, middle), (12, 0), textcoords="offset points", va="center")
+            label = factor.name if factor.plate is None else f"{factor.name} × {factor.plate}"
+            ax.annotate(label, (1.0, middle), (12, 0), textcoords="offset points", va="center")
+            given = ", ".join(repr(a) for a in factor.arguments if isinstance(a, Given))
+            if given:
+                below = {"xytext": (12, -12), "textcoords": "offset points"}
+                ax.annotate(given, (1.0, middle), **below, va="center", color="0.5", size="small")
         for name, (x, y) in places.items():
             plate = self.variables[name].plate
             ax.plot(x, y, "o", ms=16, color="tab:blue")
             label = name if plate is None else f"{name} × {plate}"
             ax.annotate(label, (x, y), (-12, 0), textcoords="offset points", va="center", ha="right")
-        ax.set(xlim=(-0.6, 2.0), ylim=(-len(self.variables) + 0.4, 0.6))
+        ax.set(xlim=(-0.6, 2.2), ylim=(-rows + 0.4, 0.6))
         ax.set_axis_off()
         return ax
+
+
+def _spread(count: int, rows: int) -> list[float]:
+    """Heights of some things down a picture of so many rows."""
+    return [-(at + 0.5) * rows / count + 0.5 for at in range(count)]
 
 
 def _numbered(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
@@ -108,8 +119,7 @@ def _numbered(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
         if total[factor.name] > 1:
             seen[factor.name] += 1
             name = f"{factor.name} #{seen[factor.name]}"
-            factor = copy(factor)
-            object.__setattr__(factor, "name", name)
+            factor = replaced(factor, name=name)
         named.append(factor)
     return tuple(named)
 

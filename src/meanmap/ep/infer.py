@@ -1,6 +1,5 @@
 """The loop: sweeps until beliefs stand still."""
 
-from copy import copy
 from typing import Any
 
 import jax
@@ -11,17 +10,18 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.ep.blackbox import BlackBoxFactor
-from meanmap.ep.factor import Factor
+from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.host import FunctionOracle, HostOracle
 from meanmap.ep.improper import check_policy
 from meanmap.ep.lines import LINES
 from meanmap.ep.oracle import Oracle
-from meanmap.ep.plan import Plan, State, prepare, start
+from meanmap.ep.plan import State, prepare, start
 from meanmap.ep.posterior import Posterior, resumed
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.record import Record
+from meanmap.ep.run import Run, check_schedule
 from meanmap.ep.sampling import ImportanceSampling
-from meanmap.ep.sweep import compiled_evidence, compiled_sweep
 
 __all__ = ["infer", "with_oracle"]
 
@@ -39,6 +39,7 @@ def infer(
     damping: float = 1.0,
     power: float = 1.0,
     improper: str = "allow",
+    schedule: str = "parallel",
     start_from: Posterior | None = None,
     rng: Any = None,
 ) -> Posterior:
@@ -48,9 +49,10 @@ def infer(
     ----------
     model : FactorGraph
         Factors and variables.
-    messages : Oracle or dict, optional
+    messages : Oracle, HostOracle, callable or dict, optional
         How messages of black-box factors are computed: an oracle for all, or by factor name. By default
-        [`Quadrature`][] where a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise.
+        [`Quadrature`][] where a factor has at most two unknown numbers, and [`ImportanceSampling`][] otherwise. A
+        [`HostOracle`][], or a plain function of [`Questions`][], runs in Python and may remember.
     sweeps : int
         At most so many: in each, every factor sends all its messages once, a whole plate at a time.
     tolerance : float
@@ -62,6 +64,9 @@ def infer(
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
         What to do with a message that is no law by itself; see [`settle`][]. The report counts them by factor.
+    schedule : {"parallel", "sequential"}
+        "parallel" sends whole plates at once. "sequential" goes through a plate member by member, and each sees what
+        the ones before it have sent: fewer and surer sweeps, each at the cost of one linear map a member.
     start_from : Posterior, optional
         An earlier result: its messages are the start, also when plates have grown since.
     rng : None, int, numpy Generator or JAX key
@@ -98,29 +103,28 @@ def infer(
     step, alpha = _fraction(damping, "damping"), _fraction(power, "power")
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
-    factors = _ready(model, messages, alpha)
+    factors, hosts = _ready(model, messages, alpha)
+    check_schedule(schedule, hosts, factors)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     with jax.enable_x64(True):
         plan = jax.tree.map(np.asarray, prepare(model.variables, factors))
         state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
         keys = jax.random.split(source.key, len(factors))
-        record = Record(factors, limit)
-        state = _loop(plan, state, keys, step, alpha, improper, enough, record)
-        evidence = float(compiled_evidence(plan, state, keys, alpha))
-    return Posterior.of(plan, state, model, factors, evidence, record.report(improper), source.seed, record.effective)
+        record = Record(factors, hosts, limit)
+        run = Run(plan, keys, alpha, improper, schedule, hosts, record)
+        state = _loop(run, state, step, enough)
+        evidence = run.evidence(state)
+    return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
 
 
-def _loop(
-    plan: Plan, state: State, keys: Any, step: float, alpha: float, policy: str, enough: float, record: Record
-) -> State:
+def _loop(run: Run, state: State, step: float, enough: float) -> State:
+    record, caution = run.record, _CAREFUL if run.schedule == "parallel" else 1.0
     try:
-        caution = _CAREFUL
         for _ in track(range(record.limit), "expectation propagation"):
-            new, events, moved, effective = compiled_sweep(plan, state, keys, step, caution, alpha, policy)
             before = record.moved
-            record.add(plan, events, np.asarray(moved), effective)
-            state = new
-            caution = _careful(caution, before, record.moved)
+            state = run.sweep(state, step, caution)
+            if run.schedule == "parallel":
+                caution = _careful(caution, before, record.moved)
             if record.moved <= enough:
                 record.converged = not record.stuck
                 break
@@ -140,36 +144,44 @@ def _careful(caution: float, before: float, now: float) -> float:
     return max(caution / 2, _LEAST) if np.isfinite(before) and now > before else min(1.5 * caution, _CAREFUL)
 
 
-def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[Factor, ...]:
-    """The factors in the order of a sweep, each black box with an oracle: first those that send the same always."""
+def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:
+    """The factors in the order of a sweep, first those that send the same always, and which of them the host answers.
+
+    Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them.
+    """
     if isinstance(messages, dict):
         unknown = set(messages) - {f.name for f in model.factors if isinstance(f, BlackBoxFactor)}
         if unknown:
             raise ParameterError(f"messages name {sorted(unknown)}, which are no black-box factors of {model!r}.")
-    ready = []
-    for factor in sorted(model.factors, key=lambda f: not f.constant):
+    ready, hosts = [], {}
+    for at, factor in enumerate(sorted(model.factors, key=lambda f: not f.constant)):
         if alpha != 1 and factor.approximate and not factor.powered:
             raise ParameterError(
                 f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
                 "as ep.Density(log_factor, ...)."
             )
-        ready.append(with_oracle(factor, messages) if isinstance(factor, BlackBoxFactor) else factor)
-    return tuple(ready)
+        if isinstance(factor, BlackBoxFactor):
+            factor = with_oracle(factor, messages)
+            if isinstance(factor.oracle, HostOracle):
+                hosts[at] = factor.oracle
+                factor = replaced(factor, oracle=None)
+        ready.append(factor)
+    return tuple(ready), hosts
 
 
 def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
     """The factor with the oracle that is to compute its messages: its own, or as it is told, or the default."""
     oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
     oracle = factor.oracle or oracle or _default(factor)
-    if not isinstance(oracle, Oracle):
-        raise KindError(
-            f"messages is {oracle!r}; expected an oracle such as ep.Quadrature() or ep.ImportanceSampling(), "
-            "or a dictionary of them by factor name."
-        )
+    if not isinstance(oracle, Oracle | HostOracle):
+        if not callable(oracle) or isinstance(oracle, type):
+            raise KindError(
+                f"messages is {oracle!r}; expected an oracle such as ep.Quadrature() or ep.ImportanceSampling(), "
+                "a function of ep.Questions, or a dictionary of them by factor name."
+            )
+        oracle = FunctionOracle(oracle)
     oracle.check(factor)
-    factor = copy(factor)
-    object.__setattr__(factor, "oracle", oracle)
-    return factor
+    return replaced(factor, oracle=oracle)
 
 
 def _default(factor: BlackBoxFactor) -> Oracle:

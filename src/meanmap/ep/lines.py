@@ -11,11 +11,11 @@ import jax.numpy as jnp
 
 from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
 
-__all__ = ["LINES", "Nodes", "halved", "nodes_of_cavity", "project", "refined", "tilted_natural", "to_nodes"]
+__all__ = ["LINES", "REACH", "Nodes", "halved", "nodes_of_cavity", "project", "refined", "tilted_natural", "to_nodes"]
 
 # How many standard deviations the first grid reaches to either side. The tails of log x for a Gamma and of logit x for
 # a Beta decay like exp(−a |c|), which is beyond 1e-16 of the peak at 37/a, and the standard deviation is 1/a or more.
-_REACH = 12.0
+REACH = 12.0
 _FIRST = 97
 
 # The second grid spans where the integrand is within this factor e⁻³⁷ < 1e-16 of its peak.
@@ -64,7 +64,7 @@ def nodes_of_cavity(cavity: Family, count: int = _FIRST) -> Nodes:
         return to_nodes(Bernoulli, jnp.broadcast_to(states, (2, *cavity.shape)), jnp.zeros(()))
     name = cavity.coordinates[-1]
     mean, sd = cavity.mean_in(name), jnp.sqrt(cavity.variance_in(name))
-    unit = jnp.linspace(-_REACH, _REACH, count).reshape(count, *(1,) * mean.ndim)
+    unit = jnp.linspace(-REACH, REACH, count).reshape(count, *(1,) * mean.ndim)
     return to_nodes(type(cavity), mean + sd * unit, jnp.log(sd * (unit[1] - unit[0])))
 
 
@@ -95,7 +95,13 @@ def project(kind: type, nodes: Nodes, log_weights: jax.Array) -> Any:
         weights = jax.nn.softmax(log_weights, 0)
         c = nodes.coordinate
         return kind.from_moments((-weights * jax.nn.softplus(-c)).sum(0), (-weights * jax.nn.softplus(c)).sum(0))
-    return kind.from_weighted_samples(nodes.x, log_weights)
+    projected = kind.from_weighted_samples(nodes.x, log_weights)
+    if issubclass(kind, Normal):
+        # Equal points differ by rounding alone: no Normal has that spread, and no numbers say so (as for a Gamma).
+        rounding = 8 * jnp.finfo(nodes.x.dtype).eps * jnp.abs(nodes.x).max(0)
+        spread = projected.precision * rounding**2 < 1
+        return jax.tree.map(lambda leaf: jnp.where(spread, leaf, jnp.nan), projected)
+    return projected
 
 
 def tilted_natural(kind: type, nodes: Nodes, log_weights: jax.Array, incoming: Family) -> Any:

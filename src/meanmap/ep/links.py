@@ -1,4 +1,4 @@
-"""Observed outcomes of a Normal through a link: logistic labels and Poisson counts."""
+"""Observed outcomes of a Normal: logistic labels, Poisson counts, and numbers with Student noise."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from meanmap.ep.factor import Factor, check_family
 from meanmap.ep.variables import Given, Selection, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
-__all__ = ["Logistic", "Poisson"]
+__all__ = ["Logistic", "Poisson", "Student"]
 
 
 def Logistic(z: Any, *, observed: Any, name: str | None = None) -> Density:
@@ -77,6 +77,46 @@ def Poisson(rate: Any, *, observed: Any, exposure: Any = 1.0, name: str | None =
     return Density(_log_poisson, rate, counts, times, name=label)
 
 
+def Student(z: Any, *, observed: Any, scale: Any = 1.0, degrees: Any = 4.0, name: str | None = None) -> Density:
+    """observed = z + scale × noise with Student's t distribution: outliers are let go.
+
+    The same as `Gaussian(z, observed=y, precision=tau)` with a Gamma(degrees/2, degrees scale²/2) variable tau for each
+    member. The factor is not log-concave: messages from outliers have negative precision, which the policy
+    improper="allow" of [`infer`][] keeps; damping helps.
+
+    Parameters
+    ----------
+    z : Variable
+        A Normal.
+    observed : array_like
+        Numbers.
+    scale : array_like
+        Of the noise, above 0.
+    degrees : array_like
+        Degrees of freedom, above 0: 1 is Cauchy noise, and ∞ would be Gaussian.
+    name : str, optional
+        Of the factor, for reports.
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> z = ep.Variable("z", ep.Normal(0.0, 100.0))
+    >>> near = ep.infer(ep.FactorGraph(ep.Student(z, observed=1.0)))["z"].mean
+    >>> z = ep.Variable("z", ep.Normal(0.0, 1.0))
+    >>> far = ep.infer(ep.FactorGraph(ep.Student(z, observed=30.0)))["z"].mean
+    >>> round(float(near), 2), round(float(far), 2)
+    (0.98, 0.17)
+    """
+    z, y = read_argument(z, "z"), read_given(observed, "observed")
+    label = name or f"Student({z.name})"
+    check_family(label, "z", z, Normal)
+    scales, degrees = read_given(scale, "scale"), read_given(degrees, "degrees")
+    for given in (scales, degrees):
+        if not (given.values > 0).all():
+            raise ParameterError(f"{given.name} of {label} is {given.values.min():g} at least; expected above 0.")
+    return Density(_log_student, z, y, scales, degrees, name=label)
+
+
 def _check(label: str, given: Given, valid: np.ndarray, expected: str) -> None:
     if not valid.all():
         first = np.argwhere(~valid)[0].tolist()
@@ -93,3 +133,9 @@ def _log_logistic(z: jax.Array, y: jax.Array) -> jax.Array:
 def _log_poisson(z: jax.Array, count: jax.Array, exposure: jax.Array) -> jax.Array:
     log_mean = z + jnp.log(exposure)
     return count * log_mean - jnp.exp(log_mean) - jax.scipy.special.gammaln(count + 1)
+
+
+def _log_student(z: jax.Array, y: jax.Array, scale: jax.Array, degrees: jax.Array) -> jax.Array:
+    gammaln = jax.scipy.special.gammaln
+    constant = gammaln((degrees + 1) / 2) - gammaln(degrees / 2) - jnp.log(degrees * jnp.pi) / 2 - jnp.log(scale)
+    return constant - (degrees + 1) / 2 * jnp.log1p(((y - z) / scale) ** 2 / degrees)

@@ -1,7 +1,7 @@
 """What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,8 +20,10 @@ class Oracle(eqx.Module):
     mapped over it in blocks, so that memory does not grow with the plate.
     """
 
-    # So many members are in memory at once: with some hundred points each, a few megabytes an array.
-    block: ClassVar[int] = 2048
+    @property
+    def block(self) -> int:
+        """So many members are in memory at once: with some hundred points each, a few megabytes an array."""
+        return 2048
 
     @abstractmethod
     def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
@@ -30,13 +32,18 @@ class Oracle(eqx.Module):
     def check(self, factor: Any) -> None:
         """Raise if this oracle cannot answer for a factor."""
 
+    def more(self, times: int) -> "Oracle":
+        """The same oracle with about so many times the work for a message; itself, if it has no more to give."""
+        del times
+        return self
+
     def answer(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
-        """The answers of all members of a plate."""
+        """The answers of all members of a plate; `key` is one key, or one for each member."""
         shapes = [message.shape for message in incoming if isinstance(message, Family)]
         if not shapes[0]:
             return self.member(factor, incoming, power, key)
         size = shapes[0][0]
-        keys = jax.random.split(key, size)
+        keys = key if key.ndim else jax.random.split(key, size)
         spread = tuple(
             given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
             for given in incoming

@@ -1,6 +1,5 @@
 """A model as the compiled sweep sees it: plates lengthened to sizes of a short list, arguments as numbered ports."""
 
-from copy import copy
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.points import bucket, pad
-from meanmap.ep.factor import Factor
+from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
 
@@ -88,9 +87,7 @@ def _with_ports(factor: Factor, order: dict[str, int]) -> Factor:
             shared = argument.plate is None and plate is not None
             way = "whole" if position in factor.whole else "shared" if shared else "same"
             ports.append(Port(order[argument.name], way, None))
-    joined = copy(factor)
-    object.__setattr__(joined, "arguments", tuple(ports))
-    return joined
+    return replaced(factor, arguments=tuple(ports))
 
 
 def real(shape: tuple[int, ...], size: Any) -> Any:

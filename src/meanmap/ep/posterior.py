@@ -11,6 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.plan import Plan, Port, State, beliefs, start, unpadded
+from meanmap.ep.record import Record
 from meanmap.families import Family
 
 __all__ = ["Posterior", "resumed"]
@@ -31,6 +32,9 @@ class Posterior(Mapping[str, Family]):
         By the name of a factor, its message to each of its arguments; None for what is given.
     effective_sample_size : dict
         For each factor whose messages were sampled, one number for each member.
+    doubt : dict
+        For each factor whose oracle states an error: how far a belief may be off for it, in standard deviations, one
+        number for each member.
 
     Examples
     --------
@@ -51,10 +55,11 @@ class Posterior(Mapping[str, Family]):
         report: Report,
         seed: int | None,
         effective: dict[str, np.ndarray],
+        doubt: dict[str, np.ndarray],
     ):
         self._beliefs, self.messages = found, messages
         self.log_evidence, self.report, self.seed = log_evidence, report, seed
-        self.effective_sample_size = effective
+        self.effective_sample_size, self.doubt = effective, doubt
 
     @classmethod
     def of(
@@ -64,9 +69,9 @@ class Posterior(Mapping[str, Family]):
         model: FactorGraph,
         factors: tuple[Factor, ...],
         log_evidence: float,
-        report: Report,
+        record: Record,
+        policy: str,
         seed: int | None,
-        effective: dict[str, np.ndarray],
     ) -> "Posterior":
         """The result of a run, without padding."""
         found = {
@@ -80,7 +85,8 @@ class Posterior(Mapping[str, Family]):
                 cut = factor.plate if isinstance(port, Port) and port.way != "whole" else None
                 kept.append(jax.tree.map(lambda leaf, n=cut: np.array(leaf[:n] if n else leaf), message))
             messages[factor.name] = tuple(kept)
-        return cls(found, messages, log_evidence, report, seed, effective)
+        report = record.report(policy)
+        return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._beliefs:

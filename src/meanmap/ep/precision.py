@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.gaussian import log_overlap, moments
 from meanmap.ep.lines import log_message, nodes_of_cavity, refined, tilted_natural
-from meanmap.ep.variables import read_argument
+from meanmap.ep.variables import Given, read_argument
 from meanmap.families import Gamma, Normal
 
 __all__ = ["GaussianPrecision"]
@@ -57,9 +57,14 @@ class GaussianPrecision(Factor):
         common_plate(label, {"mean": mean, "out": x, "precision": precision})
         self.arguments, self.name = (mean, x, precision), label
 
+    @property
+    def constant(self) -> bool:
+        """With mean and outcome given."""
+        return all(isinstance(argument, Given) for argument in self.arguments[:2])
+
     def needs_proper(self, position: int) -> bool:
-        """Only the precision has to be a law: flat Normals are the case of infinite variance."""
-        return position == 2
+        """At most the precision has to be a law: flat Normals are the case of infinite variance."""
+        return position == 2 and not self.constant
 
     def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""

@@ -1,6 +1,6 @@
 """Messages by quadrature, over one or two numbers: the trapezium rule where the tilted law has its mass."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
 from meanmap.ep.lines import LINES, Nodes, halved, log_message, nodes_of_cavity, refined, tilted_natural
 from meanmap.ep.oracle import Oracle
@@ -49,7 +50,6 @@ class Quadrature(Oracle):
     """
 
     points: int | None = eqx.field(static=True)
-    block: ClassVar[int] = 2048
 
     def __init__(self, points: int | None = None):
         if points is not None:
@@ -76,6 +76,10 @@ class Quadrature(Oracle):
                 "Type messages=ep.ImportanceSampling() or ep.Laplace()."
             )
 
+    def more(self, times: int) -> "Quadrature":
+        """More nodes along each dimension."""
+        return Quadrature((self.points or max(_DEFAULT.values())) * times)
+
     def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
         """Two rounds of the trapezium rule."""
         del key
@@ -100,10 +104,13 @@ class Quadrature(Oracle):
             for axis, (at, grid) in enumerate(zip(over, nodes, strict=True))
         ]
         places += [(at, Nodes(*map(jnp.ravel, out)), both.reshape(2, -1)) for at, out in outputs.items()]
+        doubts = []
         for at, grid, weights in places:
             fine, rough = _two_rules(incoming[at], grid, weights)
             messages[at], errors[at] = fine, jax.tree.map(lambda a, b: jnp.abs(a - b), fine, rough)
-        return Answer(tuple(messages), jax.nn.logsumexp(log_tilted), tuple(errors))
+            belief, other = (jax.tree.map(jnp.add, message, incoming[at]) for message in (fine, rough))
+            doubts.append(doubt.between(belief, other))
+        return Answer(tuple(messages), jax.nn.logsumexp(log_tilted), tuple(errors), doubt=jnp.stack(doubts).max())
 
 
 def _tilted(factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], nodes: list[Nodes], power: Any) -> tuple:

@@ -6,8 +6,9 @@ import numpy as np
 
 from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
+from meanmap.ep.host import HostOracle
 from meanmap.ep.plan import Plan
-from meanmap.ep.sweep import EVENTS
+from meanmap.ep.sweep import EVENTS, Happened
 
 __all__ = ["Record"]
 
@@ -21,25 +22,28 @@ _FEW = 30
 class Record:
     """Collects what the sweeps of one run report."""
 
-    def __init__(self, factors: tuple[Factor, ...], limit: int):
-        self.factors, self.limit = factors, limit
+    def __init__(self, factors: tuple[Factor, ...], hosts: dict[int, HostOracle], limit: int):
+        self.factors, self.hosts, self.limit = factors, hosts, limit
+        self.asked = dict.fromkeys(hosts, 0)
         self.residuals: list[float] = []
         self.totals = np.zeros((len(factors), len(EVENTS)), int)
-        self.last: list[np.ndarray] = []
+        self.last: list[np.ndarray] = [np.zeros((len(EVENTS), 0), bool)] * len(factors)
         self.effective: dict[str, np.ndarray] = {}
+        self.doubt: dict[str, np.ndarray] = {}
         self.converged = self.interrupted = False
 
-    def add(self, plan: Plan, events: Any, moved: np.ndarray, effective: Any) -> None:
+    def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
         """One more sweep."""
-        self.residuals.append(float(moved.max()))
+        self.residuals.append(float(np.asarray(moved).max()))
         self.last = [
-            np.asarray(event)[:, : int(size)] if shape else np.asarray(event)
-            for event, shape, size in zip(events, plan.shapes, plan.sizes, strict=True)
+            np.asarray(one.events)[:, : int(size)] if shape else np.asarray(one.events)
+            for one, shape, size in zip(happened, plan.shapes, plan.sizes, strict=True)
         ]
         self.totals += [[int(row.sum()) for row in event] for event in self.last]
-        for factor, value in zip(self.factors, effective, strict=True):
-            if value is not None:
-                self.effective[factor.name] = np.array(value)[: factor.plate] if factor.plate else np.array(value)
+        for factor, one in zip(self.factors, happened, strict=True):
+            for kept, value in ((self.effective, one.effective), (self.doubt, one.doubt)):
+                if value is not None:
+                    kept[factor.name] = np.array(value)[: factor.plate] if factor.plate else np.array(value)
 
     @property
     def moved(self) -> float:
@@ -69,6 +73,11 @@ class Record:
             low = size < _FEW
             if low.any():
                 notes.append(f"{name}{_where(low)}: effective sample size below {_FEW}, the least {size.min():.3g}")
+        for at, oracle in self.hosts.items():
+            factor = self.factors[at]
+            counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
+            counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
+            notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
         return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
 
     def _status(self) -> str:

@@ -1,23 +1,30 @@
 """Messages by weighted points: importance sampling, and stratified sampling of the cavity."""
 
 from abc import abstractmethod
+from functools import cache
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
+from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
-from meanmap.ep.lines import LINES, Nodes, log_message, nodes_of_cavity, project, to_nodes
+from meanmap.ep.lines import LINES, REACH, Nodes, log_message, nodes_of_cavity, project, to_nodes
 from meanmap.ep.oracle import Oracle
 from meanmap.families import Bernoulli, Distribution, Family, Normal
 
 __all__ = ["ImportanceSampling", "Stratified"]
 
-# Errors of a message with more parameters than this (vectors) would cost a pass over the points for each.
+# Messages with more parameters than this are vectors'. Their errors come from leaving out each of so many groups.
 _MOST_PARAMETERS = 2
+_GROUPS = 16
+
+# In memory at once, over all members of a block.
+_POINTS_AT_ONCE = 2**16
 
 
 class Sampler(Oracle):
@@ -32,21 +39,26 @@ class Sampler(Oracle):
     independent groups of points are independent.
     """
 
-    block: ClassVar[int] = 64
+    points: eqx.AbstractVar[int]
 
-    @abstractmethod
-    def draw(self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], key: jax.Array) -> tuple:
-        """Points of each input, and the log of how much each of them counts towards the cavity."""
-
-    @property
-    @abstractmethod
-    def group(self) -> int:
-        """How many consecutive points make one stratum (1: all points are independent)."""
+    # How many consecutive points make one stratum; 1: all points are independent.
+    group: ClassVar[int] = 1
 
     @property
-    @abstractmethod
     def subtract_points(self) -> bool:
         """Whether the cavity's moments are those of the points."""
+        return False
+
+    @property
+    def block(self) -> int:
+        """Members in memory at once: some megabytes an array."""
+        return max(_POINTS_AT_ONCE // self.points, 1)
+
+    @abstractmethod
+    def draw(
+        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+    ) -> tuple[list[Nodes], jax.Array]:
+        """Points of each input, and the log of how much each of them counts towards the cavity."""
 
     def check(self, factor: Any) -> None:
         """Any factor will do."""
@@ -55,22 +67,35 @@ class Sampler(Oracle):
         """Weighted points of the inputs, and their images under the factor."""
         over = factor.inputs(incoming)
         drawing, calling = jax.random.split(key)
-        nodes, log_cavity = self.draw(factor, incoming, over, drawing)
+        return self.conclude(factor, incoming, power, *self.draw(factor, incoming, over, power, drawing), calling)
+
+    def conclude(
+        self, factor: Any, incoming: tuple[Any, ...], power: Any, nodes: list[Nodes], log_cavity: jax.Array, key: Any
+    ) -> Answer:
+        """The messages that points make, which count so much towards the cavity."""
+        over = factor.inputs(incoming)
         values = {at: grid.x for at, grid in zip(over, nodes, strict=True)}
-        log_factor, outputs = factor.weigh(values, incoming, power, calling)
+        log_factor, outputs = factor.weigh(values, incoming, power, key)
         log_tilted = log_cavity + log_factor
-        messages, errors = [None] * len(incoming), [None] * len(incoming)
+        messages, errors, doubts = [None] * len(incoming), [None] * len(incoming), []
         places = [(at, grid, self.subtract_points) for at, grid in zip(over, nodes, strict=True)]
         places += [(at, grid, False) for at, grid in outputs.items()]
         for at, grid, paired in places:
-            messages[at], errors[at] = self._message(incoming[at], grid, log_tilted, log_cavity, paired)
+            messages[at], errors[at], doubted = self._message(incoming[at], grid, log_tilted, log_cavity, paired)
+            doubts.append(doubted)
         weights = jax.nn.softmax(log_tilted)
         laws = sum(incoming[at].log_normaliser for at in over)
-        return Answer(tuple(messages), jax.nn.logsumexp(log_tilted) + laws, tuple(errors), 1 / (weights**2).sum())
+        return Answer(
+            tuple(messages),
+            jax.nn.logsumexp(log_tilted) + laws,
+            tuple(errors),
+            1 / (weights**2).sum(),
+            jnp.stack(doubts).max(),
+        )
 
     def _message(
         self, incoming: Family, nodes: Nodes, log_tilted: jax.Array, log_cavity: jax.Array, paired: bool
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any, jax.Array]:
         kind = type(incoming)
 
         def ratio(log_tilted, log_cavity):
@@ -78,24 +103,34 @@ class Sampler(Oracle):
             return jax.tree.map(lambda a, b: a - b, project(kind, nodes, log_tilted), base)
 
         if len(jax.tree.leaves(incoming)) > _MOST_PARAMETERS or incoming.event_shape:
-            return ratio(log_tilted, log_cavity), jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), incoming)
+            # An influence on each entry of a matrix would cost a pass over the points for each: groups are left out.
+            ends = jnp.stack([log_tilted, log_cavity], 1)
+            message = ratio(log_tilted, log_cavity)
+            errors, doubted = doubt.jackknife(
+                lambda ends: jax.tree.map(jnp.add, ratio(ends[:, 0], ends[:, 1]), incoming), ends, _GROUPS
+            )
+            return message, errors, doubted
         message, back = jax.vjp(ratio, log_tilted, log_cavity)
         leaves, structure = jax.tree.flatten(message)
-        found = []
+        rows = []
         for at in range(len(leaves)):
             one = jax.tree.unflatten(
                 structure, [jnp.ones_like(v) if k == at else jnp.zeros_like(v) for k, v in enumerate(leaves)]
             )
-            influence = sum(back(one))
-            found.append(jnp.sqrt(self._variance(influence)))
-        return message, jax.tree.unflatten(structure, found)
+            rows.append(sum(back(one)))
+        covariance = self._covariance(jnp.stack(rows))
+        errors = jax.tree.unflatten(structure, [jnp.sqrt(covariance[k, k]) for k in range(len(leaves))])
+        belief = jax.tree.map(jnp.add, message, incoming)
+        return message, errors, doubt.from_covariance(belief, covariance)
 
-    def _variance(self, influence: Any) -> jax.Array:
-        n = influence.shape[0]
+    def _covariance(self, influence: jax.Array) -> jax.Array:
+        """Of the natural parameters: the sum over independent groups of points."""
+        n = influence.shape[1]
         if self.group == 1:
-            return (influence**2).sum() * n / (n - 1)
-        strata = influence.reshape(-1, self.group)
-        return self.group / (self.group - 1) * ((strata - strata.mean(1, keepdims=True)) ** 2).sum()
+            return influence @ influence.T * (n / (n - 1))
+        strata = influence.reshape(len(influence), -1, self.group)
+        centred = (strata - strata.mean(2, keepdims=True)).reshape(len(influence), n)
+        return centred @ centred.T * (self.group / (self.group - 1))
 
 
 class ImportanceSampling(Sampler):
@@ -143,18 +178,19 @@ class ImportanceSampling(Sampler):
         return cls(500_000, Normal(0.0, 200.0), paired=False)
 
     @property
-    def group(self) -> int:
-        """One: the draws are independent."""
-        return 1
-
-    @property
     def subtract_points(self) -> bool:
         """As `paired` says."""
         return self.paired
 
-    def draw(self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], key: jax.Array) -> tuple:
+    def more(self, times: int) -> "ImportanceSampling":
+        """More draws."""
+        return ImportanceSampling(self.points * times, self.proposal, self.paired)
+
+    def draw(
+        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+    ) -> tuple[list[Nodes], jax.Array]:
         """Draws of every input, and cavity over proposal."""
-        del factor
+        del factor, power
         nodes, log_cavity = [], jnp.full(self.points, -jnp.log(self.points))
         for at, one in zip(over, jax.random.split(key, len(over)), strict=True):
             cavity = incoming[at]
@@ -176,10 +212,10 @@ class Stratified(Sampler):
 
     Notes
     -----
-    The strata of one variable are between quantiles of a mixture of its cavity and a wider law, interpolated on a grid;
-    each draw is weighted by cavity over interpolated density, so that nothing is approximated. Two draws a stratum tell
-    the error without repetition. Several variables meet in random order (Latin hypercube), and the error is then
-    that of strata of the first alone. The cavity's moments are those of the same points.
+    The strata of one variable are between quantiles of a mixture of its cavity and a wider law, in the coordinate x,
+    log x or logit x; draws are uniform in a stratum and weighted by cavity over density, so nothing is approximated.
+    Two draws a stratum tell the error without repetition. Several variables meet in random order (Latin hypercube), and
+    the error is then that of strata of the first alone. The cavity's moments are those of the same points.
 
     Examples
     --------
@@ -194,20 +230,20 @@ class Stratified(Sampler):
     """
 
     points: int = eqx.field(static=True)
+    group: ClassVar[int] = 2
 
     def __init__(self, points: int = 1000):
         points = int(parameter(points, "points", axes=0, integer=True, at_least=4))
         self.points = points + points % 2
 
     @property
-    def group(self) -> int:
-        """Two draws a stratum."""
-        return 2
-
-    @property
     def subtract_points(self) -> bool:
         """Always."""
         return True
+
+    def more(self, times: int) -> "Stratified":
+        """More draws."""
+        return Stratified(self.points * times)
 
     def check(self, factor: Any) -> None:
         """Inputs are numbers: a vector has no quantiles."""
@@ -218,9 +254,11 @@ class Stratified(Sampler):
                     "type messages=ep.ImportanceSampling()."
                 )
 
-    def draw(self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], key: jax.Array) -> tuple:
+    def draw(
+        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+    ) -> tuple[list[Nodes], jax.Array]:
         """Draws of every input, and cavity over interpolated density."""
-        del factor
+        del factor, power
         nodes, log_cavity = [], jnp.full(self.points, -jnp.log(self.points))
         for number, (at, one) in enumerate(zip(over, jax.random.split(key, len(over)), strict=True)):
             drawing, mixing = jax.random.split(one)
@@ -235,24 +273,52 @@ class Stratified(Sampler):
 
 def _strata(cavity: Family, count: int, key: jax.Array) -> tuple[Nodes, jax.Array]:
     """Two draws from each of count/2 strata, and log(cavity / density of the draws)."""
-    uniform = jax.random.uniform(key, (count // 2, 2), cavity.natural[0].dtype)
-    level = ((jnp.arange(count // 2)[:, None] + uniform) * (2 / count)).reshape(-1)
+    strata = count // 2
+    # Thirty-two random bits place a point in its stratum finely enough, and cost half of sixty-four.
+    bits = jax.random.bits(key, (strata, 2), jnp.uint32)
+    uniform = (bits.astype(cavity.natural[0].dtype) + 0.5) * 2.0**-32
     if isinstance(cavity, Bernoulli):
-        x = (level < cavity.mean).astype(level.dtype)
-        return _as_nodes(Bernoulli, x), jnp.zeros(count)
+        level = ((jnp.arange(strata)[:, None] + uniform) / strata).reshape(-1)
+        return _as_nodes(Bernoulli, (level < cavity.mean).astype(level.dtype)), jnp.zeros(count)
+    if isinstance(cavity, Normal):
+        edges = cavity.mean + cavity.sd * _normal_edges(strata)
+    else:
+        edges = _edges(cavity, strata)
+    width = jnp.diff(edges)
+    c = (edges[:-1, None] + width[:, None] * uniform).reshape(-1)
+    nodes = to_nodes(type(cavity), c, jnp.zeros(()))
+    log_density = log_message(cavity, nodes) + nodes.log_weight - cavity.log_normaliser
+    return nodes, log_density + jnp.repeat(jnp.log(width * strata), 2)
+
+
+@cache
+def _normal_edges(strata: int) -> np.ndarray:
+    """Where the mixture of N(0, 1) and its fourth root, N(0, 4), is cut into parts of equal mass; by bisection."""
+    from scipy.special import ndtr
+
+    level = np.arange(1, strata) / strata
+    low, high = np.full(strata - 1, -REACH), np.full(strata - 1, REACH)
+    middle = np.zeros(strata - 1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (ndtr(middle) + ndtr(middle / 2)) / 2 > level
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.concatenate([[-REACH], middle, [REACH]])
+
+
+def _edges(cavity: Family, strata: int) -> jax.Array:
+    """The same for a law on a grid, interpolated: whatever the edges are, the draws are weighted by their density.
+
+    Half of the mass is the cavity flattened to its fourth root: the message is about how the factor bends in the tails,
+    and equal shares of the cavity itself leave a whole tail to one stratum.
+    """
     grid = nodes_of_cavity(cavity, 385)
     log_mass = log_message(cavity, grid) + grid.log_weight
     log_cell = jnp.logaddexp(log_mass[1:], log_mass[:-1])  # between grid points
-    # Half from the cavity flattened to its fourth root: the message is about how the factor bends in the tails, and
-    # equal shares of the cavity itself leave a whole tail to one stratum.
     mass = (jax.nn.softmax(log_cell) + jax.nn.softmax(log_cell / 4)) / 2
     ends = jnp.concatenate([jnp.zeros(1), jnp.cumsum(mass)])
-    cell = jnp.clip(jnp.searchsorted(ends, level, side="right") - 1, 0, mass.shape[0] - 1)
-    step = grid.coordinate[1] - grid.coordinate[0]
-    c = grid.coordinate[cell] + step * jnp.clip((level - ends[cell]) / mass[cell], 0, 1)
-    nodes = to_nodes(type(cavity), c, jnp.log(step))
-    log_density = log_message(cavity, nodes) + nodes.log_weight - cavity.log_normaliser
-    return nodes, log_density - jnp.log(mass[cell])
+    inner = jnp.interp(jnp.arange(1, strata) / strata, ends, grid.coordinate)
+    return jnp.concatenate([grid.coordinate[:1], inner, grid.coordinate[-1:]])
 
 
 def _as_nodes(kind: type, x: jax.Array) -> Nodes:

@@ -1,6 +1,6 @@
 """One sweep of expectation propagation: every factor in turn, all members of its plate at once."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,56 +14,74 @@ from meanmap.families import Family
 
 __all__ = [
     "EVENTS",
-    "absorb",
-    "cavities",
+    "Happened",
+    "Settings",
+    "compiled_absorb",
     "compiled_answer",
+    "compiled_cavities",
     "compiled_evidence",
+    "compiled_moved",
+    "compiled_send",
     "compiled_sweep",
-    "evidence",
+    "moved",
     "residual",
-    "sweep",
+    "send",
 ]
 
 # What can happen to the messages of one member of a factor; each has its column in the counts of a sweep.
 EVENTS = ("improper messages", "improper cavities", "answers without numbers", "improper beliefs")
 
 
-def sweep(plan: Plan, state: State, keys: jax.Array, damping: Any, caution: Any, power: Any, policy: str) -> tuple:
-    """The state after each factor has sent its messages once; what happened to them, and how far beliefs moved.
+class Settings(NamedTuple):
+    """How far to go: projections move by `damping * caution` of their step, exact messages by `damping`."""
 
-    Projections move by `damping * caution` of their step, exact messages by `damping`.
-
-    Returns
-    -------
-    state : State
-    events : tuple of bool arrays (4, members), one for each factor
-    moved : array, one for each variable
-    effective : tuple of arrays or None, the effective sample size of each member of each factor
-    """
-    before, events, effective = state.beliefs, [], []
-    for at, factor in enumerate(plan.factors):
-        alpha = power if factor.powered else 1.0
-        incoming, usable = cavities(plan, state, at, alpha)
-        answer = factor.answer(incoming, alpha, keys[at])
-        step = damping * caution if factor.approximate else damping
-        state, happened = absorb(plan, state, at, incoming, usable, answer, step, alpha, policy)
-        events.append(happened)
-        effective.append(answer.effective)
-    moved = jnp.stack(
-        [
-            residual(new, old, real(new.shape, size))
-            for new, old, size in zip(state.beliefs, before, plan.variable_sizes, strict=True)
-        ]
-    )
-    return state, tuple(events), moved, tuple(effective)
+    damping: Any
+    caution: Any
+    power: Any
 
 
-def cavities(plan: Plan, state: State, at: int, alpha: Any) -> tuple[tuple[Any, ...], jax.Array]:
+class Happened(eqx.Module):
+    """What happened to the messages of one factor: flags (4, members) for `EVENTS`, and the oracle's doubts."""
+
+    events: Any
+    effective: Any
+    doubt: Any
+
+
+def sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> tuple:
+    """The state after each factor has sent its messages once, what happened to them, and how far beliefs moved."""
+    before, happened = state.beliefs, []
+    for at in range(len(plan.factors)):
+        state, one = send(plan, state, at, keys[at], settings, policy)
+        happened.append(one)
+    return state, tuple(happened), moved(plan, before, state.beliefs)
+
+
+def send(plan: Plan, state: State, at: int, key: jax.Array, settings: Settings, policy: str) -> tuple[State, Happened]:
+    """The state after one factor has sent its messages, and what happened to them."""
+    incoming, usable = cavities(plan, state, at, settings.power)
+    answer = plan.factors[at].answer(incoming, _power(plan, at, settings.power), key)
+    # What is behind a barrier is computed once and compiled apart: without it, compiling took up to 150 seconds.
+    answer = jax.lax.optimization_barrier(answer)
+    return jax.lax.optimization_barrier(absorb(plan, state, at, incoming, usable, answer, settings, policy))
+
+
+def moved(plan: Plan, before: tuple[Family, ...], after: tuple[Family, ...]) -> jax.Array:
+    """How far the beliefs about each variable moved, in standard deviations."""
+    pairs = zip(after, before, plan.variable_sizes, strict=True)
+    return jnp.stack([residual(new, old, real(new.shape, size)) for new, old, size in pairs])
+
+
+def _power(plan: Plan, at: int, power: Any) -> Any:
+    return power if plan.factors[at].powered else 1.0
+
+
+def cavities(plan: Plan, state: State, at: int, power: Any) -> tuple[tuple[Any, ...], jax.Array]:
     """What comes into a factor, belief / message^α, and for which members the factor can use it.
 
     Where it cannot, a standard law stands in, so that nothing that is computed for nothing becomes NaN.
     """
-    factor, shape = plan.factors[at], plan.shapes[at]
+    factor, shape, alpha = plan.factors[at], plan.shapes[at], _power(plan, at, power)
     usable = real(shape, plan.sizes[at])
     incoming: list[Any] = []
     for position, (port, message) in enumerate(zip(factor.arguments, state.messages[at], strict=True)):
@@ -87,13 +105,13 @@ def absorb(
     incoming: tuple[Any, ...],
     usable: jax.Array,
     answer: Answer,
-    damping: Any,
-    alpha: Any,
+    settings: Settings,
     policy: str,
-) -> tuple[State, jax.Array]:
+) -> tuple[State, Happened]:
     """The state with a factor's answer in place of its old messages, as far as damping and the policy let it."""
     factor, shape, old = plan.factors[at], plan.shapes[at], state.messages[at]
-    active = real(shape, plan.sizes[at])
+    active, alpha = real(shape, plan.sizes[at]), _power(plan, at, settings.power)
+    damping = settings.damping * (settings.caution if factor.approximate else 1.0)
     numbers = active
     for port, message in zip(factor.arguments, answer.messages, strict=True):
         if message is not None:
@@ -113,7 +131,8 @@ def absorb(
         step = jax.tree.map(lambda b, m: b + damping * (m - b), before, message)
         sent.append(select(good if _member_by_member(port) else (numbers | ~active).all(), step, before))
     new, reverted = _keep_beliefs_proper(plan, state, at, tuple(sent))
-    return new, jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
+    events = jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
+    return new, Happened(events, answer.effective, answer.doubt)
 
 
 def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> tuple[State, jax.Array]:
@@ -151,10 +170,11 @@ def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
     return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * divergence), jnp.inf), 0.0).max()
 
 
-def evidence(plan: Plan, state: State, keys: jax.Array, power: Any) -> jax.Array:
+def evidence(plan: Plan, state: State, keys: jax.Array, power: Any, known_answers: dict[int, Any]) -> jax.Array:
     """The logarithm of the evidence, log Z = Σ_f [L_f − Σ_v A(η_v)]/α + Σ_v [A(η_v) − A(prior)].
 
     L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
+    `known_answers` are the L_f of factors whose oracles are on the host.
     """
     total = jnp.zeros(())
     for belief, prior, given, size in zip(
@@ -163,10 +183,13 @@ def evidence(plan: Plan, state: State, keys: jax.Array, power: Any) -> jax.Array
         part = belief.log_normaliser - (prior.log_normaliser if given else 0.0)
         total = total + jnp.where(real(belief.shape, size), part, 0.0).sum()
     for at, factor in enumerate(plan.factors):
-        alpha = power if factor.powered else 1.0
+        alpha = _power(plan, at, power)
         shape, active = plan.shapes[at], real(plan.shapes[at], plan.sizes[at])
-        incoming, _ = cavities(plan, state, at, alpha)
-        part = factor.answer(incoming, alpha, keys[at]).log_normaliser
+        if at in known_answers:
+            part = known_answers[at]
+        else:
+            incoming, _ = cavities(plan, state, at, power)
+            part = factor.answer(incoming, alpha, keys[at]).log_normaliser
         part = part if factor.whole else jnp.where(active, jnp.broadcast_to(part, shape), 0.0).sum()
         for port in factor.arguments:
             if isinstance(port, Port):
@@ -188,6 +211,10 @@ def _standard(family: Any) -> Any:
     return kind.standard(shape)
 
 
+compiled_absorb = eqx.filter_jit(absorb)
+compiled_cavities = eqx.filter_jit(cavities)
+compiled_moved = eqx.filter_jit(moved)
+compiled_send = eqx.filter_jit(send)
 compiled_sweep = eqx.filter_jit(sweep)
 compiled_evidence = eqx.filter_jit(evidence)
 

@@ -105,10 +105,10 @@ class Gamma(Family):
 
     @classmethod
     def _natural_from_sample(cls, x: jax.Array, log_weights: jax.Array) -> tuple[jax.Array, ...]:
-        # log E[x] − E[log x] by the draws relative to their mean: the two logarithms may be large and nearly equal.
+        # log E[x] − E[log x] as a mean of r − 1 − log r ≥ 0 with r = x/E[x]: no two large logarithms are subtracted.
         weights = normalised_weights(log_weights)
         mean = (weights * x).sum(0)
-        gap = -(weights * jnp.log(x / mean)).sum(0)
+        gap = (weights * excess_minus_log(x, mean)).sum(0)
         # A gap of a few roundings is that of equal draws: no shape fits.
         return _natural_from_gap(jnp.where(gap > 8 * jnp.finfo(x.dtype).eps, gap, jnp.nan), mean)
 

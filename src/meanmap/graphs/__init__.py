@@ -1,14 +1,17 @@
-"""Graphs: combinatorics only. Nodes and edges, rooted trees, the order in which messages are sent, files."""
+"""Graphs: combinatorics only. Nodes and edges, rooted trees, arrows, the order in which messages are sent, files."""
 
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.grids import DIRECTIONS, grid
+from meanmap.graphs.orientation import equivalence_class
+from meanmap.graphs.partial import PDAG, structural_hamming_distance
 from meanmap.graphs.rooted import Rooted, prune
 from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, TwoPass
 from meanmap.graphs.slots import Slots
 
 __all__ = [
     "DIRECTIONS",
+    "PDAG",
     "Factors",
     "Flooding",
     "Graph",
@@ -18,10 +21,12 @@ __all__ = [
     "Slots",
     "Splash",
     "TwoPass",
+    "equivalence_class",
     "grid",
     "prune",
     "read_graphml",
     "read_uai",
+    "structural_hamming_distance",
     "write_graphml",
     "write_uai",
 ]

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.graphs.graph import Graph
+from meanmap.graphs.partial import PDAG
 
 __all__ = ["Factors", "read_graphml", "read_uai", "write_graphml", "write_uai"]
 
@@ -31,14 +33,19 @@ def read_graphml(path: str | Path) -> Graph:
     return Graph.of(graph)
 
 
-def write_graphml(graph: Graph, path: str | Path) -> None:
-    """Write a graph as GraphML. Names are written as text."""
+def write_graphml(graph: Any, path: str | Path) -> None:
+    """Write a Graph, a PDAG, a NetworkX graph or a list of edges as GraphML. Names are written as text.
+
+    An undirected edge of a PDAG is written in both directions, with the attribute directed=False.
+    """
     import networkx
 
-    if not isinstance(graph, Graph):
-        raise KindError(f"graph is a {type(graph).__name__}; expected a Graph: pass mm.graphs.Graph.of(graph).")
-    named = Graph.of(graph.edges, nodes=[str(name) for name in graph.names])
-    networkx.write_graphml(named.to_networkx(), path)
+    graph = graph if isinstance(graph, PDAG) else Graph.of(graph)
+    texts = [str(name) for name in graph.names]
+    if doubled := next((text for text in texts if texts.count(text) > 1), None):
+        raise InputError(f"graph has two nodes called {doubled!r} when written as text. Rename one of them.")
+    whole = graph.to_networkx()
+    networkx.write_graphml(networkx.relabel_nodes(whole, {name: str(name) for name in whole}), path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -42,8 +43,9 @@ class Rooted:
     depth: np.ndarray
 
     @classmethod
-    def at(cls, graph: Graph, roots: Iterable | None = None) -> "Rooted":
+    def at(cls, graph: Any, roots: Iterable | None = None) -> "Rooted":
         """Hang `graph` up at `roots`, by name, and components without a root at their centre (the shallowest tree)."""
+        graph = Graph.of(graph)
         check_forest(graph)
         chosen = centres(graph)
         given: set[int] = set()
@@ -140,7 +142,7 @@ def informed(tree: Rooted, evidence: np.ndarray) -> np.ndarray:
     return result
 
 
-def prune(graph: Graph, evidence: Iterable, targets: Iterable) -> Graph:
+def prune(graph: Any, evidence: Iterable, targets: Iterable) -> Graph:
     """The part of a forest that matters for the targets once `evidence` is known exactly.
 
     What lies behind an observed node cannot be heard (Song et al. 2010, section 2.1), and a branch without evidence
@@ -152,6 +154,7 @@ def prune(graph: Graph, evidence: Iterable, targets: Iterable) -> Graph:
     >>> prune(chain, evidence=[1, 4], targets=[2]).names
     (1, 2, 3, 4)
     """
+    graph = Graph.of(graph)
     seen = {graph.index(name) for name in evidence}
     wanted = [graph.index(name) for name in targets]
     check_forest(graph)

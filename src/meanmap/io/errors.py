@@ -1,7 +1,9 @@
 """What is wrong with a file."""
 
+from meanmap.core.errors import InputError
+
 __all__ = ["FileFormatError"]
 
 
-class FileFormatError(ValueError):
+class FileFormatError(InputError):
     """A file that is not one of ours, or is no longer what was written."""

@@ -12,7 +12,8 @@ from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import KindError
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
-from meanmap.kernels.stationary import RBF, Matern
+from meanmap.kernels.stationary import Matern
+from meanmap.kernels.terms import is_rbf_sum, rbf_terms
 
 __all__ = ["Smoothed"]
 
@@ -23,7 +24,7 @@ SMALLEST = 1e-8
 
 
 class Smoothed(Kernel):
-    """r(x, y) = ∫ k(x, u) k(u, y) ν(du) for an RBF or Matérn kernel k.
+    """r(x, y) = ∫ k(x, u) k(u, y) ν(du) for an RBF kernel k, a sum of RBF kernels, or a Matérn kernel.
 
     A Gaussian process with covariance k has paths that lie outside the RKHS of k with probability one; with covariance
     r they lie inside (for a finite ν), so that r can be the prior of a mean embedding (Flaxman et al. 2016, section
@@ -31,7 +32,7 @@ class Smoothed(Kernel):
 
     Parameters
     ----------
-    kernel : RBF or Matern
+    kernel : RBF, a sum of multiples of RBF, or Matern
         k, with one lengthscale or one per column.
     width : float or array of shape (d,), optional
         η of the base measure ν(du) = exp(−Σ u_d²/2η_d²) du, centred at zero, for RBF. None, the default, is the
@@ -41,22 +42,24 @@ class Smoothed(Kernel):
     -----
     RBF: r = π^{d/2} Πℓ_d exp(−¼ Σ(x_d − y_d)²/ℓ_d²) with the Lebesgue measure; with width η each column gives
     √(2π) (2/ℓ² + 1/η²)^{−1/2} exp(−(x − y)²/4ℓ²) exp(−½ m²/(ℓ²/2 + η²)) with m = (x + y)/2 (appendix A.3 as corrected
-    in the errata). Matérn of smoothness ν: the spectral density is squared, which makes a Matérn kernel of smoothness
-    2ν + d/2 again.
+    in the errata). Of a sum every pair of terms, with lengthscales a and b, gives the same with a² + b² for 2ℓ²,
+    s² = a²b²/(a² + b²) for ℓ²/2, and m = (b²x + a²y)/(a² + b²). Matérn of smoothness ν: the spectral density is
+    squared, which makes a Matérn kernel of smoothness 2ν + d/2 again.
 
     Examples
     --------
+    >>> from meanmap.kernels import RBF
     >>> Smoothed(RBF(1.0))([0.0, 2.0]).round(4).tolist()
     [[1.7725, 0.652], [0.652, 1.7725]]
     """
 
-    kernel: RBF | Matern
+    kernel: Kernel
     width: Any
 
-    def __init__(self, kernel: RBF | Matern, width: Any = None):
-        if not isinstance(kernel, RBF | Matern):
-            raise KindError(f"kernel is {kernel!r}; expected RBF or Matern, which are smoothed in closed form.")
-        if width is not None and not isinstance(kernel, RBF):
+    def __init__(self, kernel: Kernel, width: Any = None):
+        if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
+            raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
+        if width is not None and isinstance(kernel, Matern):
             raise KindError("a base measure with a width is for RBF: pass width=None for Matern.")
         self.kernel = kernel
         self.width = None if width is None else parameter(width, "width")
@@ -76,18 +79,27 @@ class Smoothed(Kernel):
 
     def gram(self, x: Any, y: Any) -> jax.Array:
         """The Gram matrix, by matrix products."""
-        scale = jnp.broadcast_to(jnp.asarray(self.kernel.lengthscale), (x.shape[1],))
-        squares = squared_distances(scale_columns(x, scale), scale_columns(y, scale))
         if isinstance(self.kernel, Matern):
+            scale = jnp.broadcast_to(jnp.asarray(self.kernel.lengthscale), (x.shape[1],))
+            squares = squared_distances(scale_columns(x, scale), scale_columns(y, scale))
             return jnp.prod(scale) * _matern(squares, self.kernel.smoothness, x.shape[1])
+        weights, scales = rbf_terms(self.kernel, x.shape[1])
+        pairs = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
+        return sum(weights[i] * weights[j] * self._pair(scales[i], scales[j], x, y) for i, j in pairs)  # pyright: ignore[reportReturnType]
+
+    def _pair(self, a: jax.Array, b: jax.Array, x: Any, y: Any) -> jax.Array:
+        """∫ exp(−½ (x − u)²/a²) exp(−½ (u − y)²/b²) ν(du), (n, m): normal densities, the square completed in u."""
+        both = a**2 + b**2
+        apart = squared_distances(scale_columns(x, jnp.sqrt(both)), scale_columns(y, jnp.sqrt(both)))
+        variance = a**2 * b**2 / both
         if self.width is None:
-            return jnp.prod(math.sqrt(math.pi) * scale) * jnp.exp(-squares / 4)
-        width = jnp.broadcast_to(jnp.asarray(self.width), scale.shape)
-        amplitude = jnp.prod(math.sqrt(2 * math.pi) / jnp.sqrt(2 / scale**2 + 1 / width**2))
-        # m = (x + y)/2 = (x − (−y))/2 turns into a distance too.
-        spread = jnp.sqrt(scale**2 / 2 + width**2)
-        middles = squared_distances(scale_columns(x, spread), -scale_columns(y, spread)) / 4
-        return amplitude * jnp.exp(-squares / 4 - middles / 2)
+            return jnp.prod(jnp.sqrt(2 * math.pi * variance)) * jnp.exp(-apart / 2)
+        width = jnp.broadcast_to(jnp.asarray(self.width), both.shape)
+        amplitude = jnp.prod(jnp.sqrt(2 * math.pi / (1 / variance + 1 / width**2)))
+        # m = (b²x + a²y)/(a² + b²), written as the difference of the two parts, turns into a distance too.
+        spread = both * jnp.sqrt(variance + width**2)
+        middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
+        return amplitude * jnp.exp(-apart / 2 - middles / 2)
 
     def diagonal(self, x: Any) -> jax.Array:
         """r(x, x)."""

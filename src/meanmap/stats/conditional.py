@@ -18,7 +18,7 @@ from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import check_draws
 
-__all__ = ["conditional_independence_test"]
+__all__ = ["conditional_independence_test", "judge"]
 
 # Which null distributions each method has; the first is what "auto" takes.
 METHODS = {
@@ -55,10 +55,10 @@ def conditional_independence_test(
         process residuals of x and of y, then HSIC (Flaxman et al. 2016, section 5); for numbers with noise that does
         not change with z, and blind to dependence that cancels over z. "features": the first with at most ten features
         a side, streamed, for 10⁵ points and more. "auto" takes "kci" up to 5000 points, then "features".
-    kernel : Kernel, a pair of kernels, "median" or None
+    kernel : Kernel, a pair of kernels, "median", "learned" or None
         For x and y, or one for each. Of numbers it sees the residuals given z, in their units. By default (and with
         "median"): RBF at the median distance of the standardised residuals, so that rescaling a column changes nothing;
-        Delta for labels.
+        Delta for labels. "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals.
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
         "bootstrap" (the default of "kci") flips signs of the products of residuals; "spectral" (that of "features") and
         "gamma" draw from the limit, weighted chi-squares or a gamma law with their moments. "permutation" is for
@@ -128,8 +128,8 @@ def conditional_independence_test(
             value, law, used, freedom = _streamed(sides, conditions, chosen, n_permutations, random.generator, door)
         else:
             given = Given.of(conditions.columns, random.generator)
-            left, right = (residuals(s, k, given, door) for s, k in zip(sides, kernels, strict=True))
-            value, law = _judge(left, right, given, method, chosen, n_permutations, random.generator)
+            left, right = (residuals(s, k, given, door, random.generator) for s, k in zip(sides, kernels, strict=True))
+            value, law = judge(left, right, given, method, chosen, n_permutations, random.generator)
             used, freedom = (left.kernel, right.kernel), max(left.freedom, right.freedom)
     names = {
         "kci": "kernel conditional independence test",
@@ -154,17 +154,21 @@ def _check(method: str, null: str, n_permutations: Any) -> None:
     check_draws(n_permutations)
 
 
-def _kernels(kernel: Any) -> tuple[Kernel | None, Kernel | None]:
+def _kernels(kernel: Any) -> tuple[Kernel | str | None, Kernel | str | None]:
+    if isinstance(kernel, str) and kernel == "learned":
+        return kernel, kernel
     if kernel is None or (isinstance(kernel, str) and kernel == "median"):
         return None, None
     if isinstance(kernel, Kernel):
         return kernel, kernel
     if isinstance(kernel, Sequence) and len(kernel) == 2 and all(isinstance(member, Kernel) for member in kernel):
         return kernel[0], kernel[1]  # pyright: ignore[reportReturnType]
-    raise KindError(f"kernel is {kernel!r}; expected a kernel, a pair (kernel of x, kernel of y), 'median' or None.")
+    raise KindError(
+        f"kernel is {kernel!r}; expected a kernel, a pair (kernel of x, kernel of y), 'median', 'learned' or None."
+    )
 
 
-def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | None]) -> None:
+def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | str | None]) -> None:
     """What a method cannot use: labels for regressions of numbers, chosen kernels for streams."""
     if method == "features" and any(kernel is not None for kernel in kernels):
         raise ParameterError("method='features' chooses its own kernels: pass kernel=None, or method='kci'.")
@@ -173,7 +177,7 @@ def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Seque
             raise KindError(f"{name} has labels, and method='residuals' is for numbers: pass method='kci'.")
 
 
-def _judge(
+def judge(
     left: Residuals, right: Residuals, given: Given, method: str, null: str, n_draws: int, generator: Any
 ) -> tuple[float, Null]:
     """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share."""
@@ -203,7 +207,7 @@ def _streamed(
     n = len(conditions.columns)
     sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
     given = Given.of(conditions.columns[sample], generator)
-    left, right = (residuals(side.rows(sample), None, given, door) for side in sides)
+    left, right = (residuals(side.rows(sample), None, given, door, generator) for side in sides)
     used = (left.kernel, right.kernel)
     if left.determined or right.determined:
         return 0.0, _nothing(n_draws), used, max(left.freedom, right.freedom)

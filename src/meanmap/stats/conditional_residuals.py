@@ -14,6 +14,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional_regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
 from meanmap.stats.conditional_statistics import linear_share
@@ -115,9 +116,9 @@ class Residuals:
         return max(fit.freedom for fit in (self.first, self.second) if fit is not None)
 
 
-def read_side(data: Any, argument: str, kernel: Kernel | None, door: Door) -> Variable | Unread:
+def read_side(data: Any, argument: str, kernel: Kernel | str | None, door: Door) -> Variable | Unread:
     """A variable as columns, or with a kernel of its own where that is what reads it."""
-    if kernel is None:
+    if kernel is None or isinstance(kernel, str):
         return read_variable(data, argument)
     try:
         variable = read_variable(data, argument)
@@ -128,7 +129,9 @@ def read_side(data: Any, argument: str, kernel: Kernel | None, door: Door) -> Va
     return variable
 
 
-def residuals(side: Variable | Unread, kernel: Kernel | None, given: Given, door: Door) -> Residuals:
+def residuals(
+    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: Any = None
+) -> Residuals:
     """Regress the numbers on z, make features of their residuals, regress these on z too.
 
     x and y are independent given z just when x − f(z) and y − g(z) are, whatever f and g are. So the first regression
@@ -152,11 +155,13 @@ def residuals(side: Variable | Unread, kernel: Kernel | None, given: Given, door
                 bases = (*bases, first.basis)
     if isinstance(side, Unread):
         features, used, landmarks = _kernel_features(side.kernel, side.points, door), side.kernel, None
-    elif kernel is not None and len(scales):
+    elif isinstance(kernel, Kernel) and len(scales):
         points = read_points(kernel, columns * scales * side.scales, "the residuals", door)
         features, used, landmarks = _kernel_features(kernel, points, door), kernel, None
     else:
-        landmarks = rbf_landmarks(columns, _metric(columns), TRACE_TOLERANCE, MOST_FEATURES)
+        learned = kernel == "learned" and np.isfinite(scales).any()
+        metric = _learned_metric(columns, len(scales), rng) if learned else _metric(columns)
+        landmarks = rbf_landmarks(columns, metric, TRACE_TOLERANCE, MOST_FEATURES)
         features, used = landmarks(columns), _as_kernel(landmarks, scales * side.scales)
     features = features - features.mean(axis=0)
     second = best_fit(given.linear, bases, features)
@@ -174,6 +179,11 @@ def _kernel_features(kernel: Kernel, points: Any, door: Door) -> np.ndarray:
 def _metric(columns: np.ndarray) -> np.ndarray:
     """Columns in units of their median distance."""
     return np.eye(columns.shape[1]) / (median_distance(columns) if columns.any() else 1.0)
+
+
+def _learned_metric(columns: np.ndarray, numbers: int, rng: Any) -> np.ndarray:
+    """Columns in units of the lengthscale that is learned from the residuals of the numbers."""
+    return np.eye(columns.shape[1]) / learned_multiple(columns[:, :numbers], rng).kernel.lengthscale  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _as_kernel(landmarks: Landmarks, units: np.ndarray) -> Kernel:

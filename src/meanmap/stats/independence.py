@@ -52,10 +52,11 @@ def independence_test(
     x, y : points
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
         paths of Parquet files, lazy frames of polars, or iterators of pieces; or one iterator of pieces (x, y) as `x`.
-    kernel : None, "median", Kernel, or a pair (for x, for y) of these or of lists of Kernel
+    kernel : None, "median", "learned", Kernel, or a pair (for x, for y) of these or of lists of Kernel
         For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance
-        with one lengthscale per column (Delta for labels). By default each variable of numbers gets four lengthscales,
-        from short to long distances, and the 16 pairs are fused. Rescaling any column changes nothing.
+        with one lengthscale per column (Delta for labels); "learned" multiplies these by what [`learn_kernel`][] finds
+        in that variable alone. By default each variable of numbers gets four lengthscales, from short to long
+        distances, and the 16 pairs are fused. Rescaling any column changes nothing.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.

@@ -47,9 +47,9 @@ def joint_independence_test(
     variables : sequence of variables, or a table
         Each with n points, at least 5 and at most 5000: numbers, labels, or a table of both. Of a table (a DataFrame,
         a mapping) each column is a variable.
-    kernel : None, "median", Kernel, or a sequence with one of these for each variable
+    kernel : None, "median", "learned", Kernel, or a sequence with one of these for each variable
         By default, as with "median", RBF at each variable's median distance, or Delta for labels, so that rescaling
-        changes nothing.
+        changes nothing; "learned" as in [`independence_test`][].
     null : {"auto", "permutation", "gamma"}
         "permutation" (what "auto" chooses) keeps the level exactly; "gamma" fits the limit of n dHSIC by its mean and
         variance.

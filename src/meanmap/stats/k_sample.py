@@ -31,7 +31,7 @@ def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 100
     ----------
     samples : sequence of points, or mapping of name to points
         Two samples or more, at least 5 points each.
-    kernel : Kernel, "median", a sequence of kernels, or None
+    kernel : Kernel, "median", "learned", a sequence of kernels, or None
         As in [`two_sample_test`][]: by default five Laplace kernels, fused; label-blind.
     n_permutations : int
         Permutations of the labels, which keep the level exactly.
@@ -81,6 +81,7 @@ def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 100
         method=f"{len(names)}-sample test, spread between mean embeddings{several}",
         sizes=read.sizes,
         seed=random.seed,
+        warnings=read.doubts,
     )
 
 

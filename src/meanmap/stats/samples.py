@@ -17,6 +17,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
+from meanmap.learning.learned import learned_for
 from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
 from meanmap.stats.result import Null
@@ -27,11 +28,12 @@ __all__ = ["Outcome", "Samples", "read_samples"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Two or more samples, one after another, and one or more kernels on them."""
+    """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these."""
 
     kernels: tuple[Kernel, ...]
     pooled: Any
     sizes: tuple[int, ...]
+    doubts: tuple[str, ...] = ()
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
@@ -76,7 +78,7 @@ class Outcome:
 def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng: Any, door: Door) -> Samples:
     """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels."""
     samples = [np.asarray(data) if isinstance(data, jax.Array) else data for data in samples]
-    given = _given(kernel)
+    given, doubts = _given(kernel), ()
     # The first guess only tells numbers from labels and tables; for numbers the kernel is chosen below.
     reader = given[0] if given else kernel_for(_stacked(samples, names), rng)
     points = read_alike(reader, samples, names, door)
@@ -84,19 +86,24 @@ def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng:
         check_rows(count(sample), name, LEAST_POINTS)
     pooled = jax.tree.map(_joined, *points, is_leaf=is_sparse)
     kernels = given or (reader,)
-    if not given and isinstance(reader, RBF) and isinstance(pooled, np.ndarray):
+    numbers = isinstance(reader, RBF) and (isinstance(pooled, np.ndarray) or is_sparse(pooled))
+    if not given and isinstance(kernel, str) and kernel == "learned":
+        # Landmarks are drawn from the pooled sample, so that the kernel knows no labels and permutations stay exact.
+        learned, doubts = learned_for(pooled if numbers else _stacked(samples, names), rng)
+        kernels = (learned,)
+    elif not given and numbers and not is_sparse(pooled):
         kernels = default_collection(pooled, rng) if kernel is None else (at_median(RBF(), pooled, rng),)
-    return Samples(kernels, pooled, tuple(map(count, points)))
+    return Samples(kernels, pooled, tuple(map(count, points)), doubts)
 
 
 def _given(kernel: Any) -> tuple[Kernel, ...]:
-    """The kernels that were named, none for the default or the median."""
-    if kernel is None or (isinstance(kernel, str) and kernel == "median"):
+    """The kernels that were named, none for the default, the median or a learned one."""
+    if kernel is None or (isinstance(kernel, str) and kernel in ("median", "learned")):
         return ()
     members: tuple[Any, ...] = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel,)
     if members and all(isinstance(member, Kernel | Features) for member in members):
         return tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
-    raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median' or None.")
+    raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
 
 
 def _stacked(samples: list[Any], names: Sequence[str]) -> Any:

@@ -60,11 +60,12 @@ def two_sample_test(
     x, y : points, or pieces of a sample
         n and m points, at least 5 of each. Samples that do not fit in memory come in pieces: an iterator of arrays or
         tables, a memory map, the path of a Parquet file. They are read once, and compared by "features".
-    kernel : Kernel, Features, "median", a sequence of kernels, or None
+    kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
-        default kernel. "median" is one RBF kernel at the median distance of the pooled sample. A sequence of kernels is
-        fused like the default.
+        default kernel. "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose
+        lengthscale [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. A
+        sequence of kernels is fused like the default.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
         "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
@@ -134,7 +135,7 @@ def two_sample_test(
         method=f"two-sample test, {_label(samples, statistic, null)}",
         sizes=sizes,
         seed=random.seed,
-        warnings=_warnings(found.null, n_permutations, sizes),
+        warnings=(*_warnings(found.null, n_permutations, sizes), *samples.doubts),
         witness=found.difference or _witness(samples, x, found.strongest),
         columns=_columns(x, samples),
     )

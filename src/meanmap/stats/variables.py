@@ -1,4 +1,4 @@
-"""The kernels of one variable: given ones, the median's, or the default collection; no column's units matter."""
+"""The kernels of one variable: given, the median's, learned, or the default collection; no column's units matter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +17,7 @@ from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import column_lengthscales, kernel_for
+from meanmap.learning.learned import learned_multiple
 from meanmap.learning.median import at_median
 
 __all__ = ["constant", "kernels_of", "one_for_each"]
@@ -37,7 +38,8 @@ def one_for_each(kernel: Any, count: int) -> tuple[Any, ...]:
         return tuple(kernel)
     which = "a pair (kernel of x, kernel of y)" if count == 2 else f"a sequence of {count}, one for each variable"
     raise KindError(
-        f"kernel is {kernel!r}; expected a kernel, 'median', None, or {which}, each a kernel or a list of kernels."
+        f"kernel is {kernel!r}; expected a kernel, 'median', 'learned', None, or {which}, each a kernel or a list of "
+        "kernels."
     )
 
 
@@ -45,16 +47,19 @@ def kernels_of(wanted: Any, data: Any, name: str, several: bool, rng: Any) -> tu
     """The kernels of one variable; `several` says whether the default may be a collection."""
     if isinstance(wanted, Kernel):
         return (wanted,)
-    if wanted is None or (isinstance(wanted, str) and wanted == "median"):
-        return _from_data(data, name, several and wanted is None, rng)
+    if wanted is None or (isinstance(wanted, str) and wanted in ("median", "learned")):
+        how = wanted or ("several" if several else "median")
+        return _from_data(data, name, how, rng)
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         members = tuple(member for member in wanted if isinstance(member, Kernel))
         if members and len(members) == len(wanted):
             return members
-    raise KindError(f"the kernel of {name} is {wanted!r}; expected a kernel, a list of kernels, 'median' or None.")
+    raise KindError(
+        f"the kernel of {name} is {wanted!r}; expected a kernel, a list of kernels, 'median', 'learned' or None."
+    )
 
 
-def _from_data(data: Any, name: str, several: bool, rng: Any) -> tuple[Kernel, ...]:
+def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
     """RBF kernels for numbers; Delta for labels; for tables with labels RBF times Hamming."""
     if Table.looks_like_one(data):
         table = Table.of(data, name)
@@ -62,7 +67,7 @@ def _from_data(data: Any, name: str, several: bool, rng: Any) -> tuple[Kernel, .
         labels = [column for column in table.names if not table.is_real(column)]
         if all((np.asarray(table[column]) == np.asarray(table[column])[:1]).all() for column in table.names):
             raise constant(name)
-        numbers = _rbfs(np.asarray(table.matrix(real)), several, rng) if real else ()
+        numbers = _rbfs(np.asarray(table.matrix(real)), how, rng) if real else ()
         if not labels:
             return numbers
         categories = OnColumns(Hamming(1.0), labels)
@@ -71,15 +76,21 @@ def _from_data(data: Any, name: str, several: bool, rng: Any) -> tuple[Kernel, .
         return (kernel_for(data, rng),)
     with Door() as door:
         matrix = Real(sparse=True).read(data, name, door)
+    if is_sparse(matrix) and how == "learned":
+        raise KindError(f"{name} is sparse, and a learned kernel needs a density: pass {name}.toarray().")
     if is_sparse(matrix):
         return (at_median(RBF(), matrix, rng),)
     if not np.ptp(matrix, axis=0).any():
         raise constant(name)
-    return _rbfs(matrix, several, rng)
+    return _rbfs(matrix, how, rng)
 
 
-def _rbfs(matrix: np.ndarray, several: bool, rng: Any) -> tuple[Kernel, ...]:
-    """RBF at the median distance, or a collection from short to long distances, in the columns' own units."""
+def _rbfs(matrix: np.ndarray, how: str, rng: Any) -> tuple[Kernel, ...]:
+    """RBF at the median distance, learned, or several from short to long distances, in the columns' own units."""
+    if how == "learned":
+        scales = column_lengthscales(matrix, rng)
+        size = float(learned_multiple(matrix / scales, rng).kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
+        return (RBF(size * (scales if len(scales) > 1 else scales[0])),)
     if len(matrix) > MOST_POINTS:
         drawn = matrix[np.sort(Rng.of(rng).generator.choice(len(matrix), MOST_POINTS, replace=False))]
         # Unless the few rows that differ in a column were not among them.
@@ -88,7 +99,7 @@ def _rbfs(matrix: np.ndarray, several: bool, rng: Any) -> tuple[Kernel, ...]:
     distances = pdist(matrix / scales)
     # Ties (counts, rounded numbers, rare events) say nothing about a scale.
     distances = distances[distances > 0] if (distances > 0).any() else np.ones(1)
-    if several:
+    if how == "several":
         short, long = np.quantile(distances, QUANTILES)
         sizes = np.geomspace(short, STRETCH * long, SIZES)
     else:

@@ -82,8 +82,12 @@ class EmbeddingGaussian(DistributionKernel):
         >>> bool(abs(np.median(k(messages)[np.triu_indices(50, 1)]) - np.exp(-1.0)) < 1e-4)
         True
         """
-        with Door(messages) as door:
-            inner = ExpectedProduct.at_scale_of(messages, coordinate, widths)
+        return cls.around(ExpectedProduct.at_scale_of(messages, coordinate, widths), messages, most)
+
+    @classmethod
+    def around(cls, inner: DistributionKernel, messages: Any, most: int = MOST_MESSAGES) -> "EmbeddingGaussian":
+        """The kernel of a given inner product, with γ² half the median squared distance between some distributions."""
+        with Door(inner, messages) as door:
             return cls(inner, embedding_width(inner, messages, most, door))
 
     def check_variables(self, points: Any, argument: str) -> None:

@@ -1,0 +1,57 @@
+"""Messages of expectation propagation: a learned operator against the oracle that taught it."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Case
+from meanmap import ep
+from meanmap.ep.learned import KernelRegression, MessageOperator
+
+FACTOR = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
+# What the paper draws for every message, and a thousandth of that: the whole would take minutes for a plate.
+DRAWS, PART = 500_000, 1000
+
+
+def cavities(n: int) -> Any:
+    """Incoming messages: means and variances as in the sweeps of a logistic regression."""
+    rng = np.random.default_rng(n)
+    return ep.Normal(2 * rng.normal(size=n), np.exp(rng.uniform(np.log(0.05), np.log(3), n)))
+
+
+@cache
+def trained() -> MessageOperator:
+    """The operator at the size of the paper, 300 and 500 features."""
+    came = cavities(1024)
+    return MessageOperator(KernelRegression(tune=False)).learn((came,), ep.ask(FACTOR, came))
+
+
+def predicted(came: Any) -> np.ndarray:
+    """Precisions of the outgoing messages, with their doubt."""
+    return trained().predict((came,)).messages[0].precision
+
+
+def sampled(came: Any) -> np.ndarray:
+    """The same by importance sampling with a thousandth of the paper's draws, for each message."""
+    oracle = ep.ImportanceSampling(DRAWS // PART, proposal=ep.Normal(0.0, 200.0), paired=False)
+    return ep.ask(FACTOR, came, oracle=oracle, rng=0).messages[0].precision
+
+
+def by_quadrature(came: Any) -> np.ndarray:
+    """The same by quadrature."""
+    return ep.ask(FACTOR, came).messages[0].precision
+
+
+CASES = (
+    Case(
+        name="learned-messages",
+        title="n messages of the logistic factor, with their doubt, by an operator of 300 and 500 features, float64. "
+        f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: its times count a thousandfold.",
+        sizes=(256, 1024, 4096),
+        setup=cavities,
+        ours=predicted,
+        peers={"importance sampling, 1/1000": sampled, "quadrature": by_quadrature},
+        difference=lambda ours, theirs: float(np.median(np.abs(ours - theirs))),
+    ),
+)

@@ -1,0 +1,80 @@
+"""Peers that need a Python of their own, for they hold JAX or NumPy back: a process each, asked through a pipe.
+
+A peer takes part where an environment variable says which Python has it:
+
+    python3 -m venv pgmpy && pgmpy/bin/pip install pgmpy==1.1.2
+    python3 -m venv pgmax && pgmax/bin/pip install jax==0.4.30 jaxlib==0.4.30 numpy==1.26.4 "scipy<1.14" \
+        "numba<0.61" tqdm joblib scikit-learn && pgmax/bin/pip install --no-deps pgmax==0.6.1
+    MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python make bench CASE=discrete-tree
+"""
+
+import atexit
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PGMAX", "PGMPY", "Elsewhere", "Running"]
+
+
+class Elsewhere:
+    """A script beside this file, run by the Python that an environment variable names."""
+
+    def __init__(self, script: str, variable: str):
+        self.script, self.variable = Path(__file__).parent / script, variable
+
+    @property
+    def there(self) -> bool:
+        """Whether the variable is set."""
+        return bool(os.environ.get(self.variable))
+
+    def start(self, **model: Any) -> "Running":
+        """A process that was handed a model; returns when it has imported everything and built it."""
+        return Running([os.environ[self.variable], "-W", "ignore", str(self.script)], model)
+
+
+class Running:
+    """A process that holds a model and answers questions in JSON with an array each."""
+
+    def __init__(self, command: list[str], model: dict[str, Any]):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.npz"
+            np.savez(path, **model)
+            self._process = subprocess.Popen([*command, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            atexit.register(self.stop)
+            self._receive()
+
+    def ask(self, **question: Any) -> np.ndarray:
+        """The answer to one question."""
+        stream: Any = self._process.stdin
+        stream.write((json.dumps(question) + "\n").encode())
+        stream.flush()
+        return self._receive()
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process.poll() is None:
+            self._process.communicate()
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _receive(self) -> np.ndarray:
+        stream: Any = self._process.stdout
+        line = stream.readline()
+        if not line:
+            raise RuntimeError(f"{self._process.args} ended early; it says why above.")
+        head = json.loads(line)
+        data = stream.read(int(np.prod(head["shape"])) * np.dtype(head["dtype"]).itemsize)
+        return np.frombuffer(data, head["dtype"]).reshape(head["shape"])
+
+
+PGMPY = Elsewhere("pgmpy_tree.py", "MEANMAP_PGMPY")
+PGMAX = Elsewhere("pgmax_graph.py", "MEANMAP_PGMAX")

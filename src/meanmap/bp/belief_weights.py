@@ -1,0 +1,102 @@
+"""The weights of a belief: a product of messages, each known as a function, so that any point can be weighed."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from meanmap.bp.kernel_evidence import likelihood_at
+from meanmap.bp.learning import Coordinates
+from meanmap.bp.samples import NodeSample
+from meanmap.core.door import Door
+from meanmap.embeddings.points import Weights
+
+__all__ = ["Arriving", "Factor", "MessageWeights", "factors_of"]
+
+
+class Factor(eqx.Module):
+    """One message, x ↦ max(φ(x)ᵀ c / top, floor), for a batch of coefficients c (..., r)."""
+
+    coordinates: Coordinates = eqx.field(static=True)
+    coefficients: np.ndarray
+    top: np.ndarray
+
+    @classmethod
+    def of(cls, coordinates: Coordinates, coefficients: np.ndarray) -> "Factor":
+        """Scaled to largest value 1 at the points of the node, as all messages are."""
+        top = np.max(coefficients @ coordinates.values.T, axis=-1, keepdims=True)
+        return cls(coordinates, coefficients, top)
+
+    def at(self, points: Any, floor: float | None) -> np.ndarray:
+        """Values (..., m); ones where nothing positive was left of the message."""
+        values = self.coefficients @ self.coordinates.at(points).T
+        values = values / np.where(self.top > 0, self.top, 1)
+        return np.where(self.top > 0, values if floor is None else np.maximum(values, floor), 1.0)
+
+
+# The messages that a node received in some queries: coordinates, and coefficients (B or 1, r).
+Arriving = list[tuple[Coordinates, np.ndarray]]
+
+
+def factors_of(parts: list[Arriving], size: int) -> tuple[Factor, ...]:
+    """Those of all queries, that were answered a few at a time."""
+    factors = []
+    for same in zip(*parts, strict=True):
+        coefficients = np.concatenate([each[1] for each in same])
+        rank = coefficients.shape[1]
+        factors.append(Factor.of(same[0][0], np.broadcast_to(coefficients[:size], (size, rank))))
+    return tuple(factors)
+
+
+class MessageWeights(Weights):
+    """Weights (..., N) of the points of a node, and of any others: `scale` × likelihood × the product of messages.
+
+    The likelihood is the node's own soft evidence, a function or an embedding, or None.
+    """
+
+    values: np.ndarray
+    factors: tuple[Factor, ...]
+    scale: np.ndarray
+    sample: NodeSample = eqx.field(static=True)
+    likelihood: Any = eqx.field(static=True)
+    floor: float | None = eqx.field(static=True)
+
+    @classmethod
+    def of(
+        cls, values: np.ndarray, factors: tuple[Factor, ...], sample: NodeSample, likelihood: Any, floor: float | None
+    ) -> "MessageWeights":
+        """From weights of the node's points that sum to one, (B, N)."""
+        unscaled = cls(values, factors, np.ones((len(values), 1)), sample, likelihood, floor)
+        scale = 1 / np.sum(unscaled.at(sample.points), axis=-1, keepdims=True)
+        return cls(values, factors, scale, sample, likelihood, floor)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(..., N)."""
+        return self.values.shape
+
+    @property
+    def agreement(self) -> np.ndarray:
+        """The largest product of messages at any point, (...,): 1 where all of them are largest at the same one."""
+        return np.max(self.values, axis=-1) / self.scale[..., 0]
+
+    def dense(self) -> np.ndarray:
+        """The weights of the node's points."""
+        return self.values
+
+    def against(self, values: Any) -> Any:
+        """Σᵢ wᵢ vᵢ."""
+        return np.matmul(self.values, values)
+
+    def take(self, index: Any) -> "MessageWeights":
+        """Those of some queries."""
+        factors = tuple(Factor(f.coordinates, f.coefficients[index], f.top[index]) for f in self.factors)
+        return MessageWeights(self.values[index], factors, self.scale[index], self.sample, self.likelihood, self.floor)
+
+    def at(self, points: Any) -> np.ndarray:
+        """The weights of other points, on the same scale."""
+        with Door() as door:
+            product = self.scale * likelihood_at(self.sample, self.likelihood, points, door)
+            for factor in self.factors:
+                product = product * factor.at(points, self.floor)
+        return product

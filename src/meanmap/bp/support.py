@@ -1,0 +1,114 @@
+"""What stands behind a belief, in words and numbers: data near the evidence, points under the belief, signs, ranks."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.belief_weights import MessageWeights
+from meanmap.bp.kernel_evidence import Evidence
+from meanmap.bp.learning import LikelihoodEdge
+from meanmap.bp.propagate import Propagation, low_note
+from meanmap.core.errors import InputError
+from meanmap.core.labels import Labels
+from meanmap.core.report import Report
+from meanmap.graphs import Graph
+
+__all__ = ["Support", "query_report"]
+
+# Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
+NEAR = 1e-3
+# Where no value of a variable has more than this share of what each message would grant, they contradict each other.
+LEAST_AGREEMENT = 0.01
+# A belief that rests on fewer points than this has little behind it.
+FEW_POINTS = 3.0
+# Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
+# in none of 760 (20 data sets of 100 and 300 points).
+FEW_DATA = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """How much of the data an observation x̄ draws on, in each of B queries.
+
+    Attributes
+    ----------
+    far : array (B,) of bool
+        Whether x̄ is out of sight of all data: ‖φ(x̄)‖² is the part of k(x̄, x̄) that they can see.
+    size : array (B,)
+        (Σ lᵢ)² / Σ lᵢ² with the weights lᵢ = φ(x̄)ᵀ (C + λ I)⁻¹ φ(xᵢ) that the likelihood operator gives to the data.
+    """
+
+    far: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of(cls, name: Hashable, edge: LikelihoodEdge, points: Any) -> "Support":
+        """Of the observations that one edge sends on; labels that were never seen are refused."""
+        phi, values = edge.observed.at(points), edge.observed.values
+        far = np.sum(phi**2, axis=1) < NEAR * np.sum(values**2) / len(values)
+        if far.any() and isinstance(edge.observed.kernel.domain, Labels):
+            raise InputError(f"evidence[{name!r}] has a label that is not among the {len(values)} of the data.")
+        weights = phi @ edge.precision @ values.T
+        return cls(far, np.sum(weights, axis=1) ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300))
+
+
+def query_report(
+    graph: Graph,
+    beliefs: Mapping[Hashable, Any],
+    seen: Evidence,
+    support: Mapping[Hashable, Support],
+    found: Sequence[Propagation],
+    floor: float | None,
+    ranks: Sequence[int],
+) -> Report:
+    """The report of a query: how messages ended, and what a careful reader should know about these beliefs."""
+    raised = max(part.low_share for part in found)
+    measures = {"share of message values below zero": max(part.negative_share for part in found)}
+    if ranks:
+        measures |= {"lowest rank of an operator": min(ranks), "highest rank of an operator": max(ranks)}
+    notes = []
+    for name, data in support.items():
+        measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
+        queries = len(data.size)
+        if data.far.any():
+            notes.append(f"evidence[{name!r}] is far from all data in {int(data.far.sum())} of {queries} queries.")
+        few = (data.size < FEW_DATA) & ~data.far
+        if few.any():
+            notes.append(
+                f"evidence[{name!r}] rests on {data.size[few].min():.1f} of the data in {int(few.sum())} of {queries} "
+                "queries: beliefs may be in the wrong mode."
+            )
+    if raised > 0 and floor is not None:
+        notes.append(low_note(raised, floor))
+    reached = {int(graph.components[i]) for i in (*seen.points, *seen.likelihoods)}
+    for name, belief in beliefs.items():
+        node = graph.index(name)
+        if reached and int(graph.components[node]) not in reached:
+            notes.append(f"no evidence is connected to {name!r}: its belief is its prior.")
+        elif node not in seen.points:
+            size = float(np.min(belief.effective_size))
+            measures[f"points behind the belief about {name!r}"] = size
+            if isinstance(belief.source, MessageWeights):
+                agreement = float(np.min(belief.source.agreement))
+                measures[f"agreement of the messages to {name!r}"] = agreement
+                if agreement < LEAST_AGREEMENT:
+                    notes.append(
+                        f"the evidence about {name!r} contradicts itself: no value of it has more than "
+                        f"{agreement:.2g} of what each message alone would grant."
+                    )
+            if size < FEW_POINTS:
+                notes.append(
+                    f"the belief about {name!r} rests on {size:.1f} points: evidence is contradictory, or far from "
+                    "the data."
+                )
+    first = found[0].report
+    return Report(
+        first.status,
+        all(part.report.converged for part in found),
+        max(part.report.steps for part in found),
+        first.residuals,
+        notes=tuple(notes),
+        measures=measures,
+    )

@@ -1,0 +1,62 @@
+"""`meanmap discover`: which variables of a file depend on each other, and in which direction."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, Seed, names_in, refusals, refused
+
+__all__ = ["discover"]
+
+Arrows = Annotated[str | None, typer.Option(help="Arrows, cause>effect,cause>effect,...")]
+
+
+def discover(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
+    columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
+    method: Annotated[str, typer.Option(help="pc (causes and effects) or tree (the strongest dependences).")] = "pc",
+    alpha: Annotated[float, typer.Option(help="Level of each test of pc.")] = 0.05,
+    required: Arrows = None,
+    forbidden: Arrows = None,
+    tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
+    half_samples: Annotated[int, typer.Option(min=0, help="Repeat on so many halves, for the support of edges.")] = 0,
+    graphml: Annotated[Path | None, typer.Option(help="Write the graph into this file.")] = None,
+    seed: Seed = None,
+    missing: Missing = "drop",
+    labels: LabelColumns = "",
+    delimiter: Delimiter = None,
+    json: AsJson = False,
+    plot: Plot = None,
+) -> None:
+    """Find the graph behind the columns of a file: causes and effects, or a tree of the strongest dependences."""
+    if method not in ("pc", "tree"):
+        raise refused(f"--method is {method!r}; expected pc or tree")
+    if method == "tree" and (required or forbidden or tiers):
+        raise refused("--required, --forbidden and --tiers are for --method pc")
+    with refusals():
+        import meanmap as mm
+        from meanmap.cli import inputs, outputs
+
+        reading = inputs.Reading(delimiter, names_in(labels), missing)
+        table = reading.table(data, names_in(columns))
+        found: Any
+        if method == "tree":
+            found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
+        else:
+            groups = [names_in(group) for group in tiers.split("/")] if tiers else []
+            known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
+            found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
+        if plot is not None:
+            outputs.draw(found, plot)
+        if graphml is not None:
+            mm.graphs.write_graphml(found, graphml)
+        outputs.tell_graph(found, reading.notes, json)
+
+
+def _arrows(text: str | None) -> list[tuple[str, str]]:
+    pairs = [tuple(part.strip() for part in arrow.split(">")) for arrow in names_in(text)]
+    for pair in pairs:
+        if len(pair) != 2 or not all(pair):
+            raise refused(f"{'>'.join(pair)!r} is no arrow; expected cause>effect")
+    return [(cause, effect) for cause, effect in pairs]

@@ -1,0 +1,107 @@
+"""`meanmap graph ...`: learn a graphical model from a file, and query it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, names_in, refusals, refused
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Graphical models learned from files.", no_args_is_help=True)
+
+Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wrote.")]
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model is written.")],
+    edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
+    labels: LabelColumns = "",
+    delimiter: Delimiter = None,
+) -> None:
+    """Learn a tree of relations between the columns of a file; rows with a missing value are left out."""
+    if edges and columns:
+        raise refused("the columns are those of the edges: give --edges or --columns")
+    with refusals():
+        import numpy as np
+
+        import meanmap as mm
+        from meanmap.cli import inputs
+
+        reading = inputs.Reading(delimiter, names_in(labels), "drop")
+        pairs = _pairs(edges)
+        table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
+        graph: Any = pairs or mm.chow_liu(table)
+        model = mm.KernelGraph(graph).fit(table)
+        values = {name: np.unique(table.columns[name]).tolist() for name in table.names if not table.is_real(name)}
+        mm.save({"model": model, "labels": values}, output)
+        for note in reading.notes:
+            typer.echo(note)
+        typer.echo(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
+
+
+@app.command()
+def query(
+    model: Model,
+    given: Annotated[list[str] | None, typer.Option(help="What is known, as name=value; may be repeated.")] = None,
+    target: Annotated[str | None, typer.Option(help="Variables asked for, a,b,...; all unless given.")] = None,
+    json: AsJson = False,
+    plot: Plot = None,
+) -> None:
+    """Ask a model what some variables say about the others."""
+    with refusals():
+        from meanmap.cli import outputs
+
+        fitted, labels = _loaded(model)
+        known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
+        targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
+        beliefs = fitted.query(known, targets=targets)
+        if plot is not None:
+            outputs.draw_beliefs(beliefs, labels, plot)
+        outputs.tell_beliefs(beliefs, labels, json)
+
+
+@app.command()
+def draw(
+    model: Model, output: Annotated[Path, typer.Option("--output", "-o", help="A picture: .png, .svg, .pdf.")]
+) -> None:
+    """Draw the graph of a model."""
+    with refusals():
+        from meanmap.cli import outputs
+
+        outputs.draw(_loaded(model)[0], output)
+
+
+def _pairs(edges: str | None) -> list[tuple[str, ...]]:
+    pairs = [tuple(part.strip() for part in edge.split("-")) for edge in names_in(edges)]
+    for pair in pairs:
+        if len(pair) != 2 or not all(pair):
+            raise refused(f"{'-'.join(pair)!r} is no edge; expected a-b")
+    return pairs
+
+
+def _loaded(path: Path) -> tuple[Any, dict[str, list[str]]]:
+    import meanmap as mm
+
+    content = mm.load(path)
+    if not isinstance(content, dict) or set(content) != {"model", "labels"}:
+        raise refused(f"{path} is no model that `meanmap graph fit` wrote")
+    return content["model"], content["labels"]
+
+
+def _known(text: str, names: Any, labels: dict[str, list[str]]) -> tuple[str, Any]:
+    name, mark, value = text.partition("=")
+    if not mark or name not in names:
+        raise refused(f"--given is {text!r}; expected name=value, with a name among {', '.join(map(str, names))}")
+    if name in labels:
+        if value not in labels[name]:
+            raise refused(f"{name} is never {value!r}; it is {', '.join(labels[name])}")
+        return name, value
+    try:
+        return name, float(value)
+    except ValueError:
+        raise refused(f"{name} is a number; got {value!r}") from None

@@ -1,0 +1,71 @@
+"""Samples with missing values: which rows are there, and only these."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import count_missing
+from meanmap.core.errors import EmptyError, KindError, ShapeError
+from meanmap.core.points import is_sparse, rows
+from meanmap.core.table import Table
+
+__all__ = ["present", "read_present", "take"]
+
+
+def present(sample: Any) -> np.ndarray:
+    """Which rows have no missing value."""
+    if is_sparse(sample) or hasattr(sample, "as_matrix"):
+        return np.ones(sample.shape[0] if hasattr(sample, "shape") else len(sample), dtype=bool)
+    if hasattr(sample, "isna"):
+        missing = np.asarray(sample.isna())
+    elif hasattr(sample, "is_null"):
+        missing = np.asarray(sample.is_null())
+    else:
+        array = np.asarray(sample)
+        if array.dtype.kind == "f":
+            missing = np.isnan(array)
+        elif array.dtype.kind == "O":
+            missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
+            missing = missing.reshape(array.shape)
+        else:
+            missing = np.zeros(array.shape[:1], dtype=bool)
+    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
+
+
+def take(sample: Any, index: np.ndarray) -> Any:
+    """Some of the rows."""
+    if hasattr(sample, "iloc"):
+        return sample.iloc[index]
+    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
+        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
+    return [sample[i] for i in index]
+
+
+def read_present(data: Any, argument: str = "table") -> tuple[Table, np.ndarray]:
+    """Each column of a table on the rows where it is there, and which these are, (n, d).
+
+    The columns of the result differ in length where values are missing.
+    """
+    if Table.looks_like_one(data):
+        source: Any = data.columns if isinstance(data, Table) else data
+        structured = isinstance(source, np.ndarray)
+        keys = source.dtype.names if structured else source if isinstance(source, Mapping) else source.columns
+        columns = {str(key): source[key] for key in keys}
+    else:
+        array = np.asarray(data)
+        if array.ndim != 2:
+            raise KindError(f"{argument} is a {type(data).__name__}; expected a table with a column for each variable.")
+        columns = {f"x{i}": array[:, i] for i in range(array.shape[1])}
+    masks = {name: present(column) for name, column in columns.items()}
+    lengths = {name: len(mask) for name, mask in masks.items()}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
+    read = {}
+    for name, column in columns.items():
+        mask = masks[name]
+        if not mask.any():
+            raise EmptyError(f"{argument}[{name!r}] has no value that is not missing.")
+        values = column if mask.all() else take(column, np.flatnonzero(mask))
+        read |= Table.of({name: values}, argument).columns
+    return Table(read), np.stack(list(masks.values()), axis=1)

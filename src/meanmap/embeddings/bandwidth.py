@@ -1,0 +1,66 @@
+"""How wide to smooth a sample for its density, also where it has several modes."""
+
+from typing import Any
+
+import numpy as np
+from scipy.fft import dct
+from scipy.optimize import brentq
+
+__all__ = ["diffusion_widths"]
+
+BINS = 1024
+# Derivatives of this order are the first that are estimated as if the density were normal.
+FIRST_ORDER = 7
+
+
+def diffusion_widths(points: np.ndarray) -> np.ndarray:
+    """A standard deviation of Gaussian smoothing for each column of points (n, d), by the improved Sheather-Jones rule.
+
+    Scott's rule takes the sample for normal and smooths two modes into one hill. This one estimates the curvature of
+    the density itself: the bandwidth is the fixed point t = ξγ(t) of Botev, Grotowski & Kroese (2010), found in the
+    cosine transform of binned points. For d columns it is widened from n^(−1/5) to n^(−1/(d + 4)). A column in which
+    there is no fixed point, such as one of a handful of different values, gets Scott's width.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> modes = np.where(rng.random((400, 1)) < 0.5, -5.0, 5.0) + rng.normal(size=(400, 1))
+    >>> diffusion_widths(modes).round(1).tolist(), (modes.std(axis=0) * 400 ** (-1 / 5)).round(1).tolist()
+    ([0.3], [1.5])
+    """
+    n, d = points.shape
+    widths = [_width(column) * n ** (1 / 5 - 1 / (d + 4)) for column in points.T]
+    return np.array(widths)
+
+
+def _width(column: np.ndarray) -> float:
+    n = len(column)
+    scott = max(float(column.std()) * n ** (-1 / 5), 1e-12)
+    low, high = column.min(), column.max()
+    span = 1.5 * (high - low)  # reflection at the ends of the bins should not be seen
+    if span == 0:
+        return scott
+    counts = np.histogram(column, BINS, (low - span / 6, high + span / 6))[0]
+    squares = (np.asarray(dct(counts / n))[1:] / 2) ** 2
+    frequencies = np.arange(1, BINS) ** 2.0
+
+    def gap(t: float) -> float:
+        """t − ξγ(t)."""
+        norm = _roughness(FIRST_ORDER, t, frequencies, squares)
+        for order in range(FIRST_ORDER - 1, 1, -1):
+            constant = (1 + 0.5 ** (order + 0.5)) / 3 * np.prod(np.arange(1.0, 2 * order, 2)) / np.sqrt(2 * np.pi)
+            time = (2 * constant / (n * norm)) ** (2 / (3 + 2 * order)) if norm > 0 else np.inf
+            norm = _roughness(order, time, frequencies, squares)
+        return t - (2 * n * np.sqrt(np.pi) * norm) ** (-2 / 5) if norm > 0 else -np.inf
+
+    least = (0.5 / BINS) ** 2  # half a bin
+    if not gap(least) < 0 < gap(0.1):
+        return scott
+    root: Any = brentq(gap, least, 0.1)
+    return float(np.sqrt(root)) * span
+
+
+def _roughness(order: int, time: float, frequencies: np.ndarray, squares: np.ndarray) -> float:
+    """‖f^(order)‖² of the density smoothed for `time`, on bins of length one in all."""
+    terms = frequencies**order * squares * np.exp(-frequencies * np.pi**2 * time)
+    return float(2 * np.pi ** (2 * order) * terms.sum())

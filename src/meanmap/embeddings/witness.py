@@ -1,0 +1,198 @@
+"""The witness function μ_P − μ_Q of two samples with its doubt, and where it is surely not zero."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.rng import Rng
+from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import read_alike
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.draws import KernelDraws
+from meanmap.learning.learn import learn_kernel
+
+__all__ = ["Region", "Witness", "posterior_witness"]
+
+# Of a kernel with draws so many are taken; the spread between lengthscales is known well from 32.
+TERMS = 32
+# Bisections of an interval's ends: to 1e-9 of the width in which they are sought.
+HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Region:
+    """An interval of points where the witness is surely above zero (sign 1), or below (sign −1)."""
+
+    low: float
+    high: float
+    sign: int
+
+
+@dataclass(frozen=True)
+class Witness(GaussianElement):
+    """μ_P − μ_Q of two samples, a mixture of Gaussian processes over draws of the kernel.
+
+    Attributes
+    ----------
+    parts : tuple of PosteriorDifference
+        One for each draw of the kernel.
+    x, y : array (n, d), (m, d)
+        The samples.
+    """
+
+    parts: tuple[PosteriorDifference, ...]
+    x: np.ndarray
+    y: np.ndarray
+
+    def mean(self, points: Any) -> np.ndarray:
+        """The mean over draws, (m,)."""
+        return np.mean([part.mean(points) for part in self.parts], axis=0)
+
+    def cov(self, points: Any) -> np.ndarray:
+        """The mean covariance, and the covariance of the means."""
+        means = np.stack([part.mean(points) for part in self.parts])
+        centred = means - means.mean(axis=0)
+        return np.mean([part.cov(points) for part in self.parts], axis=0) + centred.T @ centred / len(means)
+
+    def std(self, points: Any) -> np.ndarray:
+        """Without the covariance between points."""
+        means, stds = self._moments(points)
+        return np.sqrt(np.mean(stds**2, axis=0) + np.var(means, axis=0))
+
+    def interval(self, points: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Quantiles of the mixture at each point, by bisection of its distribution function."""
+        from scipy.special import ndtr
+
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+            raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95.")
+        if len(self.parts) == 1:
+            return self.parts[0].interval(points, level)
+        means, stds = self._moments(points)
+        stds = np.maximum(stds, np.finfo(float).tiny)
+        ends = []
+        for probability in ((1 - level) / 2, (1 + level) / 2):
+            low, high = np.min(means - 40 * stds, axis=0), np.max(means + 40 * stds, axis=0)
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                below = np.mean(ndtr((middle - means) / stds), axis=0) < probability
+                low, high = np.where(below, middle, low), np.where(below, high, middle)
+            ends.append((low + high) / 2)
+        return ends[0], ends[1]
+
+    def sample(self, points: Any, n: int = 1, rng: Any = None) -> np.ndarray:
+        """Joint draws (n, m): of a kernel, then of the function."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"n is {n!r}; expected a whole number of at least 1.")
+        generator = Rng.of(rng).generator
+        counts = generator.multinomial(n, np.full(len(self.parts), 1 / len(self.parts)))
+        drawn = [part.sample(points, int(k), generator) for part, k in zip(self.parts, counts, strict=True) if k]
+        return generator.permutation(np.concatenate(drawn))
+
+    def excludes_zero(self, points: Any, level: float = 0.95) -> np.ndarray:
+        """Where the interval of this level lies on one side of zero, (m,) of booleans."""
+        low, high = self.interval(points, level)
+        return (low > 0) | (high < 0)
+
+    def regions(self, level: float = 0.95, grid: Any = None) -> tuple[Region, ...]:
+        """The intervals where zero is excluded, in one column: on a grid, 400 points over the data by default."""
+        grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
+        if self.x.shape[1] != 1:
+            raise KindError(f"regions are intervals of 1 column, and these points have {self.x.shape[1]}: see plot().")
+        low, high = self.interval(grid, level)
+        signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
+        starts = np.flatnonzero(np.r_[True, np.diff(signs) != 0])
+        ends = np.r_[starts[1:], len(signs)] - 1
+        pairs = zip(starts, ends, strict=True)
+        return tuple(Region(float(grid[a]), float(grid[b]), int(signs[a])) for a, b in pairs if signs[a])
+
+    def plot(self, level: float = 0.95, axes: Any = None) -> Any:
+        """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
+        d = self.x.shape[1]
+        if d > 2:
+            raise KindError(f"a witness is drawn over 1 or 2 columns, and these points have {d}.")
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(6, 3.5), layout="constrained").subplots()
+        if d == 1:
+            grid = self._grid(400)
+            low, high = self.interval(grid, level)
+            axes.axhline(0, color="lightgrey", lw=1)
+            axes.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{level:.0%} intervals")
+            axes.plot(grid, self.mean(grid), color="C0", label="posterior mean")
+            bottom, top = axes.get_ylim()
+            for region in self.regions(level):
+                side = top if region.sign > 0 else bottom
+                axes.plot([region.low, region.high], [side, side], color="C3", lw=4, solid_capstyle="butt")
+            axes.plot([], [], color="C3", lw=4, label="zero excluded")
+            axes.set(xlabel="x", ylabel="μ_P − μ_Q")
+        else:
+            side = [np.linspace(a, b, 60) for a, b in zip(*self._range(), strict=True)]
+            mesh = np.stack(np.meshgrid(*side), axis=-1)
+            points = mesh.reshape(-1, 2)
+            mean = self.mean(points).reshape(mesh.shape[:2])
+            surely = self.excludes_zero(points, level).reshape(mesh.shape[:2])
+            top = np.abs(mean).max() or 1.0
+            drawn = axes.contourf(*side, mean, levels=21, cmap="RdBu", vmin=-top, vmax=top)
+            axes.figure.colorbar(drawn, ax=axes, label="μ_P − μ_Q")
+            axes.contour(*side, surely.astype(float), levels=[0.5], colors="black", linewidths=1)
+            axes.plot([], [], color="black", lw=1, label=f"zero excluded at {level:.0%}")
+        axes.legend(fontsize="small")
+        return axes
+
+    def _moments(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([part.mean(points) for part in self.parts]), np.stack([part.std(points) for part in self.parts])
+
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        both = np.concatenate([self.x, self.y])
+        return np.quantile(both, 0.005, axis=0), np.quantile(both, 0.995, axis=0)
+
+    def _grid(self, number: int) -> np.ndarray:
+        low, high = self._range()
+        return np.linspace(float(low[0]), float(high[0]), number)
+
+
+def posterior_witness(x: Any, y: Any, kernel: Any = "learned", *, noise: Any = "empirical", rng: Any = None) -> Witness:
+    """The posterior of the witness function μ_P − μ_Q: where x is surely denser than y, and where y is.
+
+    Parameters
+    ----------
+    x, y : points (n, d), (m, d)
+        The samples.
+    kernel : Kernel, KernelDraws or "learned"
+        "learned" takes the kernel of [`learn_kernel`][] on the pooled sample. With the draws of [`sample_kernel`][] on
+        the pooled sample the lengthscale is integrated out: 32 of them are taken, the same for both samples.
+    noise : "empirical" or float
+        As in [`posterior_embedding`][].
+    rng : None, int, numpy.random.Generator or JAX key
+        Draws the landmarks of "learned".
+
+    Notes
+    -----
+    Flaxman et al. (2016), section 5 and figure 3. Intervals are for one point at a time: over a range of points a share
+    of them excludes zero by chance. A band that excludes zero somewhere is no test; see [`two_sample_test`][].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> w = posterior_witness(rng.normal(size=200), rng.normal(2.0, 1.0, size=200), RBF(1.0))
+    >>> [(region.sign, round(region.low), round(region.high)) for region in w.regions(0.99)]
+    [(1, -2, 1), (-1, 1, 3)]
+    """
+    with Door() as door:
+        first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
+    if isinstance(kernel, str) and kernel == "learned":
+        kernel = learn_kernel(np.concatenate([first, second]), rng=rng).kernel
+    if not isinstance(kernel, Kernel):
+        raise KindError(f"kernel is {kernel!r}; expected a kernel, draws of one, or 'learned'.")
+    kernels = kernel.each(TERMS) if isinstance(kernel, KernelDraws) else [kernel]
+    parts = tuple(
+        PosteriorDifference(*(posterior_embedding(points, one, noise=noise) for points in (first, second)))
+        for one in kernels
+    )
+    return Witness(parts, first, second)

@@ -1,0 +1,40 @@
+"""How far a belief may be off: the root of the expected 2 KL, in standard deviations of the belief itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.families import Family
+
+__all__ = ["between", "from_covariance", "jackknife"]
+
+
+def between(belief: Family, other: Family) -> jax.Array:
+    """√(2 KL(other ‖ belief)); for Normals of equal spread the distance of their means in standard deviations."""
+    return jnp.sqrt(2 * other.kl(belief))
+
+
+def from_covariance(belief: Family, covariance: jax.Array) -> jax.Array:
+    """√ tr(F Σ) with the Fisher information F of the belief and the covariance Σ of its natural parameters.
+
+    To second order 2 KL = δᵀ F δ for an error δ of the natural parameters (numbers only).
+    """
+    kind = type(belief)
+    fisher = jax.jacfwd(lambda eta: jnp.stack(kind.from_natural(*eta).expected_statistics))(jnp.stack(belief.natural))
+    return jnp.sqrt(jnp.maximum((fisher * covariance).sum(), 0))
+
+
+def jackknife(project: Callable[[jax.Array], Family], log_weights: jax.Array, groups: int) -> tuple[Any, jax.Array]:
+    """Standard errors of a projection's natural parameters, and its doubt, by leaving out each of some groups.
+
+    Consecutive points form a group, so that dependence along a chain stays inside one.
+    """
+    n = log_weights.shape[0]
+    group = (jnp.arange(n) * groups // n).reshape(n, *(1,) * (log_weights.ndim - 1))
+    whole = project(log_weights)
+    parts = jax.vmap(lambda g: project(jnp.where(group == g, -jnp.inf, log_weights)))(jnp.arange(groups))
+    share = (groups - 1) / groups
+    errors = jax.tree.map(lambda leaf: jnp.sqrt(share * ((leaf - leaf.mean(0)) ** 2).sum(0)), parts)
+    return errors, jnp.sqrt(share * (2 * parts.kl(whole)).sum())

@@ -1,0 +1,156 @@
+"""Oracles that live on the host and may remember: they see a whole plate's incoming messages in each sweep."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.points import pad
+from meanmap.ep.factor import Answer
+from meanmap.ep.plan import Plan, State
+from meanmap.ep.questions import Questions
+from meanmap.ep.sweep import compiled_cavities
+from meanmap.families import Family
+
+__all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer"]
+
+
+class HostOracle(ABC):
+    """An oracle in plain Python: asked once a sweep for all members of a factor, it may keep state between sweeps.
+
+    To write one, give `answer`. What is learned from one factor, or model, may serve the next: pass the same object.
+
+    Examples
+    --------
+    An oracle that remembers how often it was asked, and passes every question on:
+
+    >>> from meanmap import ep
+    >>> class Counting(ep.HostOracle):
+    ...     asked = 0
+    ...     def answer(self, questions):
+    ...         self.asked += len(questions)
+    ...         return questions.ask(ep.Quadrature())
+    >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    >>> counting = Counting()
+    >>> post = ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[0, 1, 1])), messages=counting)
+    >>> post["z"].mean.round(4).tolist(), counting.asked
+    ([-0.4132, 0.4132, 0.4132], 12)
+    """
+
+    @abstractmethod
+    def answer(self, questions: Questions) -> Answer:
+        """Outgoing messages of all members that ask, in the order of the questions, as NumPy arrays."""
+
+    def check(self, factor: Any) -> None:
+        """Raise if this oracle cannot answer for a factor."""
+        del factor
+
+    def counts(self, factor: Any) -> dict[str, int]:
+        """What to count about a factor in the report of a run."""
+        del factor
+        return {}
+
+    def notes(self, factor: Any) -> tuple[str, ...]:
+        """What the report of a run should say about a factor."""
+        del factor
+        return ()
+
+
+class FunctionOracle(HostOracle):
+    """A function of [`Questions`][] as an oracle; it returns an [`Answer`][], or one message for each argument."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def answer(self, questions: Questions) -> Answer:
+        """Whatever the function says."""
+        found = self.function(questions)
+        return found if isinstance(found, Answer) else Answer(found, np.full(len(questions), np.nan))
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", repr(self.function))
+
+
+class Asked(NamedTuple):
+    """What came into a factor, which members can use it, what an oracle answers to those, and their number."""
+
+    incoming: tuple[Any, ...]
+    usable: jax.Array
+    answer: Answer
+    number: int
+
+
+def ask_host(plan: Plan, state: State, at: int, oracle: HostOracle, key: Any, sweep: int | None, power: float) -> Asked:
+    """Ask for the messages of all members of a factor that can use what comes in."""
+    factor, shape, size = plan.factors[at], plan.shapes[at], int(plan.sizes[at])
+    incoming, usable = compiled_cavities(plan, state, at, power)
+
+    def as_batch(value: Any) -> Any:
+        if not isinstance(value, Family):
+            return np.array(value)[:size] if shape and np.ndim(value) else np.array(value)
+        return jax.tree.map(lambda leaf: np.array(leaf)[:size] if shape else np.array(leaf)[None], value)
+
+    questions = Questions.of(factor, tuple(map(as_batch, incoming)), power, key, sweep)
+    good = np.array(usable)[:size] if shape else np.array(usable)[None]
+    blank = _blank(Answer(_like(questions), np.zeros(len(questions))), len(questions))
+    asked = int(good.sum())
+    answer = blank
+    if asked:
+        found = check_answer(oracle, questions[good])
+        answer = found if good.all() else _blank(found, len(questions)).put(good, found)
+    widened = jax.tree.map(lambda leaf: jnp.asarray(pad(leaf, shape[0]) if shape else leaf[0], jnp.float64), answer)
+    return Asked(incoming, usable, widened, asked)
+
+
+def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
+    """The answer of an oracle, of the right form, or an error that names factor and oracle."""
+    name, count, expected = questions.factor.name, len(questions), _like(questions)
+    try:
+        answer = oracle.answer(questions)
+    except Exception as error:
+        error.add_note(f"while {_label(oracle)} answered {count} questions of {name}")
+        raise
+    if not isinstance(answer, Answer):
+        raise KindError(f"{_label(oracle)} returned {type(answer).__name__} for {name}; expected an ep.Answer.")
+    messages = answer.messages
+    if not isinstance(messages, tuple | list) or len(messages) != len(expected):
+        raise ShapeError(
+            f"{_label(oracle)} returned {len(messages) if isinstance(messages, tuple | list) else messages!r} messages "
+            f"for {name}; expected {len(expected)}, one for each argument and None for what is given."
+        )
+    for position, (message, own) in enumerate(zip(messages, expected, strict=True)):
+        if type(message) is not type(own):
+            raise KindError(
+                f"message {position} of {_label(oracle)} for {name} is {_kind(message)}; expected {_kind(own)}."
+            )
+        if own is not None and (message.shape != (count,) or message.event_shape != own.event_shape):
+            raise ShapeError(
+                f"message {position} of {_label(oracle)} for {name} has batch shape {message.shape} and event shape "
+                f"{message.event_shape}; expected {(count,)} and {own.event_shape}, one for each question."
+            )
+    for part in ("log_normaliser", "effective", "doubt"):
+        value = getattr(answer, part)
+        if value is not None and np.shape(value) != (count,):
+            raise ShapeError(f"{part} of {_label(oracle)} for {name} has shape {np.shape(value)}; expected {(count,)}.")
+    total = np.full(count, np.nan) if answer.log_normaliser is None else answer.log_normaliser
+    return Answer(tuple(messages), total, answer.errors, answer.effective, answer.doubt)
+
+
+def _like(questions: Questions) -> tuple[Any, ...]:
+    return tuple(message if isinstance(message, Family) else None for message in questions.incoming)
+
+
+def _blank(like: Answer, count: int) -> Answer:
+    """An answer without information for every member, of the form of another one."""
+    return jax.tree.map(lambda leaf: np.zeros((count, *np.shape(leaf)[1:])), like)
+
+
+def _label(oracle: HostOracle) -> str:
+    return repr(oracle) if isinstance(oracle, FunctionOracle) else type(oracle).__name__
+
+
+def _kind(message: Any) -> str:
+    return "None" if message is None else f"a {type(message).__name__}"

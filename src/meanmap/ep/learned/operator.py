@@ -1,0 +1,236 @@
+"""An operator for one factor: from incoming messages to outgoing ones, with doubt, learned as messages come."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.core.points import bucket, count, pad
+from meanmap.ep.learned.kernel_regression import KernelRegression
+from meanmap.ep.learned.points import Range
+from meanmap.ep.learned.recorded import Recorded, families_of, usable
+from meanmap.ep.learned.regression import Regression
+from meanmap.ep.learned.targets import TARGETS, Target
+
+__all__ = ["MessageOperator", "Predicted"]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What an operator says to n tuples of incoming messages.
+
+    Attributes
+    ----------
+    messages : tuple
+        For each argument a batch of its family, None for what is given.
+    log_normaliser : array (n,)
+        log ∫ f Π exp(η·t); NaN if it was not among what was learned.
+    novelty : array (n,)
+        How much of the variance more training would take away, in units of the noise: what is asked about.
+    numbers, deviation : array (n, q)
+        What was regressed, and its standard deviations, in the target's units.
+    """
+
+    messages: tuple[Any, ...]
+    log_normaliser: np.ndarray
+    novelty: np.ndarray
+    numbers: np.ndarray
+    deviation: np.ndarray
+
+    def __getitem__(self, index: Any) -> "Predicted":
+        fields = (self.messages, self.log_normaliser, self.novelty, self.numbers, self.deviation)
+        return Predicted(*jax.tree.map(lambda leaf: leaf[index], fields))
+
+
+@dataclass(frozen=True)
+class MessageOperator:
+    """Outgoing messages of one factor as a regression on its incoming ones. Values do not change.
+
+    Parameters
+    ----------
+    regression : Regression
+        How it learns: [`KernelRegression`][] by default.
+    target : str
+        "derivatives" of log Z, or the "tilted moments" of the paper.
+
+    Attributes
+    ----------
+    seen : Recorded or None
+        All messages it has learned from: with the settings, all that a file has to hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanmap import ep
+    >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
+    >>> rng = np.random.default_rng(0)
+    >>> came = ep.Normal(rng.normal(size=400), rng.uniform(0.1, 2, 400))
+    >>> operator = ep.learned.MessageOperator().learn((came,), ep.ask(factor, came))
+    >>> new = ep.Normal([0.0, 9.0], [1.0, 1.0])
+    >>> said, exact = operator.predict((new,)), ep.ask(factor, new)
+    >>> round(float(said.messages[0].precision[0] / exact.messages[0].precision[0]), 2), bool(said.novelty[1] > 100)
+    (1.0, True)
+    """
+
+    regression: Regression = field(default_factory=KernelRegression)
+    target: str | Target = "derivatives"
+    seen: Recorded | None = None
+    centre: Any = None
+    scale: Any = None
+    range: Range | None = None
+    fitted_on: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.target, str) and self.target not in TARGETS:
+            raise KindError(f"target is {self.target!r}; expected one of {', '.join(map(repr, TARGETS))}.")
+
+    def __len__(self) -> int:
+        return 0 if self.seen is None else len(self.seen)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has learned anything."""
+        return self.fitted_on > 0
+
+    def learn(self, incoming: tuple[Any, ...], answer: Any) -> "MessageOperator":
+        """The operator after more messages: the first batch sets everything, later ones are added to what is known."""
+        return self.learn_recorded(Recorded.of(incoming, answer))
+
+    def learn_recorded(self, new: Recorded) -> "MessageOperator":
+        """The same, of messages that were kept."""
+        if not self.fitted:
+            return replace(self, seen=new if self.seen is None else self.seen + new).refit()
+        assert isinstance(self.target, Target)
+        assert self.seen is not None
+        grown = replace(self, seen=self.seen + new)
+        numbers = self.target.table(new)
+        fine = np.isfinite(numbers).all(axis=1) & usable(new.incoming)
+        if numbers.shape[1] != len(self.centre) or not (fine.all() or type(self.target).chosen(new) == self.target):
+            return grown.refit()  # what does not exist may exist in another form
+        if not fine.any():
+            return grown
+        rows = (numbers[fine] - self.centre) / self.scale
+        return replace(grown, regression=self.regression.add(new[fine].incoming, rows))
+
+    def refit(self, also: tuple[Any, ...] | None = None) -> "MessageOperator":
+        """Everything chosen anew, widths from what was learned and from incoming messages `also` not yet answered."""
+        if self.seen is None:
+            raise EmptyError("nothing was learned yet: there is nothing to refit.")
+        kind = type(self.target) if isinstance(self.target, Target) else TARGETS[self.target]
+        fine = usable(self.seen.incoming)
+        target = kind.chosen(self.seen[fine])
+        numbers = target.table(self.seen)
+        fine &= np.isfinite(numbers).all(axis=1)
+        if not fine.any():
+            raise InputError(
+                f"none of {len(fine)} answers can be learned from: their {target.name} are not finite, because "
+                "messages that come in or go out are improper."
+            )
+        known, numbers = self.seen[fine], numbers[fine]
+        centre, scale = numbers.mean(0), numbers.std(0)
+        constant = scale <= 1e-12 * np.abs(centre)
+        if constant.all() and len(numbers) > 1:
+            raise InputError(
+                f"all {len(numbers)} answers are the same: there is nothing to learn. Messages that never change need "
+                "no operator."
+            )
+        scale = np.where(constant, 1.0, scale)
+        regression = self.regression.fit(known.incoming, (numbers - centre) / scale, also)
+        both = [known.incoming] if also is None else [known.incoming, also]
+        return replace(
+            self,
+            regression=regression,
+            target=target,
+            centre=centre,
+            scale=scale,
+            range=Range.of(*both),
+            fitted_on=len(self.seen),
+        )
+
+    def predict(self, incoming: tuple[Any, ...]) -> Predicted:
+        """Outgoing messages for n tuples of incoming ones, with their doubt."""
+        if not self.fitted:
+            raise EmptyError("this operator has learned nothing yet: type operator.learn(incoming, answer) first.")
+        assert isinstance(self.target, Target)
+        assert self.seen is not None
+        check_families(self.seen.incoming, incoming)
+        mean, deviation, novelty = self.regression.predict(incoming)
+        numbers = self.centre + self.scale * mean
+        messages, total = self.target.messages(incoming, numbers), self.target.log_normaliser(incoming, numbers)
+        return Predicted(messages, total, novelty, numbers, self.scale * deviation)
+
+    def scores(self, incoming: tuple[Any, ...], answer: Any, said: Predicted | None = None) -> np.ndarray:
+        """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where there is none."""
+        assert isinstance(self.target, Target)
+        said, seen = self.predict(incoming) if said is None else said, Recorded.of(incoming, answer)
+        numbers = self.target.table(seen)[:, : said.numbers.shape[1]]
+        z = (numbers - said.numbers[:, : numbers.shape[1]]) / said.deviation[:, : numbers.shape[1]]
+        return np.where(np.isfinite(numbers), z, np.nan)
+
+    def doubt(self, incoming: tuple[Any, ...], said: Predicted) -> np.ndarray:
+        """How far the belief that follows may be off: √E 2 KL in standard deviations, the largest over arguments.
+
+        The numbers are moved by one deviation each way, one at a time, and the divergences are added.
+        """
+        assert isinstance(self.target, Target)
+        n, q = said.numbers.shape
+        steps = np.concatenate([np.eye(q), -np.eye(q)])[:, None] * said.deviation
+        moved = (said.numbers + steps).reshape(2 * q * n, q)
+        came, first = jax.tree.map(lambda leaf: np.concatenate([leaf] * (2 * q)), (incoming, said.messages))
+        found = _divergences(came, first, self.target.messages(came, moved))
+        return np.sqrt(found.reshape(2 * q, n, len(incoming)).sum(0).max(axis=1))
+
+    def merge(self, other: "MessageOperator") -> "MessageOperator":
+        """The operator that has learned what both have learned."""
+        if not isinstance(other, MessageOperator):
+            raise KindError(f"other is a {type(other).__name__}; expected a MessageOperator.")
+        mine, theirs = self.settings(), other.settings()
+        for name in mine:
+            if mine[name] != theirs.get(name):
+                raise InputError(
+                    f"the other operator has {name} {theirs.get(name)!r}; expected {mine[name]!r}, like this one: "
+                    "operators are merged that were made in the same way."
+                )
+        if self.seen is None or other.seen is None:
+            return self if other.seen is None else other
+        return replace(self, seen=self.seen + other.seen).refit()
+
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, as JSON can hold it."""
+        target = self.target if isinstance(self.target, str) else self.target.name
+        return {"learner": type(self.regression).__name__, "target": target, **self.regression.settings()}
+
+
+def check_families(expected: tuple[Any, ...], incoming: tuple[Any, ...]) -> None:
+    """Refuse messages of other families than an operator was trained on."""
+    want, got = families_of(expected), families_of(incoming)
+    if want != got:
+        raise KindError(f"this operator was trained on messages of {', '.join(want)}; got {', '.join(got)}.")
+
+
+def _divergences(incoming: tuple[Any, ...], sent: tuple[Any, ...], moved: tuple[Any, ...]) -> np.ndarray:
+    """KL of the belief after one message to that after another, (n, arguments)."""
+    found = []
+    for came, first, second in zip(incoming, sent, moved, strict=True):
+        if first is None:
+            found.append(np.zeros(len(came)))
+            continue
+        n = count(came)
+        triple = jax.tree.map(jnp.asarray, pad((came, first, second), bucket(n)))
+        found.append(np.asarray(_divergence(*triple))[:n])
+    return np.stack(found, axis=1)
+
+
+@jax.jit
+def _divergence(came: Any, first: Any, second: Any) -> Any:
+    one, two = (jax.tree.map(jnp.add, came, message) for message in (first, second))
+    proper = one.is_proper() & two.is_proper()
+    safe = type(came).standard(came.shape)
+
+    def chosen(law):
+        return jax.tree.map(lambda a, b: jnp.where(proper, a, b), law, safe)
+
+    return jnp.where(proper, chosen(two).kl(chosen(one)), jnp.inf)

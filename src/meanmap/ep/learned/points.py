@@ -1,0 +1,101 @@
+"""Incoming messages as points: laws for kernels, rows of numbers for forests and networks, and the range they span."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.points import bucket, count, pad, rows
+from meanmap.families import Family, Normal, PointMass
+
+__all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
+
+# How far beyond what was seen a message may lie before it counts as outside: this part of the range itself.
+_MARGIN = 0.1
+
+
+def in_bucket(function: Callable[[Any], Any], batch: Any) -> np.ndarray:
+    """A function of a batch, computed at a size of a short list, so that a new size seldom compiles anything."""
+    n = count(batch)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:n], function(pad(batch, bucket(n))))
+
+
+def coordinates(incoming: tuple[Any, ...]) -> np.ndarray:
+    """Rows of numbers: for each message mean and log variance where it spreads like a Normal, and what is given.
+
+    A Gamma is described in log x and a Beta in logit x, where spreads over many decades are alike.
+    """
+    columns = []
+    for value in incoming:
+        if not isinstance(value, Family):
+            columns.append(np.reshape(value, (len(value), -1)))
+            continue
+        if isinstance(value, Normal):
+            mean, variance = value.precision_mean / value.precision, 1 / value.precision
+        else:
+            mean, variance = in_bucket(_moments, value)
+        columns += [mean.reshape(len(mean), -1), np.log(variance.reshape(len(mean), -1))]
+    return np.concatenate(columns, axis=1)
+
+
+def _moments(law: Family) -> tuple[Any, Any]:
+    place = law.coordinates[-1]
+    return law.mean_in(place), law.variance_in(place)
+
+
+def varying(incoming: tuple[Any, ...]) -> tuple[int, ...]:
+    """The positions whose messages are not all equal: the others tell members apart by nothing."""
+    found = []
+    for at, value in enumerate(incoming):
+        leaves = [np.asarray(leaf).reshape(len(leaf), -1) for leaf in jax.tree.leaves(value)]
+        if any((leaf != leaf[:1]).any() for leaf in leaves):
+            found.append(at)
+    return tuple(found)
+
+
+def laws(incoming: tuple[Any, ...], positions: tuple[int, ...], as_normal: bool = False) -> tuple[Any, ...]:
+    """The messages at some positions as laws with an embedding: a given number is a point mass.
+
+    With `as_normal` every message is replaced by the Normal of its mean and variance, as the authors of the paper do.
+    """
+    found: list[Any] = []
+    for at in positions:
+        value = incoming[at]
+        if not isinstance(value, Family):
+            numbers = np.reshape(value, (len(value), -1))
+            found.append(PointMass(numbers[:, 0]) if numbers.shape[1] == 1 else PointMass(numbers, event_axes=1))
+        elif as_normal and not isinstance(value, Normal):
+            found.append(Normal(*in_bucket(lambda law: (law.mean, law.variance), value)))
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The box of coordinates that messages span, a little widened."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, *batches: tuple[Any, ...]) -> "Range":
+        """The range of some batches together."""
+        seen = np.concatenate([coordinates(batch) for batch in batches])
+        low, high = seen.min(0), seen.max(0)
+        margin = _MARGIN * (high - low)
+        return cls(low - margin, high + margin)
+
+    def outside(self, incoming: tuple[Any, ...]) -> np.ndarray:
+        """Which messages leave it."""
+        seen = coordinates(incoming)
+        return np.any((seen < self.low) | (seen > self.high), axis=1)
+
+
+def thinned(points: Any, most: int) -> Any:
+    """Evenly spaced points, a power of two of them, so that their number seldom compiles anything."""
+    n = count(points)
+    keep = min(1 << (n.bit_length() - 1), most)
+    return rows(points, np.linspace(0, n - 1, keep).round().astype(int))

@@ -1,0 +1,141 @@
+"""Regression of two labels: logistic and probit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from meanmap.ep.interval import Probit
+from meanmap.ep.links import Logistic
+from meanmap.ep.models.design import Design, read_labels
+from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of
+
+__all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
+
+LINKS = {"logistic": (Logistic, expit), "probit": (Probit, ndtr)}
+
+
+@dataclass(frozen=True)
+class BinaryRegression(Regression):
+    """A regression of two labels.
+
+    Attributes
+    ----------
+    classes : (2,) array
+        The labels; a positive coefficient makes the second more probable.
+    link : {"logistic", "probit"}
+    """
+
+    classes: np.ndarray
+    link: str
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each label at new rows, (n, 2), averaged over the belief about the coefficients."""
+        mean, variance = self._predictor(X)
+        one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
+        return np.column_stack([1 - one, one])
+
+    def probability_interval(self, X: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Where the probability of the second label lies at new rows, with this credibility: lower and upper ends."""
+        (mean, variance), function = self._predictor(X), LINKS[self.link][1]
+        low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in interval_ends(level))
+        return low, high
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The more probable label at new rows."""
+        return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+
+def logistic_regression(
+    X: Any,
+    y: Any,
+    *,
+    prior_sd: Any = 2.5,
+    intercept_sd: float = 10.0,
+    standardise: bool = True,
+    intercept: bool = True,
+    **settings: Any,
+) -> BinaryRegression:
+    """P(y = 1) = 1/(1 + exp(−xᵀw)), with a Gaussian belief about w by expectation propagation.
+
+    Parameters
+    ----------
+    X : DataFrame, mapping of columns or (n, d) array
+        Columns of numbers; their names are kept.
+    y : array_like (n,)
+        Two labels of any kind; the one that sorts last is the 1.
+    prior_sd : number or (d,) array
+        Standard deviation of the prior N(0, prior_sd²) of each coefficient, per standard deviation of its column.
+    intercept_sd : number
+        The same for the intercept.
+    standardise : bool
+        Whether columns are standardised before the prior is laid on them; the result is in their own units always.
+    intercept : bool
+        Whether there is one.
+    **settings
+        Passed on to [`infer`][meanmap.ep.infer].
+
+    Returns
+    -------
+    BinaryRegression
+        Print it for the table of coefficients; `predict_proba`, `probability_interval`, `log_evidence`, `plot`.
+
+    Notes
+    -----
+    A prior of 2.5 for standardised columns is that of Gelman, Jakulin, Pittau & Su (2008), with a Normal in place of
+    their Cauchy. It keeps coefficients finite where a linear rule separates the labels. Cost O(n d²) a sweep.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from meanmap import ep
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"dose": rng.normal(size=200), "age": rng.normal(50, 10, size=200)}
+    >>> cured = rng.uniform(size=200) < 1 / (1 + np.exp(-2 * table["dose"]))
+    >>> fit = ep.models.logistic_regression(table, cured)
+    >>> fit.summary().to_dict()["dose"]["positive"] > 0.999
+    True
+    >>> bool(fit.predict_proba({"dose": [3.0], "age": [50]})[0, 1] > 0.95)
+    True
+    """
+    return _binary("logistic", X, y, prior_sd, intercept_sd, standardise, intercept, settings)
+
+
+def probit_regression(
+    X: Any,
+    y: Any,
+    *,
+    prior_sd: Any = 2.5,
+    intercept_sd: float = 10.0,
+    standardise: bool = True,
+    intercept: bool = True,
+    **settings: Any,
+) -> BinaryRegression:
+    """P(y = 1) = Φ(xᵀw), with a Gaussian belief about w by expectation propagation.
+
+    Every message is in closed form. Parameters and result are those of [`logistic_regression`][].
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> fit = ep.models.probit_regression([-2.0, -1, -0.5, 0.5, 1, 2], ["no", "no", "yes", "no", "yes", "yes"])
+    >>> fit.predict([-3.0, 3.0]).tolist()
+    ['no', 'yes']
+    """
+    return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, settings)
+
+
+def _binary(
+    link: str, X: Any, y: Any, prior_sd: Any, intercept_sd: float, standardise: bool, intercept: bool, settings: Any
+) -> BinaryRegression:
+    design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
+    classes, codes = read_labels(y, len(matrix))
+    factor = LINKS[link][0]
+    post = fit_linear(matrix, prior_of(design, prior_sd, intercept_sd), lambda z: factor(z, observed=codes), **settings)
+    notes: tuple[str, ...] = ()
+    mean, covariance = moments(post["w"])
+    if ((2 * codes - 1) * (matrix @ mean) > 0).all():
+        notes = ("a linear rule separates the labels: only the prior keeps the coefficients from growing.",)
+    title = f"{link} regression, P({classes[1]})"
+    return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)

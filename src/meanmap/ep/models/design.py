@@ -1,0 +1,172 @@
+"""The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import check_finite, check_rows
+from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.table import Table
+
+__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
+
+# A column counts as constant where its spread is within rounding of its values.
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the columns of a table become those of a linear map, and back.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in order.
+    centre, scale : (d,) arrays
+        What is subtracted from each column, and by what it is divided.
+    intercept : bool
+        Whether a column of ones comes first.
+    """
+
+    names: tuple[str, ...]
+    centre: np.ndarray
+    scale: np.ndarray
+    intercept: bool
+
+    @classmethod
+    def of(
+        cls, X: Any, *, standardise: bool, intercept: bool, centre: bool | None = None
+    ) -> tuple["Design", np.ndarray]:
+        """The design of a table, and its matrix.
+
+        With an intercept, or something else that takes the place of one (`centre`), standardised columns have mean 0
+        and standard deviation 1; without, they keep their zero and have mean square 1.
+        """
+        centred = intercept if centre is None else centre
+        names, values = _columns(X)
+        check_rows(len(values), "X", least=2)
+        spread = values.std(0) if centred else np.sqrt((values**2).mean(0))
+        constant = spread <= _CONSTANT * np.abs(values).max(0)
+        if constant.any():
+            name, value = names[np.argmax(constant)], values[0, np.argmax(constant)]
+            raise ColumnError(
+                f"column {name!r} of X is {value:g} in all {len(values)} rows: "
+                + ("the intercept says that already. Leave it out." if centred else "it says nothing. Leave it out.")
+            )
+        middle = values.mean(0) if centred and standardise else np.zeros(len(names))
+        design = cls(names, middle, spread if standardise else np.ones(len(names)), bool(intercept))
+        return design, design._with_ones((values - middle) / design.scale)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return ("intercept", *self.names) if self.intercept else self.names
+
+    def matrix(self, X: Any) -> np.ndarray:
+        """New rows in their own units, ones first: columns are found by name, and of an array there must be as many.
+
+        Where there is no intercept to take up the centre of the columns, it is subtracted.
+        """
+        if Table.looks_like_one(X):
+            _, values = _columns(Table.of(X, "X", only=_bases(self.names)))
+        else:
+            _, values = _columns(X)
+        if values.shape[1] != len(self.names):
+            raise ShapeError(f"X has {values.shape[1]} columns; expected {len(self.names)}: {', '.join(self.names)}.")
+        return self._with_ones(values if self.intercept else values - self.centre)
+
+    def in_units(self, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the coefficients of the columns as they are, from those of standardised ones."""
+        turn = np.diag(1 / self.scale)
+        if self.intercept:
+            turn = np.block([[np.ones((1, 1)), -(self.centre / self.scale)[None]], [np.zeros((len(turn), 1)), turn]])
+        return turn @ mean, turn @ covariance @ turn.T
+
+    def _with_ones(self, values: np.ndarray) -> np.ndarray:
+        return np.column_stack([np.ones(len(values)), values]) if self.intercept else values
+
+
+def _columns(X: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    table = Table.of(X, "X")
+    words = [name for name in table.names if not table.is_real(name)]
+    if words:
+        raise ColumnError(
+            f"columns of X are not numbers: {', '.join(map(repr, words))}. Leave them out, or pass an indicator "
+            "column of zeros and ones for each label but one, as pandas.get_dummies(X, drop_first=True) makes them."
+        )
+    names: list[str] = []
+    for name in table.names:
+        column = np.asarray(table.columns[name])
+        names += [name] if column.ndim == 1 else [f"{name}[{at}]" for at in range(column.shape[1])]
+    values = np.asarray(table.matrix(), dtype=np.float64)
+    check_finite(values, "X")
+    return tuple(names), values
+
+
+def _bases(names: tuple[str, ...]) -> list[str]:
+    """Names of columns of a table; a block of several is one."""
+    return list(dict.fromkeys(name.split("[")[0] if name.endswith("]") else name for name in names))
+
+
+def read_labels(y: Any, rows: int | None = None, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+    """The two labels of an outcome, in order, and for each row which it has: 0 or 1."""
+    values = _outcome(y, rows, name)
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) != 2:
+        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if len(classes) > 5 else "")
+        raise ParameterError(
+            f"{name} holds {len(classes)} label{'s' if len(classes) > 1 else ''} ({shown}); expected two."
+            + (" For ordered labels use ordinal_regression." if len(classes) > 2 else " There is nothing to learn.")
+        )
+    return classes, codes.reshape(-1)
+
+
+def read_codes(y: Any, rows: int, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Ordered labels, from the lowest, and for each row which it has: 0, 1, ..."""
+    values = _outcome(y, rows, "y")
+    if levels is None:
+        if values.dtype.kind not in "fiub":
+            raise ParameterError("y holds text, which has no order: pass levels=[lowest, ..., highest].")
+        classes = np.unique(values)
+    else:
+        classes = np.asarray(levels)
+        if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
+            raise ParameterError(f"levels is {levels!r}; expected every label once, from the lowest to the highest.")
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    strange = [value for value in values.tolist() if value not in known]
+    if strange:
+        raise ParameterError(f"y holds {strange[0]!r}, which is not among levels: {', '.join(map(str, known))}.")
+    codes = np.array([known[value] for value in values.tolist()])
+    absent = sorted(set(range(len(classes))) - set(codes.tolist()))
+    if len(classes) < 2 or absent:
+        what = f"never {classes[absent[0]]!s}" if absent else "only one label"
+        raise ParameterError(f"y holds {what}; expected at least two ordered labels, each in some row.")
+    return classes, codes
+
+
+def read_outcomes(y: Any, rows: int, name: str = "y") -> np.ndarray:
+    """Numbers, one for each row."""
+    values = _outcome(y, rows, name)
+    if values.dtype.kind not in "fiub":
+        raise ParameterError(f"{name} holds {values.flat[0]!r}; expected numbers, one for each row of X.")
+    return values.astype(np.float64)
+
+
+def as_given(data: Any, values: np.ndarray) -> np.ndarray:
+    """Labels as they came: a table turns whole numbers and truth values into floating-point ones."""
+    raw = np.asarray(data)
+    return raw if raw.dtype.kind in "iub" and raw.shape == values.shape else values
+
+
+def _outcome(y: Any, rows: int | None, name: str) -> np.ndarray:
+    table = Table.of({name: y}, name)  # refuses what is missing
+    values = np.asarray(table.columns[name])
+    if values.ndim != 1:
+        raise ShapeError(f"{name} has {values.shape[1]} columns; expected one outcome for each row.")
+    values = as_given(y, values)
+    if values.dtype.kind == "f":
+        check_finite(values, name)
+    if rows is not None and len(values) != rows:
+        raise ShapeError(f"X has {rows} rows and {name} has {len(values)}; expected one outcome for each row.")
+    return values

@@ -1,0 +1,125 @@
+"""A table of beliefs about named numbers: mean, standard deviation, interval, z and the probability of the sign."""
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from meanmap.core.errors import ParameterError
+
+__all__ = ["Summary", "check_share"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is believed about each of several numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+    mean, sd : (k,) arrays
+    low, high : (k,) arrays
+        Ends of the credible interval, with equal tails.
+    positive : (k,) array
+        The probability that the number is above 0.
+    level : float
+        The probability of the interval.
+    """
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    sd: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    positive: np.ndarray
+    level: float
+
+    @classmethod
+    def of(cls, names: Any, law: Any, level: float = 0.95) -> "Summary":
+        """The table of a batch of laws on the line, one for each name.
+
+        Examples
+        --------
+        >>> from meanmap.families import Normal
+        >>> print(Summary.of(["slope"], Normal([2.0], [1.0])))
+                mean     sd     2.5%  97.5%      z  P(>0)
+        slope      2      1  0.04004   3.96      2  0.977
+        """
+        tail = (1 - check_share(level)) / 2
+        low, high = (np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in (tail, 1 - tail))
+        positive = 1 - np.atleast_1d(law.cdf(np.zeros(law.shape)))
+        return cls(tuple(names), np.atleast_1d(law.mean), np.atleast_1d(law.sd), low, high, positive, float(level))
+
+    @classmethod
+    def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, level: float = 0.95) -> "Summary":
+        """The same for Normals with these means and variances."""
+        sd, reach = np.sqrt(variance), ndtri((1 + check_share(level)) / 2)
+        return cls(tuple(names), mean, sd, mean - reach * sd, mean + reach * sd, ndtr(mean / sd), float(level))
+
+    @property
+    def z(self) -> np.ndarray:
+        """Mean over standard deviation."""
+        return self.mean / self.sd
+
+    def to_dict(self) -> dict[str, Any]:
+        """By name, as plain Python values, ready for JSON or `pandas.DataFrame(...).T`."""
+        columns = {"mean": self.mean, "sd": self.sd, "low": self.low, "high": self.high, "z": self.z}
+        columns["positive"] = self.positive
+        return {name: {key: float(v[at]) for key, v in columns.items()} for at, name in enumerate(self.names)}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw every number with its interval; returns the matplotlib Axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(6, 0.8 + 0.35 * len(self.names)), layout="constrained").subplots()
+        rows = np.arange(len(self.names))
+        axes.axvline(0, color="0.6", lw=0.8)
+        axes.hlines(rows, self.low, self.high, color="tab:blue")
+        axes.plot(self.mean, rows, "o", color="tab:blue", ms=5)
+        axes.set(yticks=rows, yticklabels=self.names, xlabel=f"mean and {self.level:.0%} interval")
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        return axes
+
+    def cells(self) -> list[list[str]]:
+        """The table as text, its header first."""
+        tail = 100 * (1 - self.level) / 2
+        head = ["", "mean", "sd", f"{tail:.3g}%", f"{100 - tail:.3g}%", "z", "P(>0)"]
+        numbers = zip(self.mean, self.sd, self.low, self.high, self.z, strict=True)
+        return [head] + [
+            [name, *(_short(value) for value in row), f"{positive:.3f}"]
+            for name, row, positive in zip(self.names, numbers, self.positive, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        widths[1:] = [max(width, 5) for width in widths[1:]]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+            for row in cells
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """As notebooks show it."""
+        head, *rows = self.cells()
+        first = "<tr>" + "".join(f"<th>{html.escape(cell)}</th>" for cell in head) + "</tr>"
+        body = "".join(
+            f"<tr><th>{html.escape(row[0])}</th>" + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
+            for row in rows
+        )
+        return f"<table>{first}{body}</table>"
+
+
+def check_share(level: Any) -> float:
+    """The probability of an interval, refused outside (0, 1)."""
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95.")
+    return float(level)
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}" if np.isfinite(value) else "-"

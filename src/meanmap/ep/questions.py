@@ -1,0 +1,116 @@
+"""What an oracle on the host is asked: the incoming messages of many members of a factor, as NumPy arrays."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.errors import EmptyError
+from meanmap.core.points import bucket
+from meanmap.ep.calling import user_errors
+from meanmap.ep.factor import Answer, replaced
+from meanmap.ep.oracle import Oracle
+from meanmap.ep.sweep import compiled_answer
+from meanmap.families import Family
+
+__all__ = ["Questions"]
+
+# Beyond so many times the work of the first answer, an oracle is not asked for more.
+_MOST_WORK = 1024
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Incoming messages of a factor, one question for each member; `questions[index]` are some of them.
+
+    Attributes
+    ----------
+    factor : BlackBox or Density
+        Which factor asks; `factor.name` and `factor.function` say more.
+    incoming : tuple
+        For each argument of the factor a batch of one family, or the given numbers, along a first axis. All are proper
+        where the factor needs that.
+    members : numpy.ndarray of int
+        The place of each question in the factor's plate.
+    power : float
+        α of power expectation propagation.
+    keys : numpy.ndarray of uint32
+        Randomness, one row for each member: the same in every sweep.
+    sweep : int or None
+        Which sweep asks, from 0; None when it is for the evidence, after the last one.
+
+    Notes
+    -----
+    `questions.ask(oracle)` passes questions on to a compiled oracle, a whole batch at once: so may an oracle that
+    learns ask an exact one where it is in doubt, or audit itself.
+    """
+
+    factor: Any
+    incoming: tuple[Any, ...]
+    members: np.ndarray
+    power: float
+    keys: np.ndarray
+    sweep: int | None = 0
+
+    @classmethod
+    def of(cls, factor: Any, incoming: tuple[Any, ...], power: float, key: Any, sweep: int | None = 0) -> "Questions":
+        """Questions about all members; what is given for all is repeated."""
+        size = next(message.shape[0] for message in incoming if isinstance(message, Family))
+        spread = tuple(
+            value if isinstance(value, Family) else np.broadcast_to(value, (size, *np.shape(value)[1:]))
+            for value in incoming
+        )
+        keys = np.asarray(jax.random.key_data(jax.random.split(key, size)))
+        return cls(factor, spread, np.arange(size), power, keys, sweep)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, index: Any) -> "Questions":
+        """Some of the questions: places in this batch, or a mask."""
+        index = np.atleast_1d(index)
+        index = index if len(index) else index.astype(int)
+        incoming = jax.tree.map(lambda leaf: leaf[index], self.incoming)
+        return replace(self, incoming=incoming, members=self.members[index], keys=self.keys[index])
+
+    def generator(self) -> np.random.Generator:
+        """Randomness for NumPy: the same whenever the same run comes to this sweep."""
+        last = [] if self.sweep is None else [self.sweep + 1]
+        return np.random.default_rng([*self.keys.ravel()[:2].tolist(), *last])
+
+    def ask(self, oracle: Oracle, error: float | None = None) -> Answer:
+        """What a compiled oracle answers; batches are lengthened to sizes of a short list, so that few are compiled.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            Which to ask.
+        error : float, optional
+            Ask again with more work, up to 1024 times as much, those members whose `doubt` is above this many standard
+            deviations of the belief. Who still is afterwards says so in `doubt`.
+        """
+        if not len(self):
+            raise EmptyError(f"there are no questions of {self.factor.name} to ask; expected one at least.")
+        oracle.check(self.factor)
+        answer, work = self._ask(oracle), 1
+        while error is not None and answer.doubt is not None and work < _MOST_WORK:
+            doubtful = np.flatnonzero(~(answer.doubt <= error))
+            if not len(doubtful):
+                break
+            worst = np.nan_to_num(answer.doubt[doubtful] / error, nan=np.inf).max()
+            times = 4 if worst < 2 else 16  # few sizes, because each is compiled
+            oracle, before = oracle.more(times), oracle
+            if oracle is before:
+                break
+            answer, work = answer.put(doubtful, self[doubtful]._ask(oracle)), work * times
+        return answer
+
+    def _ask(self, oracle: Oracle) -> Answer:
+        padded = self[np.pad(np.arange(len(self)), (0, bucket(len(self)) - len(self)))]
+        factor = replaced(self.factor, oracle=oracle, arguments=())
+        with jax.enable_x64(True), user_errors():
+            keys = jax.random.wrap_key_data(jnp.asarray(padded.keys))
+            answer = compiled_answer(factor, jax.tree.map(jnp.asarray, padded.incoming), self.power, keys)
+            return jax.tree.map(lambda leaf: np.array(leaf[: len(self)]), answer)

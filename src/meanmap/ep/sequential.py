@@ -1,0 +1,112 @@
+"""A sweep through plates member by member, in one compiled loop: each sees what the ones before it have sent."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.plan import Plan, Port, State, beliefs, scatter
+from meanmap.ep.sweep import Happened, Settings, moved, send
+from meanmap.ep.variables import Given
+
+__all__ = ["compiled_sequential_sweep"]
+
+
+def sequential_sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> tuple:
+    """The same as a parallel sweep returns. In step i, each factor sends the messages of its member i.
+
+    A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
+    without a plate sends in the first.
+    """
+    before = state.beliefs
+    # What the first step tells about all members, in the right shapes; every member overwrites its own.
+    happened = tuple(
+        jax.tree.map(
+            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+            jax.eval_shape(lambda s, at=at: send(plan, s, at, keys[at], settings, policy)[1], state),
+        )
+        for at in range(len(plan.factors))
+    )
+    members = [jax.random.split(key, *shape) if shape else key for key, shape in zip(keys, plan.shapes, strict=True)]
+
+    def step(i, carried):
+        state, happened = carried
+        for at, factor in enumerate(plan.factors):
+            if factor.whole:
+                state, one = send(plan, state, at, keys[at], settings, policy)
+            elif not plan.shapes[at]:
+                state, one = jax.lax.cond(
+                    i == 0,
+                    lambda s, at=at: send(plan, s, at, keys[at], settings, policy),
+                    lambda s, same=happened[at]: (s, same),
+                    state,
+                )
+            else:
+                state, one = _one_member(plan, state, at, i, members[at], settings, policy, happened[at])
+            happened = (*happened[:at], one, *happened[at + 1 :])
+        return state, happened
+
+    longest = jnp.stack([jnp.asarray(size) for size in plan.sizes]).max()
+    state, happened = jax.lax.fori_loop(0, longest, step, (_as_arrays(state), happened))
+    # Beliefs were changed by differences: sum the messages afresh, so that roundings do not add up.
+    state = State(state.messages, beliefs(plan, state.messages))
+    return state, happened, moved(plan, before, state.beliefs)
+
+
+def _one_member(
+    plan: Plan,
+    state: State,
+    at: int,
+    i: Any,
+    keys: jax.Array,
+    settings: Settings,
+    policy: str,
+    happened: Happened,
+) -> tuple[State, Happened]:
+    """The state after member i of a factor has sent its messages: a model of this one member, all else its prior."""
+    factor, sent = plan.factors[at], state.messages[at]
+    i = jnp.minimum(i, plan.sizes[at] - 1)  # shorter plates are done: their last member repeats itself
+    own = tuple(jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, i, 1), message) for message in sent)
+    member = _member(factor, plan.shapes[at], i)
+    rest = list(state.beliefs)
+    for port, message in zip(member.arguments, own, strict=True):
+        if isinstance(port, Port):
+            rest[port.variable] = jax.tree.map(
+                jnp.subtract, rest[port.variable], scatter(message, port, plan.flats[port.variable])
+            )
+    small = Plan(plan.flats, tuple(rest), (member,), ((1,),), plan.with_prior, (1,), plan.variable_sizes)
+    now, one = send(small, State((own,), state.beliefs), 0, jax.lax.dynamic_slice_in_dim(keys, i, 1), settings, policy)
+
+    def put(axis: int) -> Any:
+        return lambda all_, new: jax.lax.dynamic_update_slice_in_dim(all_, new.astype(all_.dtype), i, axis)
+
+    kept = jax.tree.map(put(0), sent, now.messages[0])
+    messages = (*state.messages[:at], kept, *state.messages[at + 1 :])
+    events = put(1)(happened.events, one.events)
+    rest_of = jax.tree.map(put(0), (happened.effective, happened.doubt), (one.effective, one.doubt))
+    return State(messages, now.beliefs), Happened(events, *rest_of)
+
+
+def _member(factor: Factor, shape: tuple[int, ...], i: Any) -> Factor:
+    """A factor as a plate of its member i alone."""
+    arguments: list[Any] = []
+    for port in factor.arguments:
+        if isinstance(port, Given):
+            per_member = port.values.ndim and port.values.shape[0] == shape[0]
+            values = jax.lax.dynamic_slice_in_dim(port.values, i, 1) if per_member else port.values
+            arguments.append(Given(values, port.name))
+        elif port.way == "shared":
+            arguments.append(port)
+        else:
+            index = jnp.asarray(i)[None] if port.way == "same" else jax.lax.dynamic_slice_in_dim(port.index, i, 1)
+            arguments.append(Port(port.variable, "selected", index))
+    return replaced(factor, arguments=tuple(arguments))
+
+
+def _as_arrays(state: State) -> State:
+    return jax.tree.map(jnp.asarray, state)
+
+
+compiled_sequential_sweep = eqx.filter_jit(sequential_sweep)

@@ -1,0 +1,134 @@
+"""Finite features of a kernel as transformers."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from meanmap.core.errors import ParameterError
+from meanmap.features import Features, Fourier, PivotedCholesky
+from meanmap.kernels import RBF, Kernel
+from meanmap.learning.median import median_heuristic
+
+__all__ = ["FourierFeatures", "LowRankFeatures", "kernel_at", "seed_of"]
+
+
+class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Rows of numbers to features φ with φ(x)·φ(y) ≈ k(x, y)."""
+
+    kernel: Any
+    features_: Features
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Choose the features by the rows of X."""
+        X = validate_data(self, X, dtype=np.float64)
+        self.kernel_ = kernel_at(self.kernel, X)
+        self.features_ = self._features(X)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features of each row, (n, D)."""
+        check_is_fitted(self)
+        return np.asarray(self.features_(validate_data(self, X, dtype=np.float64, reset=False)))
+
+    def _features(self, X: np.ndarray) -> Features:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.features_.size
+
+
+class FourierFeatures(_KernelFeatures):
+    """Random Fourier features of a shift-invariant kernel (Rahimi & Recht 2007).
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Such as `mm.kernels.Matern(2.0)`; by default RBF at the median distance of the rows.
+    n_components : int
+        Features: cosines and sines of half as many frequencies, or, of an odd number, shifted cosines.
+    random_state : int, RandomState or None
+        Where the frequencies come from.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel that was used.
+    features_ : mm.features.Fourier
+        The features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> x = np.linspace(-3, 3, 200)[:, None]
+    >>> y = np.sin(2 * x[:, 0])
+    >>> model = make_pipeline(FourierFeatures(random_state=0), Ridge(1e-3)).fit(x, y)
+    >>> bool(model.score(x, y) > 0.99)
+    True
+    """
+
+    def __init__(self, kernel: Kernel | None = None, n_components: int = 100, random_state: Any = None):
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def _features(self, X: np.ndarray) -> Features:
+        kind = "cos-phase" if self.n_components % 2 else "cos-sin"
+        return Fourier.draw(self.kernel_, X, self.n_components, kind, rng=seed_of(self.random_state))
+
+
+class LowRankFeatures(_KernelFeatures):
+    """Features of any kernel by pivoted incomplete Cholesky, to a certified error.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        By default RBF at the median distance of the rows.
+    tolerance : float
+        Stop when trace(K − Φ Φᵀ) ≤ tolerance · trace(K).
+    max_rank : int
+        Stop at this many features at the latest.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel that was used.
+    features_ : mm.features.PivotedCholesky
+        The features; `features_.report` says how close they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> phi = LowRankFeatures(tolerance=1e-4).fit(x)
+    >>> bool(np.abs(phi.transform(x) @ phi.transform(x).T - phi.kernel_(x)).max() < 0.01)
+    True
+    """
+
+    def __init__(self, kernel: Kernel | None = None, tolerance: float = 1e-6, max_rank: int = 500):
+        self.kernel = kernel
+        self.tolerance = tolerance
+        self.max_rank = max_rank
+
+    def _features(self, X: np.ndarray) -> Features:
+        return PivotedCholesky.fit(self.kernel_, X, tolerance=self.tolerance, max_rank=min(self.max_rank, len(X)))
+
+
+def kernel_at(kernel: Any, X: np.ndarray) -> Kernel:
+    """The kernel, or RBF at the median distance; a single row, or equal ones, have none and get the scale 1."""
+    if kernel is None:
+        distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
+        return RBF(median_heuristic(X)) if distinct else RBF(1.0)
+    if not isinstance(kernel, Kernel):
+        raise ParameterError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or None.")
+    return kernel
+
+
+def seed_of(random_state: Any) -> int:
+    """One seed from scikit-learn's random state."""
+    return int(check_random_state(random_state).randint(2**31 - 1))

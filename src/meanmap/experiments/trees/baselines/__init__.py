@@ -1,0 +1,1 @@
+"""What learned trees are compared with: the methods a reader would otherwise use."""

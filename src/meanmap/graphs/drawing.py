@@ -1,0 +1,99 @@
+"""Pictures of graphs."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.graphs.graph import Graph
+from meanmap.graphs.rooted import Rooted
+
+__all__ = ["draw", "draw_forest"]
+
+
+def draw(
+    graph: Any,
+    axes: Any = None,
+    *,
+    positions: Mapping[Hashable, Any] | None = None,
+    labels: Mapping[tuple, str] | None = None,
+) -> Any:
+    """Draw a NetworkX graph; an edge that a DiGraph has in both directions is a line without a head.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or networkx.DiGraph
+        What to draw.
+    axes : matplotlib Axes, optional
+        Where; by default a new figure.
+    positions : mapping from names to (x, y), optional
+        By default distances on the page follow those along edges (Kamada & Kawai 1989).
+    labels : mapping from pairs to text, optional
+        What is written at edges.
+    """
+    if axes is None:
+        from matplotlib.figure import Figure
+
+        side = 3.5 + 0.25 * len(graph)
+        axes = Figure(figsize=(1.3 * side, side), layout="constrained").subplots()
+    places = _places(graph) if positions is None else {name: np.asarray(positions[name], float) for name in graph}
+    boxes = {}
+    for name, place in places.items():
+        style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
+        boxes[name] = axes.text(*place, str(name), ha="center", va="center", bbox=style).get_bbox_patch()
+    number = {name: i for i, name in enumerate(graph)}
+    for a, b in graph.edges:
+        line = not graph.is_directed() or graph.has_edge(b, a)
+        if line and graph.is_directed() and number[a] > number[b]:
+            continue  # its other direction is drawn
+        style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
+        style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
+        axes.annotate("", places[b], places[a], arrowprops=style)
+        text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
+        if text:
+            style = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+            axes.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=style)
+    points = np.array(list(places.values()))
+    axes.update_datalim(points)
+    axes.set_axis_off()
+    axes.margins(0.15)
+    axes.autoscale_view()
+    return axes
+
+
+def _places(graph: Any) -> dict[Hashable, np.ndarray]:
+    """Positions by distances along edges, the parts of a graph side by side."""
+    import networkx
+
+    places, left = {}, 0.0
+    for part in networkx.connected_components(graph.to_undirected()):
+        names = [name for name in graph if name in part]
+        found = networkx.kamada_kawai_layout(graph.to_undirected().subgraph(names), scale=len(names) ** 0.5)
+        low = min(place[0] for place in found.values())
+        places |= {name: np.array([found[name][0] - low + left, found[name][1]]) for name in names}
+        left = max(places[name][0] for name in names) + 1.2
+    return {name: places[name] for name in graph}
+
+
+def draw_forest(graph: Graph, axes: Any = None) -> Any:
+    """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
+    return draw(graph.to_networkx(), axes, positions=_hanging(graph) if graph.is_forest else None)
+
+
+def _hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:
+    tree = Rooted.at(graph)
+    children: dict[int, list[int]] = {}
+    for node in tree.order.tolist():
+        children.setdefault(int(tree.parent[node]), []).append(node)
+    outwards, stack = [], list(children.get(-1, []))
+    while stack:
+        outwards.append(stack.pop())
+        stack += children.get(outwards[-1], [])
+    across, leaves = np.zeros(graph.size), 0
+    for node in outwards[::-1]:  # children before their parents, the nodes of a branch together
+        if node in children:
+            ends = across[children[node]]
+            across[node] = (ends.min() + ends.max()) / 2
+        else:
+            across[node], leaves = leaves, leaves + 1
+    return {name: (float(across[i]), -float(tree.depth[i])) for i, name in enumerate(graph.names)}

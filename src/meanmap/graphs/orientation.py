@@ -1,0 +1,147 @@
+"""Directions that follow from others: Meek's rules, and the equivalence class of a directed acyclic graph."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import InputError
+from meanmap.graphs.partial import PDAG
+
+__all__ = ["equivalence_class", "find_cycle", "meek", "unshielded_colliders"]
+
+
+def meek(
+    matrix: np.ndarray, barred: np.ndarray | None = None, doubtful: Iterable[tuple[int, int, int]] = ()
+) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Direct every edge whose other direction would make a cycle or a new collider (Meek 1995, rules 1 to 4).
+
+    Parameters
+    ----------
+    matrix : bool array (d, d)
+        A PDAG as `PDAG.matrix`.
+    barred : bool array (d, d), optional
+        Arrows that must not be drawn, as by background knowledge.
+    doubtful : triples (a, b, c), optional
+        Unshielded triples a — b — c that may be colliders or not. The rules conclude nothing from b being no collider
+        (Colombo & Maathuis 2014, section 4.2).
+
+    Returns
+    -------
+    matrix : bool array (d, d)
+        The PDAG with more arrows.
+    refused : list of pairs
+        Edges that the rules would direct both ways, against `barred`, or into a cycle. They stay undirected: the
+        colliders or the knowledge they follow from contradict each other.
+
+    Notes
+    -----
+    Edges that leave a contradiction are left alone, so that the answer does not hang on the order of nodes. Rule 4 is
+    needed only with background knowledge. Cost O(d³) a round.
+    """
+    matrix = matrix.copy()
+    refused, barred = np.zeros_like(matrix), np.zeros_like(matrix) if barred is None else barred
+    known = np.ones((len(matrix),) * 3, dtype=bool)
+    for a, b, c in doubtful:
+        known[a, b, c] = known[c, b, a] = False
+    while True:
+        found = _implied(matrix, known) & ~refused
+        unsure = found & (found.T | barred | _reaches(matrix & ~matrix.T).T)
+        refused |= unsure | unsure.T
+        found &= ~refused
+        if not found.any():
+            return matrix, [(int(a), int(b)) for a, b in np.argwhere(np.triu(refused))]
+        # One at a time where there may be cycles: each arrow changes what the next one reaches.
+        for a, b in np.argwhere(found):
+            if _reaches(matrix & ~matrix.T)[b, a]:
+                refused[a, b] = refused[b, a] = True
+            else:
+                matrix[b, a] = False
+
+
+def _implied(matrix: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The undirected edges a — b, as entries (a, b), that have to be a → b, from triples that are `known`."""
+    arrows, lines, joined = matrix & ~matrix.T, matrix & matrix.T, matrix | matrix.T
+    apart = ~joined & ~np.eye(len(matrix), dtype=bool)
+    found = np.zeros_like(matrix)
+    for a, b in np.argwhere(lines):
+        beside = apart[:, b] & known[:, a, b]
+        chain = (arrows[:, a] & beside).any()  # c → a — b would be a collider the other way
+        shortcut = (arrows[a] & arrows[:, b]).any()  # a → c → b would close a cycle
+        ends = np.flatnonzero(lines[a] & arrows[:, b])  # a — c → b ← d — a, c and d apart
+        roof = (apart & known[:, a])[np.ix_(ends, ends)].any()
+        last = np.flatnonzero(joined[a] & arrows[:, b])  # a — d → c → b, a joined to c, d and b apart
+        kite = ((lines[a] & beside)[:, None] & arrows[:, last]).any()
+        found[a, b] = chain or shortcut or roof or kite
+    return found
+
+
+def _reaches(arrows: np.ndarray) -> np.ndarray:
+    """Which node leads to which along arrows, itself included."""
+    reach = arrows | np.eye(len(arrows), dtype=bool)
+    while True:
+        further = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+        if (further == reach).all():
+            return reach
+        reach = further
+
+
+def find_cycle(graph: PDAG) -> list[Hashable]:
+    """The names along some cycle of arrows; empty without one."""
+    import networkx
+
+    arrows = networkx.DiGraph(graph.named("directed"))
+    try:
+        return [edge[0] for edge in networkx.find_cycle(arrows)]
+    except networkx.NetworkXNoCycle:
+        return []
+
+
+def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
+    """Each a → b ← c with a and c not joined, as ({a, c}, b)."""
+    arrows, joined = graph.matrix & ~graph.matrix.T, graph.matrix | graph.matrix.T
+    found = set()
+    for b in range(graph.size):
+        into = np.flatnonzero(arrows[:, b]).tolist()
+        found |= {
+            (frozenset((graph.names[a], graph.names[c])), graph.names[b])
+            for i, a in enumerate(into)
+            for c in into[i + 1 :]
+            if not joined[a, c]
+        }
+    return found
+
+
+def equivalence_class(dag: Any) -> PDAG:
+    """The graph of all directed acyclic graphs with the same conditional independences as this one.
+
+    Its arrows are those that all of them share (Verma & Pearl 1990; Meek 1995): an arrow of an unshielded collider, or
+    one that follows.
+
+    Parameters
+    ----------
+    dag : PDAG, networkx.DiGraph or list of pairs (from, to)
+        Without cycles and without undirected edges.
+
+    Examples
+    --------
+    >>> print(equivalence_class([("a", "b"), ("c", "b"), ("b", "d")]))  # all arrows follow
+    PDAG with 4 nodes, 3 arrows and 0 undirected edges
+      a → b
+      b → d
+      c → b
+    >>> print(equivalence_class([("a", "b"), ("b", "c")]))
+    PDAG with 3 nodes, 0 arrows and 2 undirected edges
+      a — b
+      b — c
+    """
+    dag = PDAG.of(dag)
+    if len(dag.undirected):
+        raise InputError(f"the graph has undirected edges, such as {dag.named('undirected')[0]}; expected arrows only.")
+    if cycle := find_cycle(dag):
+        raise InputError(f"the graph has a cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
+    matrix = dag.matrix | dag.matrix.T
+    for ends, middle in unshielded_colliders(dag):
+        for end in ends:
+            matrix[dag.skeleton.index(middle), dag.skeleton.index(end)] = False
+    return PDAG.of_matrix(dag.names, meek(matrix)[0])

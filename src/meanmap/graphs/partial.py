@@ -1,0 +1,169 @@
+"""Partially directed graphs: arrows, and edges whose direction is not known."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError
+from meanmap.graphs.drawing import draw
+from meanmap.graphs.graph import Graph
+
+__all__ = ["PDAG", "structural_hamming_distance"]
+
+
+@dataclass(frozen=True, eq=False)
+class PDAG:
+    """A partially directed graph: what data say about causes, where some edges can be turned round and some cannot.
+
+    Attributes
+    ----------
+    names : sequence
+        The nodes.
+    directed : array (|A|, 2)
+        Node numbers (from, to) of the arrows.
+    undirected : array (|U|, 2)
+        Node numbers of the edges without a direction.
+
+    Examples
+    --------
+    >>> graph = PDAG.of([("rain", "street"), ("hose", "street")], [("rain", "clouds")])
+    >>> print(graph)
+    PDAG with 4 nodes, 2 arrows and 1 undirected edge
+      rain → street
+      hose → street
+      rain — clouds
+    >>> graph.mark("street", "rain"), graph.mark("rain", "clouds"), graph.mark("hose", "clouds")
+    ('←', '—', None)
+    """
+
+    names: Sequence[Hashable]
+    directed: np.ndarray
+    undirected: np.ndarray
+
+    @classmethod
+    def of(cls, directed: Any, undirected: Iterable = (), nodes: Iterable[Hashable] | None = None) -> "PDAG":
+        """Read a PDAG, a Graph, a NetworkX graph, or lists of arrows and of undirected edges.
+
+        Parameters
+        ----------
+        directed : PDAG, Graph, networkx graph, or pairs (from, to)
+            In a `networkx.DiGraph` an edge that is there in both directions has none, as `to_networkx` writes it.
+        undirected : pairs, optional
+            Edges without a direction.
+        nodes : iterable, optional
+            All nodes, in order, for nodes without an edge or another order.
+        """
+        lines = list(undirected)
+        if isinstance(directed, PDAG):
+            if not lines and nodes is None:
+                return directed
+            lines = [*directed.named("undirected"), *lines]
+            nodes = directed.names if nodes is None else nodes
+            arrows = directed.named("directed")
+        elif isinstance(directed, Graph) or (hasattr(directed, "is_directed") and not directed.is_directed()):
+            plain = Graph.of(directed, nodes)
+            arrows, lines, nodes = [], [*plain.named_edges, *lines], plain.names
+        elif hasattr(directed, "is_directed"):  # NetworkX, told without importing it
+            lines += {frozenset(pair): pair for pair in directed.edges if directed.has_edge(*pair[::-1])}.values()
+            nodes = list(directed.nodes) if nodes is None else nodes
+            arrows = [pair for pair in directed.edges if not directed.has_edge(*pair[::-1])]
+        else:
+            arrows = list(directed)
+        whole = Graph.of([*arrows, *lines], nodes)  # reads pairs, refuses loops and double edges
+        return cls(whole.names, whole.edges[: len(arrows)], whole.edges[len(arrows) :])
+
+    @classmethod
+    def of_matrix(cls, names: Sequence[Hashable], matrix: np.ndarray) -> "PDAG":
+        """From a matrix whose entry (i, j) says whether there is an edge that may be i → j; both: no direction."""
+        matrix = np.asarray(matrix, dtype=bool)
+        arrows, lines = matrix & ~matrix.T, np.triu(matrix & matrix.T)
+        return cls(tuple(names), np.argwhere(arrows), np.argwhere(lines))
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """True at (i, j) for i → j, and at (i, j) and (j, i) for an edge without a direction."""
+        matrix = np.zeros((self.size, self.size), dtype=bool)
+        for edges in (self.directed, self.undirected, self.undirected[:, ::-1]):
+            matrix[edges[:, 0], edges[:, 1]] = True
+        return matrix
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return len(self.names)
+
+    @cached_property
+    def skeleton(self) -> Graph:
+        """The graph without its directions."""
+        return Graph(self.names, np.concatenate([self.directed, self.undirected]))
+
+    def named(self, kind: str = "directed") -> list[tuple]:
+        """The "directed" or the "undirected" edges as pairs of names."""
+        return [(self.names[a], self.names[b]) for a, b in getattr(self, kind)]
+
+    def mark(self, a: Hashable, b: Hashable) -> str | None:
+        """The edge from a to b as it is printed: →, ←, —, or None where there is none."""
+        i, j = self.skeleton.index(a), self.skeleton.index(b)
+        return {(True, False): "→", (False, True): "←", (True, True): "—"}.get(
+            (bool(self.matrix[i, j]), bool(self.matrix[j, i]))
+        )
+
+    def to_networkx(self) -> Any:
+        """A `networkx.DiGraph`; an edge without a direction is there in both, with the attribute directed=False."""
+        import networkx
+
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.names)
+        graph.add_edges_from(self.named("directed"), directed=True)
+        for a, b in self.named("undirected"):
+            graph.add_edges_from([(a, b), (b, a)], directed=False)
+        return graph
+
+    def plot(self, axes: Any = None, *, positions: Any = None) -> Any:
+        """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""
+        return draw(self.to_networkx(), axes, positions=positions, labels=self._labels())
+
+    def _labels(self) -> dict[tuple, str]:
+        """What is written at edges."""
+        return {}
+
+    def __str__(self) -> str:
+        first = (
+            f"{type(self).__name__} with {_many(self.size, 'node')}, {_many(len(self.directed), 'arrow')} and "
+            f"{_many(len(self.undirected), 'undirected edge')}"
+        )
+        labels = self._labels()
+        lines = [(pair, "→") for pair in self.named("directed")] + [(pair, "—") for pair in self.named("undirected")]
+        return "\n".join([first, *(f"  {a} {mark} {b}  {labels.get((a, b), '')}".rstrip() for (a, b), mark in lines)])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} nodes, {len(self.directed)} arrows, {len(self.undirected)} edges)"
+
+
+def structural_hamming_distance(first: PDAG, second: PDAG) -> int:
+    """How many pairs of nodes are joined differently: an edge too few, too many, or with another direction.
+
+    An arrow in one graph and an undirected edge in the other differ by one, as do opposite arrows (Tsamardinos, Brown &
+    Aliferis 2006, compared as equivalence classes).
+
+    Examples
+    --------
+    >>> structural_hamming_distance(PDAG.of([("a", "b"), ("b", "c")]), PDAG.of([("b", "a")], nodes=["c", "a", "b"]))
+    2
+    """
+    for graph, argument in ((first, "first"), (second, "second")):
+        if not isinstance(graph, PDAG):
+            raise KindError(f"{argument} is a {type(graph).__name__}; expected a PDAG: pass mm.graphs.PDAG.of(graph).")
+    if set(first.names) != set(second.names):
+        odd = sorted(map(repr, set(first.names) ^ set(second.names)))
+        raise InputError(f"the graphs have different nodes: {', '.join(odd[:5])} in one of them only.")
+    order = [second.skeleton.index(name) for name in first.names]
+    differs = first.matrix != second.matrix[np.ix_(order, order)]
+    return int(np.triu(differs | differs.T).sum())
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -1,0 +1,37 @@
+"""Sums of multiples of RBF kernels as arrays: one weight and one row of lengthscales for each term."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.core.errors import KindError
+from meanmap.kernels.base import Kernel, Scaled, Sum
+from meanmap.kernels.stationary import RBF
+
+__all__ = ["is_rbf_sum", "rbf_members", "rbf_terms"]
+
+
+def is_rbf_sum(kernel: Any) -> bool:
+    """Whether `kernel` is RBF, a multiple of it, or a sum of these."""
+    if isinstance(kernel, Sum):
+        return all(map(is_rbf_sum, kernel.members))
+    return isinstance(kernel, RBF) or (isinstance(kernel, Scaled) and is_rbf_sum(kernel.kernel))
+
+
+def rbf_members(kernel: Kernel) -> list[tuple[Any, RBF]]:
+    """The terms wⱼ kⱼ of k = Σ wⱼ kⱼ, in the order in which they are written."""
+    if isinstance(kernel, Sum):
+        return [term for member in kernel.members for term in rbf_members(member)]
+    if isinstance(kernel, Scaled):
+        return [(kernel.scale * weight, member) for weight, member in rbf_members(kernel.kernel)]
+    if isinstance(kernel, RBF):
+        return [(1.0, kernel)]
+    raise KindError(f"kernel is {kernel!r}; expected RBF, or a sum of RBF kernels.")
+
+
+def rbf_terms(kernel: Kernel, columns: int) -> tuple[jax.Array, jax.Array]:
+    """Weights (J,) and lengthscales (J, d) of k = Σ_j w_j exp(−½ Σ_d (x_d − y_d)²/ℓ_jd²)."""
+    members = rbf_members(kernel)
+    weights = jnp.stack([jnp.asarray(weight) for weight, _ in members])
+    return weights, jnp.stack([jnp.broadcast_to(jnp.asarray(rbf.lengthscale), (columns,)) for _, rbf in members])

@@ -1,0 +1,77 @@
+"""What makes a learned kernel doubtful, found in the data and in the modes, and said in words."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError
+from meanmap.learning.median import median_heuristic
+from meanmap.learning.modes import Mode
+
+__all__ = ["check_columns", "data_doubts", "mode_doubts"]
+
+# A column with fewer different values than this share of its rows is counted or rounded, not measured.
+FEW_VALUES = 0.5
+# Robust standard deviations (1.48 times the median absolute deviation) beyond which a point is an outlier. One point at
+# 100 standard deviations in 500 was seen to multiply the learned lengthscale by 7.
+FAR = 10.0
+# From this many columns on the pseudolikelihood was seen to choose a constant fraction of the median distance.
+MANY_COLUMNS = 5
+FRACTION = (0.4, 0.8)
+# Several modes, none the highest of so many draws of landmarks: they disagree.
+AGREED = 0.8
+
+
+def check_columns(x: np.ndarray, names: tuple[str, ...]) -> None:
+    """Refuse columns that leave the points no volume."""
+    for name, column in zip(names, x.T, strict=True):
+        if (column == column[0]).all():
+            raise ColumnError(f"{name} of x is constant, so that no density of x exists: drop it.")
+    scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+    if len(x) > x.shape[1] and np.linalg.matrix_rank(scaled, tol=1e-9 * len(x) ** 0.5) < x.shape[1]:
+        raise ColumnError(
+            "a column of x is a linear combination of others, so that no density of x exists: drop one of them."
+        )
+
+
+def data_doubts(x: np.ndarray, names: tuple[str, ...]) -> list[str]:
+    """Counted or rounded columns, and outliers."""
+    found = []
+    for name, column in zip(names, x.T, strict=True):
+        different = len(np.unique(column))
+        if different < FEW_VALUES * len(column):
+            found.append(
+                f"{name} takes {different} values in {len(column)} rows: it is discrete, and has no density to learn "
+                "from. Use kernel='median', or mm.kernels.Delta for labels."
+            )
+            continue
+        middle = np.median(column)
+        robust = 1.4826 * np.median(np.abs(column - middle))
+        far = int(np.sum(np.abs(column - middle) > FAR * robust))
+        if robust > 0 and far:
+            found.append(
+                f"{far} value(s) of {name} lie more than {FAR:g} robust standard deviations away: outliers pull the "
+                "lengthscale up. Trim them, or transform the column."
+            )
+    return found
+
+
+def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Any) -> list[str]:
+    """Optimum on a bound, draws that disagree, a mere multiple of the median."""
+    best, found = modes[0], []
+    if best.at_bound:
+        found.append(
+            "the best lengthscale lies on the bound of the search: the objective has no maximum inside, and the kernel "
+            "says nothing about the data."
+        )
+    if len(modes) > 1 and max(mode.share for mode in modes) < AGREED:
+        found.append("draws of landmarks disagree on which mode is the highest: look at all modes.")
+    d = x.shape[1]
+    if score == "pseudolikelihood" and d >= MANY_COLUMNS and len(modes) == 1 and np.size(best.vector) == 1:
+        ratio = float(np.exp(best.vector[0])) / median_heuristic(x, rng=rng)
+        if FRACTION[0] < ratio < FRACTION[1]:
+            found.append(
+                f"in {d} columns the lengthscale is {ratio:.2f} times the median distance, as for data without any "
+                "structure: the median heuristic would do as well."
+            )
+    return found

@@ -1,0 +1,86 @@
+"""Kernels that can be learned as vectors of numbers: logarithms of lengthscales, weights of a sum, a width."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.kernels.base import Kernel, Scaled, Sum
+from meanmap.kernels.stationary import RBF
+from meanmap.kernels.terms import is_rbf_sum, rbf_members
+
+__all__ = ["Hyperparameters"]
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What is learned about a kernel, as a vector: log ℓ of each term, log weight ratios, log η.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        For each term how many lengthscales it has: 0 for one number, d for one per column.
+    total : float
+        The sum of the weights, k(x, x), which is kept.
+    width : bool
+        Whether η is learned too.
+    """
+
+    columns: tuple[int, ...]
+    total: float
+    width: bool
+
+    @classmethod
+    def of(cls, kernel: Any, d: int, width: bool) -> "Hyperparameters":
+        """Those of a kernel on d columns; lengthscales given as a vector are learned one per column."""
+        if not isinstance(kernel, Kernel) or not is_rbf_sum(kernel):
+            raise KindError(
+                f"kernel is {kernel!r}; expected what is learned: mm.kernels.RBF(), one lengthscale for all columns, "
+                "mm.kernels.RBF([1.0, 1.0]), one for each, or a sum of these."
+            )
+        members = rbf_members(kernel)
+        columns = tuple(int(np.size(rbf.lengthscale)) if np.ndim(rbf.lengthscale) else 0 for _, rbf in members)
+        for number in columns:
+            if number not in (0, d):
+                raise ShapeError(f"kernel has {number} lengthscales for {d} columns; expected one, or {d}.")
+        return cls(columns, float(sum(float(weight) for weight, _ in members)), width)
+
+    @property
+    def count(self) -> int:
+        """How many numbers."""
+        return sum(max(number, 1) for number in self.columns) + len(self.columns) - 1 + self.width
+
+    @property
+    def scales(self) -> int:
+        """How many of them, the first, are lengthscales."""
+        return sum(max(number, 1) for number in self.columns)
+
+    def kernel(self, vector: Any) -> Kernel:
+        """The kernel of a vector, traceable."""
+        library = jnp if isinstance(vector, jax.Array) else np
+        terms, start = [], 0
+        for number in self.columns:
+            stop = start + max(number, 1)
+            scales = library.exp(vector[start:stop])
+            terms.append(RBF(scales if number else scales[0]))
+            start = stop
+        if len(terms) == 1:
+            return terms[0] if self.total == 1 else Scaled(terms[0], self.total)
+        ratios = library.concatenate([library.zeros(1), vector[start : start + len(terms) - 1]])
+        weights = library.exp(ratios - ratios.max())
+        weights = self.total * weights / weights.sum()
+        return Sum(tuple(Scaled(term, weight) for term, weight in zip(terms, weights, strict=True)))
+
+    def base_width(self, vector: Any) -> Any:
+        """η of a vector, where it is learned."""
+        return (jnp if isinstance(vector, jax.Array) else np).exp(vector[-1]) if self.width else None
+
+    def vector(self, scales: Any, width: float = 1.0) -> np.ndarray:
+        """The vector with these lengthscales, one row (d,) for each term, and equal weights."""
+        parts = [
+            np.log(row) if number else [np.mean(np.log(row))] for number, row in zip(self.columns, scales, strict=True)
+        ]
+        return np.concatenate([*parts, np.zeros(len(self.columns) - 1), [np.log(width)] if self.width else []])

@@ -1,0 +1,45 @@
+"""The learned kernel for data of any kind: what `kernel="learned"` means where no columns' units shall matter."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import plain
+from meanmap.core.table import Table
+from meanmap.kernels.base import Kernel, OnColumns
+from meanmap.kernels.discrete import Hamming
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import column_lengthscales, kernel_for
+from meanmap.learning.learn import LearnedKernel, learn_kernel
+
+__all__ = ["learned_for", "learned_multiple"]
+
+
+def learned_for(data: Any, rng: Any = None) -> tuple[Kernel, tuple[str, ...]]:
+    """A learned RBF kernel for numbers, with the doubts about it; the default for labels; both for mixed tables.
+
+    Examples
+    --------
+    >>> learned_for(["red", "blue", "red"])
+    (Delta(), ())
+    """
+    if Table.looks_like_one(data):
+        table = Table.of(data)
+        real = [name for name in table.names if table.is_real(name)]
+        labels = [name for name in table.names if name not in real]
+        if labels and real and np.ptp(table.matrix(real), axis=0).any():
+            scales = column_lengthscales(table.matrix(real), rng)
+            fit = learned_multiple(np.asarray(table.matrix(real)) / scales, rng)
+            numbers = OnColumns(RBF(np.asarray(fit.kernel.lengthscale) * scales), real)  # pyright: ignore[reportAttributeAccessIssue]
+            return numbers * OnColumns(Hamming(1.0), labels), fit.report.notes
+        if labels:
+            return kernel_for(table, rng), ()
+    elif hasattr(data, "as_matrix") or (not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT"):
+        return kernel_for(data, rng), ()
+    fit = learn_kernel(data, rng=rng)
+    return fit.kernel, fit.report.notes
+
+
+def learned_multiple(columns: np.ndarray, rng: Any = None) -> LearnedKernel:
+    """One lengthscale for columns already in units of their own; those that do not vary are left out."""
+    return learn_kernel(columns[:, np.ptp(columns, axis=0) > 0], rng=rng)

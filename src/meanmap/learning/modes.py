@@ -1,0 +1,228 @@
+"""All modes of an objective of kernels: a profile over one multiple, then a search from every rise of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from meanmap.kernels.base import Kernel
+from meanmap.learning.hyperparameters import Hyperparameters
+
+__all__ = ["Landscape", "Mode", "Profile", "find_modes"]
+
+# Multiples along the profile; neighbours are about 25 % apart, and two modes of one objective were never nearer than 3.
+GRID = 36
+# Where lengthscales differ by column: so many starts at random besides those of the profile.
+RANDOM_STARTS = 4
+# Of a sum: starts from so many pairs (triples, ...) of lengthscales.
+MOST_STARTS = 6
+STEPS = 40
+# Two ends of a search nearer than this in all logarithms are one mode.
+SAME = 0.05
+# Where a search ends within this of a bound (in logarithms), it ended because of the bound.
+AT_BOUND = 1e-3
+# The step of the differences that tell how far apart single draws would like the mode.
+DIFFERENCE = 0.05
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One local maximum.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel there.
+    objective : float
+        The objective, averaged over draws of landmarks.
+    share : float
+        The share of draws of which this is the highest mode.
+    spread : array
+        By how much (relative to it) each lengthscale differs from draw to draw, one standard deviation.
+    width : float or None
+        η, where it was learned.
+    at_bound : bool
+        Whether the search was stopped here by the range of lengthscales.
+    """
+
+    kernel: Kernel
+    objective: float
+    share: float
+    spread: np.ndarray
+    width: float | None = None
+    at_bound: bool = False
+    vector: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The objective of k(·/t) for multiples t of the units of the columns, one row of values for each draw."""
+
+    multiples: np.ndarray
+    values: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Averaged over draws."""
+        return self.values.mean(axis=0)
+
+    def peaks(self) -> np.ndarray:
+        """Where it is higher than on both sides, ends included."""
+        padded = np.r_[-np.inf, self.mean, -np.inf]
+        return np.flatnonzero((padded[1:-1] > padded[:-2]) & (padded[1:-1] >= padded[2:]))
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """An objective over vectors of hyperparameters.
+
+    Attributes
+    ----------
+    values : function
+        From a vector to one value for each draw of landmarks.
+    slopes : function
+        From a vector to values and gradients, (draws,) and (draws, p).
+    units : array (d,)
+        The size of each column.
+    low, high : float
+        Bounds of lengthscales, in these units.
+    calls : list of one int
+        Counts evaluations.
+    """
+
+    values: Callable[[np.ndarray], np.ndarray]
+    slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    units: np.ndarray
+    low: float
+    high: float
+    calls: list[int]
+
+
+def find_modes(landscape: Landscape, what: Hyperparameters, generator: Any) -> tuple[list[Mode], Profile]:
+    """Modes from the highest to the lowest, and the profile that led to them."""
+    multiples = np.geomspace(landscape.low, landscape.high, GRID)
+    profile = Profile(
+        multiples, np.stack([landscape.values(_along(what, landscape, t)) for t in multiples.tolist()], axis=1)
+    )
+    bounds = _bounds(what, landscape)
+    if what.count == 1:
+        ends = [_refined(landscape, profile, peak, bounds) for peak in profile.peaks()]
+    else:
+        starts = _starts(what, landscape, profile, generator)
+        ends = [_climbed(landscape, s, bounds) for s in starts if np.isfinite(landscape.values(s)).all()]
+    kept: list[np.ndarray] = []
+    heights: list[np.ndarray] = []
+    for end, values in sorted(((e, landscape.values(e)) for e in ends), key=lambda pair: -pair[1].mean()):
+        if np.isfinite(values).all() and not any(_same(what, end, other) for other in kept):
+            kept.append(end)
+            heights.append(values)
+    if not kept:
+        return [], profile
+    best = np.argmax(np.stack(heights), axis=0)
+    found = []
+    for index, (end, values) in enumerate(zip(kept, heights, strict=True)):
+        width = None if not what.width else float(what.base_width(end))
+        bounded = bool(np.any(np.abs(end[:, None] - bounds)[: what.scales] < AT_BOUND))
+        share = float(np.mean(best == index))
+        spread = _spread(landscape, end, values)[: what.scales]
+        found.append(Mode(what.kernel(end), float(values.mean()), share, spread, width, bounded, end))
+    return found, profile
+
+
+def _along(what: Hyperparameters, landscape: Landscape, multiple: float) -> np.ndarray:
+    scales = np.tile(multiple * landscape.units, (len(what.columns), 1))
+    return what.vector(scales, float(np.mean(landscape.units)))
+
+
+def _bounds(what: Hyperparameters, landscape: Landscape) -> np.ndarray:
+    low = what.vector(np.tile(landscape.low * landscape.units, (len(what.columns), 1)), 1.0)
+    high = what.vector(np.tile(landscape.high * landscape.units, (len(what.columns), 1)), 1.0)
+    bounds = np.stack([low, high], axis=1)
+    bounds[what.scales :] = [-6.0, 6.0]  # logarithms of ratios of weights
+    if what.width:
+        bounds[-1] = np.log(np.mean(landscape.units)) + np.log([0.1, 1e3])
+    return bounds
+
+
+def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarray) -> np.ndarray:
+    """The top between the neighbours of a peak on the grid, of one lengthscale."""
+    from scipy.optimize import minimize_scalar
+
+    grid = np.linspace(float(bounds[0, 0]), float(bounds[0, 1]), len(profile.multiples))
+    lowest = float(np.min(profile.mean[np.isfinite(profile.mean)])) - 1.0
+    around = grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]
+    found: Any = minimize_scalar(
+        lambda s: -max(landscape.values(np.array([s])).mean(), lowest),
+        bounds=around,
+        method="bounded",
+        options={"xatol": 5e-4},
+    )
+    # The bounded search never looks at the ends themselves.
+    at_end = peak in (0, len(grid) - 1) and -found.fun <= profile.mean[peak]
+    return np.array([grid[peak] if at_end else found.x])
+
+
+def _starts(what: Hyperparameters, landscape: Landscape, profile: Profile, generator: Any) -> list[np.ndarray]:
+    """From where to climb: the peaks of the profile, columns at random around them, and several scales at once."""
+    peaks = profile.multiples[profile.peaks()]
+    terms, d = len(what.columns), len(landscape.units)
+    if terms > 1:
+        between = np.geomspace(landscape.low * 10, landscape.high / 20, 3)
+        sets = list(combinations(sorted([*peaks, *between]), terms))
+        chosen = (
+            sets
+            if len(sets) <= MOST_STARTS
+            else [sets[i] for i in np.linspace(0, len(sets) - 1, MOST_STARTS, dtype=int)]
+        )
+        return [what.vector(np.outer(scales, landscape.units), float(landscape.units.mean())) for scales in chosen]
+    starts = [_along(what, landscape, t) for t in peaks.tolist()]
+    if what.columns[0] > 1:
+        best = profile.multiples[np.argmax(profile.mean)]
+        factors = np.exp(generator.uniform(-1.0, 1.0, (RANDOM_STARTS, d)))
+        starts += [what.vector([best * f * landscape.units], float(landscape.units.mean())) for f in factors]
+    return starts
+
+
+def _climbed(landscape: Landscape, start: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The mode above a start, by L-BFGS."""
+    from scipy.optimize import minimize
+
+    # In units of the first slope: unscaled, the first step leaves the region where the objective is finite.
+    unit = max(float(np.abs(landscape.slopes(start)[1].mean(axis=0)).max()), 1e-12)
+
+    def descend(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        values, slopes = landscape.slopes(vector)
+        value, slope = values.mean(), slopes.mean(axis=0)
+        if not (np.isfinite(value) and np.isfinite(slope).all()):
+            return np.inf, np.zeros_like(vector)  # the line search steps back
+        return -value / unit, -slope / unit
+
+    return minimize(
+        descend, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS, "ftol": 1e-12}
+    ).x
+
+
+def _same(what: Hyperparameters, first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether two vectors are one kernel, terms in any order."""
+
+    def sorted_terms(vector: np.ndarray) -> np.ndarray:
+        scales = vector[: what.scales]
+        return np.sort(scales) if len(what.columns) > 1 else scales
+
+    return bool(np.abs(sorted_terms(first) - sorted_terms(second)).max() < SAME)
+
+
+def _spread(landscape: Landscape, mode: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """How far from the common mode each draw's own lies, to second order: the standard deviation over draws."""
+    shifts = []
+    for coordinate in np.eye(len(mode)) * DIFFERENCE:
+        above, below = landscape.values(mode + coordinate), landscape.values(mode - coordinate)
+        if not (np.isfinite(above).all() and np.isfinite(below).all()):
+            shifts.append(np.nan)
+            continue
+        curvature = (above + below - 2 * values).mean() / DIFFERENCE**2
+        slope = (above - below) / (2 * DIFFERENCE)
+        shifts.append(np.std(slope) / -curvature if curvature < 0 else np.nan)
+    return np.array(shifts)

@@ -1,0 +1,32 @@
+"""The density of the Stan program printed with Flaxman et al. (2016), mistakes included, to compare with figure 3."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["printed_log_density"]
+
+
+def printed_log_density(lengthscale: Any, noise: Any, x: jax.Array, z: jax.Array) -> jax.Array:
+    """What the program adds up for points x (n,) and landmarks z (m,), before its Gamma(1, 1) priors.
+
+    It differs from log p of eq. 15 in four places, listed in the errata: the volume enters squared; R has no amplitude;
+    the eigenvalue n of the matrix of ones is paired with the first of its eigenvectors in ascending order, which is not
+    the constant one; and the weights e are filled row by row where the rotated values are read column by column. Of the
+    quadratic form about |K|²/τ² is left, so that long lengthscales are punished and the posterior is proper.
+    """
+    n, m = len(x), len(z)
+    apart = (x[:, None] - z[None, :]) ** 2
+    values = jnp.exp(-apart / (2 * lengthscale**2))
+    slopes = values**2 * apart / lengthscale**4
+    prior = jnp.exp(-((z[:, None] - z[None, :]) ** 2) / (4 * lengthscale**2))
+    second, rotation = jnp.linalg.eigh(prior)
+    first = np.zeros(n)
+    first[0] = n
+    ones = np.linalg.eigh(np.ones((n, n)))[1]
+    rotated = ((rotation.T @ values.T) @ ones).T.ravel()  # column by column of the (m, n) matrix
+    weights = 1 / (first[None, :] * second[:, None] + noise).ravel()  # row by row of the (m, n) matrix
+    log_determinant = jnp.sum(jnp.log(second * n + noise)) + m * (n - 1) * jnp.log(noise)
+    return jnp.sum(jnp.log(0.5 * jnp.sum(slopes, axis=1))) - (log_determinant + jnp.sum(weights * rotated**2)) / 2

@@ -1,0 +1,166 @@
+"""Lengthscales and noise drawn from their posterior by the No-U-Turn sampler."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.rng import Rng
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.doubts import check_columns
+from meanmap.learning.draws import KernelDraws
+from meanmap.learning.learn import _check_count, _landmarks, _sample
+from meanmap.learning.median import median_heuristic
+from meanmap.learning.printed import printed_log_density
+from meanmap.learning.pseudolikelihood import log_normal, log_volumes, objective
+
+__all__ = ["sample_kernel"]
+
+MODELS = ("tempered", "fixed", "stan")
+# Two orders of magnitude about the median distance have 95 % of the prior.
+PRIOR_SPREAD = 1.2
+# Draws cost hundreds of gradients each.
+MOST_POINTS = 1000
+TARGET_ACCEPTANCE = 0.9
+# Two numbers, or a few more, need a handful of steps; a chain that asks for more than 2⁶ has lost its way.
+MOST_DOUBLINGS = 6
+
+
+def sample_kernel(
+    x: Any,
+    kernel: Kernel | None = None,
+    landmarks: Any = 0.05,
+    noise: float | None = None,
+    rng: Any = None,
+    *,
+    model: str = "tempered",
+    chains: int = 4,
+    warmup: int = 500,
+    draws: int = 500,
+) -> KernelDraws:
+    """Draw lengthscales and noise τ² from their posterior given a sample, by NUTS.
+
+    Parameters
+    ----------
+    x : points (n, d)
+        At least 10 rows of numbers; of more than 1000, as many are drawn.
+    kernel : RBF, optional
+        `RBF()`, the default, has one lengthscale, `RBF([1.0, 1.0])` one per column. The numbers do not matter.
+    landmarks : float, int or points (m, d)
+        As in [`learn_kernel`][], one draw of them.
+    noise : float, optional
+        τ², for model="fixed" (1 by default); otherwise it is drawn too.
+    rng : None, int, numpy.random.Generator or JAX key
+        `draws.seed` repeats the run.
+    model : {"tempered", "fixed", "stan"}
+        "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m.
+        "fixed" keeps the noise. "stan" is the program printed with the paper, whose density differs (see the errata),
+        in one column, with Gamma(1, 1) priors; for comparison with the paper's figure 3.
+    chains, warmup, draws : int
+        Chains, run side by side, from starts spread over the prior; steps to adapt; draws of each.
+
+    Returns
+    -------
+    KernelDraws
+        A kernel whose Gram matrices are means over draws; `draws.kernel` has them on an axis, `draws.report` has R-hat,
+        effective sample sizes and divergences, `draws.groups()` is for ArviZ.
+
+    Notes
+    -----
+    With m > d landmarks the pseudolikelihood of (θ, τ²) grows without bound, like θ^(2n(m − d)) along τ² ~ θ⁻⁴, and no
+    prior of the usual kind stops it. The cause is that m values k(x, z) count as m independent looks at a point that
+    has d coordinates. To the power d/m the Gaussian part counts as d: the pseudolikelihood no longer changes (but for
+    terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
+    logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
+
+    The lengthscale still follows the number of landmarks, as that of [`learn_kernel`][] does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> x = np.random.default_rng(0).normal(size=40)
+    >>> posterior = mm.sample_kernel(x, landmarks=5, model="fixed", chains=1, warmup=20, draws=20, rng=0)
+    >>> posterior.lengthscale.shape, posterior.kernel.lengthscale.shape
+    ((1, 20), (20,))
+    """
+    if model not in MODELS:
+        raise ParameterError(f"model is {model!r}; expected one of {', '.join(map(repr, MODELS))}.")
+    if noise is not None and model != "fixed":
+        raise ParameterError(f"noise is drawn under model={model!r}: leave it out, or pass model='fixed'.")
+    if noise is not None and not (isinstance(noise, int | float) and not isinstance(noise, bool) and noise > 0):
+        raise ParameterError(f"noise is {noise!r}; expected a number above 0.")
+    for value, name, least in ((chains, "chains", 1), (warmup, "warmup", 10), (draws, "draws", 4)):
+        _check_count(value, name, least)
+    kernel = RBF() if kernel is None else kernel
+    if not isinstance(kernel, RBF):
+        raise KindError(f"kernel is {kernel!r}; expected RBF, with one lengthscale or one per column.")
+    random = Rng.of(rng)
+    with Door() as door:
+        points, n, names = _sample(x, MOST_POINTS, random.generator, door)
+        check_columns(points, names)
+        d, own = points.shape[1], np.ndim(kernel.lengthscale) == 1
+        if own and len(kernel.lengthscale) != d:
+            raise ShapeError(f"kernel has {len(kernel.lengthscale)} lengthscales for {d} columns; expected {d}.")
+        if model == "stan" and d > 1:
+            raise ShapeError(f"x has {d} columns, and the printed program is for one: pass model='tempered'.")
+        z = _landmarks(landmarks, points, n, 1, random.generator, door)[0]
+        centre = np.log(median_heuristic(points, per_column=own, rng=random.generator) * np.ones(d if own else 1))
+        potential = _potential(model, points, z, centre, 1.0 if noise is None else float(noise))
+        count = len(centre) + (model != "fixed")
+        starts = random.generator.normal(0, 0.5, (chains, count)) + np.r_[centre, np.zeros(count - len(centre))] - 0.5
+        found = _nuts(potential, starts, chains, warmup, draws, random.key)
+    scales = np.exp(found["q"][..., : len(centre)])
+    drawn = np.exp(found["q"][..., -1]) if model != "fixed" else np.full((chains, draws), noise or 1.0)
+    scales = scales if own else scales[..., 0]
+    return KernelDraws(scales, drawn, found["diverging"], found["steps"], random.seed)
+
+
+def _potential(model: str, x: np.ndarray, z: np.ndarray, centre: np.ndarray, noise: float) -> Any:
+    """Minus the log density of log θ and log τ²."""
+    m, d = z.shape
+    points, marks = jnp.asarray(x), jnp.asarray(z)
+    scales = len(centre)
+
+    def potential(q: jax.Array) -> jax.Array:
+        logs = q[:scales]
+        kernel = RBF(jnp.exp(logs) if scales > 1 else jnp.exp(logs[0]))
+        prior = -jnp.sum((logs - centre) ** 2) / (2 * PRIOR_SPREAD**2)
+        if model == "fixed":
+            return -objective(kernel, points, marks, noise) - prior
+        tau = jnp.exp(q[-1])
+        # Gamma(1, 1), with the volume of the logarithm.
+        prior_noise = q[-1] - tau
+        if model == "stan":
+            printed = printed_log_density(jnp.exp(logs[0]), tau, points[:, 0], marks[:, 0])
+            return -printed - prior_noise - (logs[0] - jnp.exp(logs[0]))
+        gaussian = log_normal(kernel, points, marks, tau)
+        return -(d / m * gaussian + jnp.sum(log_volumes(kernel, points, marks))) - prior - prior_noise
+
+    return potential
+
+
+def _nuts(potential: Any, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Any) -> dict[str, np.ndarray]:
+    """Chains side by side, (chains, draws, ...)."""
+    from numpyro.infer import MCMC, NUTS
+
+    sampler = MCMC(
+        NUTS(potential_fn=potential, target_accept_prob=TARGET_ACCEPTANCE, max_tree_depth=MOST_DOUBLINGS),
+        num_warmup=warmup,
+        num_samples=draws,
+        num_chains=chains,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    start = jnp.asarray(starts if chains > 1 else starts[0])
+    sampler.run(key, init_params=start, extra_fields=("diverging", "num_steps"))
+    extra = sampler.get_extra_fields(group_by_chain=True)
+    return {
+        "q": np.asarray(sampler.get_samples(group_by_chain=True)),
+        "diverging": np.asarray(extra["diverging"]),
+        "steps": np.asarray(extra["num_steps"]),
+    }

@@ -1,0 +1,188 @@
+"""Chow-Liu: the tree of the strongest dependences."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.progress import track
+from meanmap.core.rng import Rng
+from meanmap.core.table import Table
+from meanmap.graphs import Graph
+from meanmap.graphs.drawing import draw
+from meanmap.stats.result import check_level
+from meanmap.stats.settings import check_draws
+from meanmap.structure.dependence import Dependence
+
+__all__ = ["DependenceTree", "chow_liu"]
+
+
+@dataclass(frozen=True, eq=False)
+class DependenceTree(Graph):
+    """A tree or forest learned from data, with what stands behind each edge.
+
+    Attributes
+    ----------
+    names, edges :
+        The graph, as in `mm.Graph`.
+    weights : array (|E|,)
+        How strongly the ends of each edge depend on each other.
+    pvalues : array (|E|,)
+        How often the strongest of all pairs is as strong when all variables are independent. Empty without `alpha`.
+    support : mapping from pairs of names (both orders) to float
+        The share of half-samples whose tree has an edge. Empty unless asked for.
+    measure : str
+        What the weights are.
+    seed : int or None
+        `rng=result.seed` repeats the run.
+    """
+
+    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    pvalues: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    support: Mapping[tuple, float] = field(default_factory=dict)
+    measure: str = "information"
+    seed: int | None = None
+
+    def to_networkx(self) -> Any:
+        """A `networkx.Graph` with weight, and pvalue and support where there are any, on each edge."""
+        graph = super().to_networkx()
+        for e, pair in enumerate(self.named_edges):
+            graph.edges[pair]["weight"] = float(self.weights[e])
+            if len(self.pvalues):
+                graph.edges[pair]["pvalue"] = float(self.pvalues[e])
+            if self.support:
+                graph.edges[pair]["support"] = self.support.get(pair, 0.0)
+        return graph
+
+    def plot(self, axes: Any = None, *, positions: Any = None) -> Any:
+        """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
+        labels = {
+            pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
+            for pair, weight in zip(self.named_edges, self.weights, strict=True)
+        }
+        return draw(super().to_networkx(), axes, positions=positions, labels=labels)
+
+    def __str__(self) -> str:
+        kind = "forest" if len(self.edges) < self.size - 1 else "tree"
+        lines = [f"{kind} of {self.size} variables, {len(self.edges)} edges ({self.measure})"]
+        for e in np.argsort(-self.weights):
+            a, b = self.named_edges[e]
+            line = f"  {a} — {b}  {self.weights[e]:.3g}"
+            line += f"  p {self.pvalues[e]:.3g}" if len(self.pvalues) else ""
+            lines.append(line + (f"  support {self.support.get((a, b), 0):.0%}" if self.support else ""))
+        return "\n".join(lines)
+
+
+def chow_liu(
+    table: Any,
+    *,
+    measure: str = "information",
+    alpha: float | None = None,
+    n_permutations: int = 200,
+    half_samples: int = 0,
+    rng: Any = None,
+) -> DependenceTree:
+    """Find the tree whose edges carry the most dependence (Chow & Liu 1968), measured by kernels.
+
+    Parameters
+    ----------
+    table : DataFrame, mapping of columns, or array
+        Numbers and labels, in any mixture. A missing value leaves its row out of the pairs with that column. Columns of
+        an array are called 0, 1, ..., as `mm.KernelGraph` calls them.
+    measure : {"information", "hsic", "normalised", "ranks"}
+        "information": the kernel generalised variance (Bach & Jordan 2002), −½ Σ log(1 − ρᵢ²) with the regularised
+        canonical correlations ρᵢ of kernel features, which is the mutual information for Gaussian variables and linear
+        features. "hsic": the squared norm of the cross-covariance operator; "normalised": divided by those of both
+        covariance operators, so that it is at most 1; "ranks": the same of ranks, which do not change with increasing
+        functions of a column.
+    alpha : float, optional
+        Keep only edges that are stronger than the strongest of all pairs when each column is shuffled, in all but a
+        share alpha of shuffles: when all variables are independent, any edge is left with probability alpha at most.
+    n_permutations : int
+        Shuffles, with `alpha`.
+    half_samples : int
+        Repeat on this many random halves of the rows and say how often each edge was found.
+    rng : None, int, numpy.random.Generator or JAX key
+        For shuffles and halves; `result.seed` repeats the run.
+
+    Returns
+    -------
+    DependenceTree
+        A `mm.Graph` that `mm.KernelGraph` takes, with weights, p-values and support; `print`, `.plot()`,
+        `.to_networkx()`.
+
+    Notes
+    -----
+    With mutual information the tree is the most likely one, because what passes through a variable can only lose. HSIC
+    has no such inequality: two linear effects of a common wiggly cause have more of it with each other than with the
+    cause. On five kinds of trees with eight variables, edges such as sin 2x, x² and |x|, noise as large as the signal
+    and 200 rows, "information" found the tree in .95 to 1 of 20 data sets and HSIC in .15 to 1.
+
+    Cost O(n (d r)²) for all pairs of d columns with r features in one matrix product, and the same for each shuffle and
+    half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=200)
+    >>> b = np.sin(2 * a) + 0.3 * rng.normal(size=200)
+    >>> c = b**2 + 0.3 * rng.normal(size=200)
+    >>> d = rng.normal(size=200)
+    >>> print(chow_liu({"a": a, "b": b, "c": c, "d": d}, alpha=0.05, rng=0))
+    forest of 4 variables, 2 edges (information)
+      a — b  0.723  p 0.00498
+      b — c  0.665  p 0.00498
+    """
+    if alpha is not None:
+        check_level(alpha)
+        check_draws(n_permutations)
+    if isinstance(half_samples, bool) or not isinstance(half_samples, int | np.integer) or half_samples < 0:
+        raise ParameterError(f"half_samples is {half_samples!r}; expected a whole number, 0 or more.")
+    random = Rng.of(rng)
+    names, dependence = Dependence.of(table, measure)
+    if len(names) < 2:
+        raise EmptyError("table has one column; expected at least two variables to join.")
+    values = dependence.values()
+    edges = _strongest_tree(values)
+    pvalues = np.zeros(0)
+    if alpha is not None:
+        weights = values[edges[:, 0], edges[:, 1]]
+        pvalues = _pvalues(dependence, weights, n_permutations, random.generator)
+        edges, pvalues = edges[pvalues <= alpha], pvalues[pvalues <= alpha]
+    called = tuple(names) if Table.looks_like_one(table) else tuple(range(len(names)))
+    support = _support(dependence, called, half_samples, random.generator)
+    weights = values[edges[:, 0], edges[:, 1]]
+    return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed)
+
+
+def _strongest_tree(values: np.ndarray) -> np.ndarray:
+    """The spanning tree with the largest sum of values, (d − 1, 2)."""
+    # Positive lengths, because a sparse matrix takes zero for no edge.
+    lengths = np.triu(values.max() + 1 - values, 1)
+    tree = minimum_spanning_tree(scipy.sparse.csr_array(lengths)).tocoo()
+    return np.sort(np.stack([tree.row, tree.col], axis=1), axis=1).astype(np.int64)
+
+
+def _pvalues(
+    dependence: Dependence, weights: np.ndarray, n_permutations: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Against the strongest pair of independent variables (Westfall & Young 1993)."""
+    largest = np.empty(n_permutations)
+    for draw_ in track(range(n_permutations), "shuffles"):
+        largest[draw_] = np.triu(dependence.shuffled(generator).values(), 1).max()
+    return (1 + np.sum(largest >= weights[:, None], axis=1)) / (1 + n_permutations)
+
+
+def _support(dependence: Dependence, names: tuple, times: int, generator: np.random.Generator) -> dict[tuple, float]:
+    n, d = dependence.there.shape
+    shares = np.zeros((d, d))
+    for _ in track(range(times), "half-samples"):
+        edges = _strongest_tree(dependence.rows(generator.choice(n, n // 2, replace=False)).values())
+        shares[edges[:, 0], edges[:, 1]] += 1
+    shares = (shares + shares.T) / max(times, 1)
+    return {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0)}

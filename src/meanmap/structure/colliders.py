@@ -1,0 +1,81 @@
+"""Which way the edges point: two causes of one effect are told by what separates them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.structure.knowledge import Knowledge
+from meanmap.structure.skeleton import Answers, Given, subsets_beside
+
+__all__ = ["Colliders", "find_colliders"]
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Colliders:
+    """What became of the unshielded triples a — b — c (a and c not joined), by numbers of variables, b in the middle.
+
+    Attributes
+    ----------
+    matrix : bool array (d, d)
+        The PDAG with the arrows of the colliders.
+    drawn : list of triples
+        a → b ← c.
+    ambiguous : list of triples
+        Sets with b and sets without it separate a and c as often, or nothing does.
+    conflicting : list of triples
+        Colliders with an arrow that another one, or background knowledge, wants the other way.
+    """
+
+    matrix: np.ndarray
+    drawn: list[Triple]
+    ambiguous: list[Triple]
+    conflicting: list[Triple]
+
+
+def find_colliders(
+    adjacency: np.ndarray, answers: Answers, alpha: float, knowledge: Knowledge, most_given: int
+) -> Colliders:
+    """Judge each unshielded triple, then draw the colliders that do not contradict each other."""
+    triples = _unshielded(adjacency)
+    _ask_all(triples, adjacency, answers, most_given)
+    verdicts = {triple: _verdict(triple, answers, alpha) for triple in triples}
+    matrix = knowledge.apply(adjacency)
+    wanted = np.zeros_like(matrix)
+    found = [triple for triple, verdict in verdicts.items() if verdict is True]
+    for a, b, c in found:
+        wanted[[a, c], b] = True
+    clash = wanted & (wanted.T | knowledge.barred)
+    conflicting = [(a, b, c) for a, b, c in found if clash[a, b] or clash[c, b]]
+    for a, b in np.argwhere(wanted & ~clash):
+        matrix[b, a] = False
+    drawn = [triple for triple in found if triple not in conflicting]
+    return Colliders(matrix, drawn, [t for t, verdict in verdicts.items() if verdict is None], conflicting)
+
+
+def _unshielded(adjacency: np.ndarray) -> list[Triple]:
+    triples = []
+    for b in range(len(adjacency)):
+        ends = np.flatnonzero(adjacency[b]).tolist()
+        triples += [(a, b, c) for i, a in enumerate(ends) for c in ends[i + 1 :] if not adjacency[a, c]]
+    return triples
+
+
+def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, most_given: int) -> None:
+    """Test the ends of every triple given each set of neighbours of either, set by set."""
+    questions: dict[Given, list[tuple[int, int]]] = {}
+    for a, c in dict.fromkeys((a, c) for a, _, c in triples):
+        for size in range(most_given + 1):
+            for given in subsets_beside(adjacency, a, c, size):
+                questions.setdefault(given, []).append((a, c))
+    for given, pairs in sorted(questions.items()):
+        answers.ask(pairs, given)
+
+
+def _verdict(triple: Triple, answers: Answers, alpha: float) -> bool | None:
+    """True for a collider, False for none, None where the answers do not say."""
+    a, b, c = triple
+    inside = [b in given for given, p in answers.of(a, c).items() if p > alpha]
+    share = float(np.mean(inside)) if inside else 0.5
+    return None if share == 0.5 else share < 0.5

@@ -1,0 +1,116 @@
+"""What the PC algorithm asks: are x and y independent given z? Answered by a graph, or by a function of data."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from meanmap.core.errors import InputError
+from meanmap.core.table import Table
+from meanmap.graphs import PDAG
+from meanmap.graphs.orientation import equivalence_class
+
+__all__ = ["ConditionalTests", "DSeparation", "FunctionTests", "Pair"]
+
+Pair = tuple[str, str]
+
+
+@runtime_checkable
+class ConditionalTests(Protocol):
+    """Anything with these is a source of conditional independences for `mm.pc`.
+
+    With `n`, the number of rows, and `rows(index)`, the same tests on some of them, it can be asked for half-samples
+    too.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables.
+    most_given : int
+        The most variables it can condition on.
+    """
+
+    names: tuple[str, ...]
+    most_given: int
+
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """A p-value for each pair, all given the same variables, so that work can be shared."""
+        ...
+
+
+class DSeparation:
+    """The conditional independences of a known graph: 1 for independent (d-separated), 0 for dependent.
+
+    Parameters
+    ----------
+    dag : PDAG, networkx.DiGraph or list of pairs (from, to)
+        The directed acyclic graph.
+
+    Examples
+    --------
+    >>> truth = DSeparation([("a", "b"), ("c", "b")])
+    >>> truth.pvalues([("a", "c")], ()).tolist(), truth.pvalues([("a", "c")], ("b",)).tolist()
+    ([1.0], [0.0])
+    """
+
+    def __init__(self, dag: Any):
+        dag = PDAG.of(dag)
+        equivalence_class(dag)  # refuses cycles and undirected edges
+        self.names = tuple(dag.names)
+        self.most_given = len(self.names)
+        self._graph = dag.to_networkx()
+
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """Whether each pair is d-separated by the given variables (Pearl 1988)."""
+        import networkx
+
+        return np.array([float(networkx.is_d_separator(self._graph, {a}, {b}, set(given))) for a, b in pairs])
+
+
+class FunctionTests:
+    """Any function of three samples as a test, instead of those of this library.
+
+    Parameters
+    ----------
+    table : DataFrame, mapping of columns, or array
+        The data.
+    function : callable (x, y, z) -> p-value or TestResult
+        x and y are columns; z is a table of columns (a dict), or None at first, when nothing is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import pearsonr
+    >>> def correlation(x, y, z):
+    ...     if z is not None:
+    ...         z = np.column_stack([np.ones(len(x)), *z.values()])
+    ...         x, y = (v - z @ np.linalg.lstsq(z, v, rcond=None)[0] for v in (x, y))
+    ...     return pearsonr(x, y).pvalue
+    >>> tests = FunctionTests({"a": [1.0, 2, 3, 4], "b": [1.0, 2, 3, 5]}, correlation)
+    >>> bool(tests.pvalues([("a", "b")], ())[0] < 0.05)
+    True
+    """
+
+    def __init__(self, table: Any, function: Callable[[Any, Any, Any], Any]):
+        self._table, self._function = Table.of(table), function
+        self.names, self.n = self._table.names, len(self._table)
+        self.most_given = len(self.names)
+
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """The function's p-values."""
+        z = {name: self._table[name] for name in given} if given else None
+        answers = [self._function(self._table[a], self._table[b], z) for a, b in pairs]
+        return np.array(
+            [_checked(getattr(answer, "pvalue", answer), pair) for answer, pair in zip(answers, pairs, strict=True)]
+        )
+
+    def rows(self, index: np.ndarray) -> "FunctionTests":
+        """The same test on some of the rows."""
+        table = Table({name: self._table[name][index] for name in self.names})
+        return FunctionTests(table, self._function)
+
+
+def _checked(value: Any, pair: Pair) -> float:
+    if not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
+        raise InputError(f"the test of {pair[0]!r} and {pair[1]!r} returned {value!r}; expected a p-value from 0 to 1.")
+    return float(value)

@@ -1,0 +1,53 @@
+"""What the PC algorithm found, with its evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from meanmap.core.report import Report
+from meanmap.graphs import PDAG
+
+__all__ = ["DiscoveredGraph"]
+
+
+@dataclass(frozen=True, eq=False)
+class DiscoveredGraph(PDAG):
+    """A partially directed graph learned from data, with what stands behind each edge.
+
+    Attributes
+    ----------
+    names, directed, undirected :
+        The graph, as in `mm.graphs.PDAG`.
+    pvalues : mapping from pairs of names to float
+        For each edge (both orders of names) the largest p-value of any test of it: how nearly it was left out. Edges
+        that were required are not tested and not listed.
+    separators : mapping from pairs of names to tuples of names
+        For each pair that is not joined, what was given when it was found independent. Pairs that were forbidden are
+        not listed.
+    support : mapping from pairs of names to float
+        The share of half-samples in which the edge was found, and `arrows` the share in which it had this direction.
+        Empty unless asked for.
+    arrows : mapping from pairs (from, to) to float
+    report : Report
+        How many tests there were, and which answers contradict each other.
+    seed : int or None
+        `rng=result.seed` repeats the run.
+    """
+
+    pvalues: Mapping[tuple, float] = field(default_factory=dict)
+    separators: Mapping[tuple, tuple] = field(default_factory=dict)
+    support: Mapping[tuple, float] = field(default_factory=dict)
+    arrows: Mapping[tuple, float] = field(default_factory=dict)
+    report: Report = field(default_factory=lambda: Report("not run", False, 0))
+    seed: int | None = None
+
+    def _labels(self) -> dict[tuple, str]:
+        if not self.support:
+            return {}
+        labels = {
+            (a, b): f"{self.support.get((a, b), 0):.0%} ({self.arrows.get((a, b), 0):.0%} →)"
+            for a, b in self.named("directed")
+        }
+        return labels | {(a, b): f"{self.support.get((a, b), 0):.0%}" for a, b in self.named("undirected")}
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"  note: {note}" for note in self.report.notes)])

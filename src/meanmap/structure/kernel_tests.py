@@ -1,0 +1,135 @@
+"""The kernel tests of this library for the many questions of one search: what they share is computed once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.rng import Rng
+from meanmap.core.table import Table
+from meanmap.stats import conditional_independence_test, independence_test
+from meanmap.stats.conditional import WHOLE, judge
+from meanmap.stats.conditional_residuals import Given, Residuals, residuals
+from meanmap.stats.conditional_variables import Variable, read_given, read_variable
+from meanmap.stats.pairwise import PairwiseHSIC
+from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.structure.conditional_tests import Pair
+
+__all__ = ["KernelTests"]
+
+METHODS = ("auto", "kci", "residuals", "features")
+# A gamma law with the limit's moments costs a fraction of the bootstrap. It decides where its p-value is further than
+# this factor from the level; nearer, the bootstrap does.
+NEAR = 6.0
+# Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
+MOST_BYTES = 1.0e9
+
+
+class KernelTests:
+    """Independence tests by HSIC, and conditional ones by residuals, of the columns of a table.
+
+    Without anything given a pair is tested as by `mm.independence_test`, with the Gram matrices of a variable
+    transformed once for all its pairs. Given z, as by `mm.conditional_independence_test`: the functions of z to regress
+    on are found once for all pairs, and the residuals of a variable once for all its partners.
+
+    Parameters
+    ----------
+    table : DataFrame, mapping of columns, or array
+        Numbers and labels, at least 5 rows.
+    method : {"auto", "kci", "residuals", "features"}
+        As for `mm.conditional_independence_test`.
+    alpha : float
+        The level that p-values are compared with: far from it a cheap approximation is enough.
+    n_permutations : int
+        Permutations, or bootstrap draws.
+    rng : None, int, numpy.random.Generator or JAX key
+        Each question has a seed of its own, so that answers do not hang on the order of questions.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=200)
+    >>> b = np.sin(2 * a) + 0.3 * rng.normal(size=200)
+    >>> c = b**2 + 0.3 * rng.normal(size=200)
+    >>> tests = KernelTests({"a": a, "b": b, "c": c}, rng=0)
+    >>> bool(tests.pvalues([("a", "c")], ())[0] < 0.01), bool(tests.pvalues([("a", "c")], ("b",))[0] > 0.05)
+    (True, True)
+    """
+
+    def __init__(
+        self, table: Any, *, method: str = "auto", alpha: float = 0.05, n_permutations: int = 1000, rng: Any = None
+    ):
+        if method not in METHODS:
+            raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
+        check_draws(n_permutations)
+        self._table = Table.of(table)
+        self.names, self.n = self._table.names, len(self._table)
+        if self.n < LEAST_POINTS:
+            raise EmptyError(f"table has {self.n} rows; expected at least {LEAST_POINTS}.")
+        self.seed: Any = Rng.of(rng).seed
+        self._alpha, self._n_permutations, self._asked = alpha, n_permutations, method
+        self._method = ("kci" if self.n <= WHOLE else "features") if method == "auto" else method
+        # Constant columns are refused here, by name.
+        self._variables = {name: read_variable(self._table[name], f"table[{name!r}]") for name in self.names}
+        widths = np.sort([v.columns.shape[1] for v in self._variables.values()])[::-1]
+        self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
+        generator = np.random.default_rng(self.seed)
+        pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, n_permutations, generator)
+        # Four kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each.
+        self._pairwise = pairwise if len(self.names) * 8.0 * self.n**2 <= MOST_BYTES else None
+        self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
+        self.functions: set[tuple[str, tuple[str, ...]]] = set()
+
+    def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
+        """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
+        return np.array([self._pvalue(x, y, tuple(sorted(given))) for x, y in pairs])
+
+    def rows(self, index: np.ndarray) -> "KernelTests":
+        """The same tests on some of the rows."""
+        table = Table({name: self._table[name][index] for name in self.names})
+        settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self._n_permutations}
+        return KernelTests(table, method=self._asked, rng=self.seed, **settings)
+
+    def _pvalue(self, x: str, y: str, given: tuple[str, ...]) -> float:
+        x, y = sorted((x, y), key=self.names.index)
+        if given and self._method != "features":
+            return self._conditional(x, y, given)
+        settings: dict[str, Any] = {"n_permutations": self._n_permutations, "rng": self._generator(x, y, *given)}
+        if not given and self._pairwise is not None:
+            return self._pairwise.pvalue(x, y)
+        if not given:
+            return independence_test(self._table[x], self._table[y], **settings).pvalue
+        z = {name: self._table[name] for name in given}
+        return conditional_independence_test(self._table[x], self._table[y], z, method="features", **settings).pvalue
+
+    def _conditional(self, x: str, y: str, given: tuple[str, ...]) -> float:
+        """The gamma law first, the bootstrap where it is near the level. Residuals have permutations only."""
+        with Door() as door:
+            conditions, (left, right) = self._residuals(x, y, given, door)
+            self.functions |= {(name, given) for name, side in ((x, left), (y, right)) if side.determined}
+            null = "permutation" if self._method == "residuals" else "gamma"
+            value, law = self._judged(left, right, conditions, null, (x, y, *given))
+            p = law.pvalue(value)
+            if null == "gamma" and self._alpha / NEAR < p < self._alpha * NEAR:
+                value, law = self._judged(left, right, conditions, "bootstrap", (x, y, *given))
+                p = law.pvalue(value)
+        return p
+
+    def _judged(self, left: Residuals, right: Residuals, given: Given, null: str, names: tuple[str, ...]) -> Any:
+        return judge(left, right, given, self._method, null, self._n_permutations, self._generator(*names))
+
+    def _residuals(self, x: str, y: str, given: tuple[str, ...], door: Door) -> tuple[Given, list[Residuals]]:
+        if self._given is None or self._given[0] != given:
+            columns = read_given({name: self._table[name] for name in given}).columns
+            self._given = given, Given.of(columns, self._generator(*given)), {}
+        _, conditions, known = self._given
+        for name in (x, y):
+            if name not in known:
+                variable: Variable = self._variables[name]
+                known[name] = residuals(variable, None, conditions, door)
+        return conditions, [known[x], known[y]]
+
+    def _generator(self, *names: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *(1 + self.names.index(name) for name in names)])

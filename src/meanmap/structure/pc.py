@@ -1,0 +1,207 @@
+"""Causal discovery: the PC algorithm with any test of conditional independence."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.progress import track
+from meanmap.core.report import Report
+from meanmap.core.rng import Rng
+from meanmap.graphs import PDAG
+from meanmap.graphs.orientation import meek
+from meanmap.stats.result import check_level
+from meanmap.structure.colliders import Colliders, find_colliders
+from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests
+from meanmap.structure.discovered import DiscoveredGraph
+from meanmap.structure.kernel_tests import KernelTests
+from meanmap.structure.knowledge import Knowledge
+from meanmap.structure.skeleton import Answers, find_skeleton
+
+__all__ = ["pc"]
+
+
+def pc(
+    table: Any,
+    alpha: float = 0.05,
+    *,
+    test: str | Callable[[Any, Any, Any], Any] = "auto",
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    tiers: Iterable[Iterable[str]] = (),
+    most_given: int | None = None,
+    half_samples: int = 0,
+    rng: Any = None,
+) -> DiscoveredGraph:
+    """Find which variables cause which, as far as conditional independences tell (the PC algorithm).
+
+    Two variables are joined when nothing makes them independent. Where a and c are joined to b, not to each other, and
+    independent without b being given, b is an effect of both; other directions follow from having no more of these and
+    no cycle.
+
+    Parameters
+    ----------
+    table : DataFrame, mapping of columns, array, or source of tests
+        Numbers and labels. Or anything with the methods of `mm.structure.ConditionalTests`, such as
+        `mm.structure.DSeparation(dag)`, which answers from a known graph.
+    alpha : float
+        The level of each test: smaller gives fewer edges.
+    test : {"auto", "kci", "residuals", "features"} or callable (x, y, z) -> p-value
+        A method of `mm.conditional_independence_test`, or a function of two columns and of a dict of columns that is
+        None at first, when nothing is given.
+    required, forbidden : lists of pairs (cause, effect)
+        Arrows that are known to be there, which are not tested, and arrows that cannot be. With both directions
+        forbidden two variables are not joined.
+    tiers : list of lists of names
+        Groups in time order: nothing causes what is in an earlier group. Names in no group are free.
+    most_given : int, optional
+        Condition on at most this many variables.
+    half_samples : int
+        Repeat on this many random halves of the rows, without repetition, and say how often each edge was found. Rows
+        drawn twice, as the bootstrap draws them, look like dependence to a test that asks how close points are.
+    rng : None, int, numpy.random.Generator or JAX key
+        For the permutations and halves; `result.seed` repeats the run.
+
+    Returns
+    -------
+    DiscoveredGraph
+        A `mm.graphs.PDAG`, with the largest p-value of each edge, what separated the others, the support, and a report
+        that names answers that contradict each other. `print`, `.plot()`, `.to_networkx()`, `mm.graphs.write_graphml`.
+
+    Notes
+    -----
+    Spirtes, Glymour & Scheines (2000), in the order-independent form of Colombo & Maathuis (2014): neighbours are those
+    at the beginning of a level; a triple is a collider when less than half of the sets that separate its ends hold its
+    middle; triples that say neither, or that contradict each other or what is known, stay undirected and are reported;
+    other directions by the rules of Meek (1995).
+
+    Directions mean causes only if nothing unmeasured causes two of the variables, if there are no cycles, and if no
+    effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
+
+    On 60 data sets with eight nonlinearly related variables (200 and 500 rows) structural Hamming distances to the true
+    class were those of causal-learn's PC with its kernel test: .2 ± .4 more, with fewer edges too many, more missing.
+
+    The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
+    their regressions, and those of one variable its Gram matrices.
+
+    Examples
+    --------
+    Two causes and their effect; the effect of that:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sun, water = rng.normal(size=(2, 300))
+    >>> growth = np.tanh(sun) + np.abs(water) + 0.2 * rng.normal(size=300)
+    >>> harvest = growth**2 + 0.5 * rng.normal(size=300)
+    >>> print(pc({"sun": sun, "water": water, "growth": growth, "harvest": harvest}, rng=0))
+    DiscoveredGraph with 4 nodes, 3 arrows and 0 undirected edges
+      sun → growth
+      water → growth
+      growth → harvest
+    """
+    check_level(alpha)
+    for value, name in ((most_given, "most_given"), (half_samples, "half_samples")):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0):
+            raise ParameterError(f"{name} is {value!r}; expected a whole number, 0 or more.")
+    random = Rng.of(rng)
+    tests: Any = _tests(table, test, alpha, random)
+    if half_samples and not hasattr(tests, "rows"):
+        raise KindError(
+            f"half_samples needs rows to choose from, and {type(tests).__name__} has no method rows(index)."
+        )
+    knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
+    matrix, answers, notes = _search(tests, alpha, knowledge, most_given)
+    graph = PDAG.of_matrix(tests.names, matrix)
+    support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator)
+    counts = {f"tests given {size}": number for size, number in answers.levels.items()}
+    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=notes)
+    return DiscoveredGraph(
+        graph.names,
+        graph.directed,
+        graph.undirected,
+        pvalues=_largest(matrix | matrix.T, answers),
+        separators=_separators(matrix | matrix.T, answers),
+        support=support,
+        arrows=arrows,
+        report=report,
+        seed=random.seed,
+    )
+
+
+def _tests(table: Any, test: Any, alpha: float, random: Rng) -> ConditionalTests:
+    if isinstance(table, ConditionalTests):
+        return table
+    if callable(test):
+        return FunctionTests(table, test)
+    return KernelTests(table, method=test, alpha=alpha, rng=random)
+
+
+def _search(
+    tests: ConditionalTests, alpha: float, knowledge: Knowledge, most_given: int | None
+) -> tuple[np.ndarray, Answers, tuple[str, ...]]:
+    """The PDAG as a matrix, all answers, and what a reader should know."""
+    adjacency, answers = find_skeleton(tests, alpha, knowledge, most_given)
+    found = find_colliders(adjacency, answers, alpha, knowledge, max(answers.levels, default=0))
+    matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
+    return matrix, answers, tuple(_notes(tests, answers, found, refused))
+
+
+def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
+    names: tuple[str, ...] = tests.names
+    functions: set[tuple[str, tuple[str, ...]]] = getattr(tests, "functions", set())
+    notes = [
+        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: it directs nothing."
+        for a, b, c in found.conflicting
+    ]
+    notes += [
+        f"{names[a]} — {names[b]} — {names[c]}: the tests do not say whether {names[b]} is an effect of both."
+        for a, b, c in found.ambiguous
+    ]
+    notes += [
+        f"{names[a]} — {names[b]} has to point both ways, which contradicts itself: left open." for a, b in refused
+    ]
+    notes += [
+        f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
+        for x, given in sorted(functions)
+    ]
+    if answers.skipped:
+        notes.append(
+            f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many."
+        )
+    return notes
+
+
+def _support(
+    tests: Any, alpha: float, knowledge: Knowledge, most_given: int | None, times: int, generator: Any
+) -> tuple[dict[tuple, float], dict[tuple, float]]:
+    """How often each edge and each arrow is found in random halves of the rows."""
+    d = len(tests.names)
+    edges, arrows = np.zeros((d, d)), np.zeros((d, d))
+    for _ in track(range(times), "half-samples"):
+        half = np.sort(generator.choice(tests.n, tests.n // 2, replace=False))
+        matrix = _search(tests.rows(half), alpha, knowledge, most_given)[0]
+        edges += matrix | matrix.T
+        arrows += matrix & ~matrix.T
+    return _named(edges / max(times, 1), tests.names), _named(arrows / max(times, 1), tests.names)
+
+
+def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:
+    return {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0)}
+
+
+def _largest(adjacency: np.ndarray, answers: Answers) -> dict[tuple, float]:
+    names, found = answers.tests.names, {}
+    for a, b in np.argwhere(adjacency):
+        if asked := answers.of(a, b):
+            found[names[a], names[b]] = max(asked.values())
+    return found
+
+
+def _separators(adjacency: np.ndarray, answers: Answers) -> dict[tuple, tuple]:
+    """For each pair that is not joined, the set with the largest p-value."""
+    names, found = answers.tests.names, {}
+    for a, b in np.argwhere(~adjacency & ~np.eye(len(adjacency), dtype=bool)):
+        if asked := answers.of(a, b):
+            found[names[a], names[b]] = tuple(names[i] for i in max(asked, key=lambda given: asked[given]))
+    return found

@@ -1,0 +1,112 @@
+"""`meanmap discover` and `meanmap graph`: from a file to a graph, a model and answers."""
+
+import json
+
+import networkx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import meanmap as mm
+from meanmap.cli import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory):
+    """Growth has two causes and one effect; the class follows from the harvest."""
+    rng = np.random.default_rng(0)
+    sun, water = rng.normal(size=(2, 200))
+    growth = np.tanh(sun) + np.abs(water) + 0.2 * rng.normal(size=200)
+    harvest = growth**2 + 0.5 * rng.normal(size=200)
+    rows = zip(sun, water, growth, harvest, np.where(harvest > 1.0, "rich", "poor"), strict=True)
+    path = tmp_path_factory.mktemp("farm") / "farm.csv"
+    path.write_text("sun,water,growth,harvest,class\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(farm):
+    path = farm.parent / "farm.meanmap"
+    found = run("graph", "fit", farm, "-o", path, "--edges", "growth-harvest,harvest-class")
+    assert found.stdout.endswith("growth-harvest, harvest-class\n")
+    return path
+
+
+ARROWS = [("sun", "growth"), ("water", "growth")]
+
+
+def test_discover_finds_causes(farm, tmp_path):
+    arguments = ["discover", farm, "--columns", "sun,water,growth", "--seed", 0]
+    found = json.loads(
+        run(*arguments, "--json", "--graphml", tmp_path / "a.graphml", "--plot", tmp_path / "a.png").stdout
+    )
+    assert sorted((edge["from"], edge["to"]) for edge in found["edges"]) == ARROWS
+    assert sorted(networkx.read_graphml(tmp_path / "a.graphml").edges) == ARROWS
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "sun → growth" in run(*arguments).stdout
+
+
+def test_what_is_known_is_kept(farm):
+    found = run("discover", farm, "--columns", "sun,growth", "--seed", 0, "--tiers", "growth/sun", "--json")
+    assert [(edge["from"], edge["to"]) for edge in json.loads(found.stdout)["edges"]] == [("growth", "sun")]
+    found = run("discover", farm, "--columns", "sun,growth", "--forbidden", "sun>growth,growth>sun", "--json")
+    assert json.loads(found.stdout)["edges"] == []
+
+
+def test_a_tree_joins_everything(farm):
+    found = json.loads(
+        run("discover", farm, "--method", "tree", "--columns", "water,growth,class", "--json", "--seed", 0).stdout
+    )
+    assert len(found["edges"]) == 2
+    assert all(edge["weight"] > 0 for edge in found["edges"])
+
+
+def test_queries_are_those_of_the_model(farm, model):
+    found = json.loads(run("graph", "query", model, "--given", "growth=2", "--json").stdout)["beliefs"]
+    fitted = mm.load(model)["model"]
+    beliefs = fitted.query({"growth": 2.0})
+    assert list(found) == ["harvest", "class"]
+    assert found["harvest"]["mean"] == pytest.approx(float(beliefs["harvest"].mean()), rel=1e-9)
+    assert 3.0 < found["harvest"]["mean"] < 5.0
+    assert found["class"]["rich"] > 0.9
+    assert sum(found["class"].values()) == pytest.approx(1.0)
+
+
+def test_labels_as_evidence_and_pictures(model, tmp_path):
+    picture = tmp_path / "q.svg"
+    found = run("graph", "query", model, "--given", "class=poor", "--target", "harvest,growth", "--plot", picture)
+    assert found.stdout.startswith("harvest: mean ")
+    assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["discover", "FARM", "--method", "magic"], "expected pc or tree"),
+        (["discover", "FARM", "--required", "sun-growth"], "'sun-growth' is no arrow; expected cause>effect"),
+        (["discover", "FARM", "--required", "moon>growth"], "moon"),
+        (["discover", "FARM", "--method", "tree", "--tiers", "sun"], "are for --method pc"),
+        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun>growth"], "'sun>growth' is no edge; expected a-b"),
+        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun-moon"], "has no column 'moon'"),
+        (["graph", "fit", "FARM", "-o", "OUT", "--edges", "sun-growth,growth-water,water-sun"], "cycle"),
+        (["graph", "query", "FARM"], "not a file that mm.save wrote"),
+        (["graph", "query", "nowhere"], "nowhere: No such file or directory"),
+        (["graph", "query", "MODEL", "--given", "growth"], "expected name=value"),
+        (["graph", "query", "MODEL", "--given", "moon=1"], "with a name among growth, harvest, class"),
+        (["graph", "query", "MODEL", "--given", "growth=tall"], "growth is a number; got 'tall'"),
+        (["graph", "query", "MODEL", "--given", "class=middle"], "class is never 'middle'; it is poor, rich"),
+        (["graph", "query", "MODEL", "--target", "moon"], "moon"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(farm, model, tmp_path, arguments, said):
+    names = {"FARM": farm, "MODEL": model, "OUT": tmp_path / "out"}
+    found = run(*(names.get(each, each) for each in arguments))
+    assert found.exit_code == 2, found.exception
+    assert found.stdout == ""
+    assert found.stderr.count("\n") == 1
+    assert said in found.stderr
+    assert not (tmp_path / "out").exists()

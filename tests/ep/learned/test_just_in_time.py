@@ -1,0 +1,175 @@
+"""Learned messages inside expectation propagation: right, sparing, honest about themselves."""
+
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from meanmap import ep
+from meanmap.core import KindError, ParameterError
+from meanmap.ep.learned import KernelRegression, MessageOperator
+from meanmap.ep.learned.diary import Diary
+
+
+def classification(seed, n=200, d=5):
+    rng = np.random.default_rng(seed)
+    w, X = rng.normal(size=d), rng.normal(size=(n, d))
+    return X, (rng.random(n) < 1 / (1 + np.exp(-X @ w))).astype(int)
+
+
+def model_of(X, y):
+    w = ep.Variable("w", ep.MultivariateNormal.standard(X.shape[1]))
+    z = ep.Variable("z", ep.Normal, plate=len(y))
+    return ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y))
+
+
+NAME = "Logistic(z)"
+# Few features, so that a test takes a moment.
+SMALL = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=False))
+
+
+def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
+    learned, asked = ep.Learned(initial=100, operator=SMALL), []
+    for seed in (1, 2):
+        model = model_of(*classification(seed, n=128, d=3))
+        exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
+        assert post.report.converged
+        assert float(exact["w"].kl(post["w"])) < 1e-3
+        assert post.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
+        asked.append(post.report.counts[f"{NAME}: asked of the oracle"])
+        assert post.doubt[NAME].max() < 0.2
+        # The next one starts from what this one has learned.
+        factor = model.factors[1]
+        learned = ep.Learned(initial=100, operator=SMALL).reuse(factor, learned.trained(factor))
+    assert asked[1] < 0.75 * asked[0]
+    with pytest.raises(KindError, match="expected a trained"):
+        learned.reuse(factor, MessageOperator())
+    with pytest.raises(ParameterError, match="nothing was learned for"):
+        ep.Learned().trained(factor)
+    with pytest.raises(ParameterError, match="no factor 'other' was answered; known are"):
+        learned.diary("other")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["synthetic", "uci"])
+def test_four_problems_in_sequence_end_where_quadrature_ends(which):
+    from meanmap.experiments.messages.problems import four_synthetic, four_uci
+
+    if which == "uci" and "MEANMAP_DATA" not in os.environ:
+        pytest.skip("the UCI sets are not here: MEANMAP_DATA names no folder")
+    learned, asked, calls, scores = ep.Learned(), 0, 0, []
+    for X, y, *_ in four_synthetic(11) if which == "synthetic" else four_uci():
+        model = model_of(X, y)
+        exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
+        assert post.report.converged
+        assert float(exact["w"].kl(post["w"])) < 1e-3
+        asked += post.report.counts[f"{NAME}: asked of the oracle"]
+        calls += len(y) * (exact.report.steps + 1)
+        scores += learned.diary(NAME).scores
+    # Of the calls that quadrature needs; and the audits of all problems together.
+    assert asked < 0.15 * calls
+    assert np.sqrt((np.stack(scores) ** 2).mean(0)).max() < 1
+
+
+def test_the_first_batch_is_drawn_over_two_sweeps_the_same_for_the_same_seed():
+    seen = []
+
+    class Watching(ep.HostOracle):
+        def answer(self, questions):
+            seen.append((questions.sweep, len(questions)))
+            return questions.ask(ep.Quadrature())
+
+    model = model_of(*classification(1, n=128, d=3))
+    one, two = (
+        ep.infer(model, messages=ep.Learned(Watching(), initial=100, audit=0, operator=SMALL), rng=5, sweeps=3)
+        for _ in range(2)
+    )
+    assert seen[:2] == [(0, 50), (1, 50)]
+    np.testing.assert_array_equal(one["w"].mean, two["w"].mean)
+    assert one.report.counts == two.report.counts
+
+
+@pytest.mark.slow
+def test_a_drift_that_fools_a_frozen_operator_is_caught():
+    # Widths set on wide cavities cannot tell narrow ones apart: the operator is sure, and wrong.
+    rng = np.random.default_rng(0)
+    factor = ep.Density(_wiggle, ep.Variable("z", ep.Normal))
+    wide = ep.Normal(rng.normal(size=400), rng.uniform(20, 40, 400))
+    narrow = ep.Normal(rng.normal(size=400), rng.uniform(0.05, 0.1, 400))
+
+    def errors(learned):
+        learned.check(factor)
+        answers = [
+            learned.answer(ep.Questions.of(factor, (came,), 1.0, jax.random.key(sweep), sweep))
+            for sweep, came in enumerate((wide, wide, wide, *[narrow] * 6))
+        ]
+        exact = ep.ask(factor, narrow)
+        return (narrow * exact.messages[0]).kl(narrow * answers[-1].messages[0]), learned.diary(factor.name)
+
+    regression = KernelRegression(widths="within", tune=False)
+    frozen, diary = errors(ep.Learned(refresh=False, audit=0.05, operator=MessageOperator(regression)))
+    assert diary.z.max() > 2
+    assert "doubt it" in " ".join(diary.notes())
+    caught, diary = errors(ep.Learned(audit=0.05, operator=MessageOperator(regression)))
+    assert "messages left the range" in diary.reasons
+    assert np.quantile(caught, 0.9) < 0.1 * np.quantile(frozen, 0.9)
+
+
+def _wiggle(z):
+    return -0.5 * jax.numpy.log1p(z**2) + 0.3 * jax.numpy.sin(3 * z)
+
+
+def test_failed_audits_lower_the_threshold_and_are_told():
+    diary = Diary()
+    diary.compare(np.full((12, 2), 3.0))
+    assert diary.recent_audits() == 12
+    assert diary.recent_score() == pytest.approx(3.0)
+    assert "rms z 3, 3: doubt it" in diary.notes()[0]
+    diary.refreshed("audits failed")
+    assert diary.recent_audits() == 0
+
+
+def test_the_report_says_when_learning_does_not_pay():
+    diary = Diary()
+    diary.asking, diary.predicted = 1e-5, 1000
+    diary.seconds["predicting"] = 0.1
+    assert "learning did not pay: the oracle takes 0.01 ms a message" in diary.notes()[0]
+    diary.asking = 1e-2
+    assert diary.notes() == ()
+
+
+def test_messages_that_are_no_laws_go_to_the_oracle():
+    # Nothing is known yet about t: what comes in from it is flat, and has no embedding.
+    factor = ep.BlackBox(jax.numpy.exp, ep.Variable("z", ep.Normal), ep.Variable("t", ep.Gamma))
+    incoming = ep.Normal(np.linspace(-1, 1, 16), 1.0), ep.Gamma.flat((16,))
+    learned = ep.Learned(initial=20)
+    learned.check(factor)
+    questions = [ep.Questions.of(factor, incoming, 1.0, jax.random.key(0), sweep) for sweep in range(3)]
+    answer = [learned.answer(each) for each in questions][-1]
+    exact = ep.ask(factor, *incoming)
+    np.testing.assert_allclose(answer.messages[1].natural, exact.messages[1].natural, rtol=1e-9)
+    assert learned.counts(factor)["predicted"] == 0
+    assert learned.counts(factor)["asked of the oracle"] == 3 * 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"threshold": 0}, ParameterError, "the oracle would be asked for ever"),
+        ({"threshold": -9}, ParameterError, r"The limit −9 of the papers is .234 \(ep\.Learned\.published"),
+        ({"initial": 3}, ParameterError, "initial"),
+        ({"audit": 2}, ParameterError, "between 0 and 1"),
+        ({"operator": "kernel"}, KindError, "expected an ep.learned.MessageOperator"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        ep.Learned(**arguments)
+
+
+def test_families_that_are_not_learned_are_refused_before_the_run():
+    w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+    model = ep.FactorGraph(ep.Density(lambda w: -(w**2).sum(), w, name="ridge"))
+    with pytest.raises(KindError, match=r"ridge has 'w', a MultivariateNormal; learned are messages to Normal"):
+        ep.infer(model, messages=ep.Learned())

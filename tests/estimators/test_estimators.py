@@ -1,0 +1,111 @@
+"""Estimators do what the library does, inside scikit-learn's pipelines and searches, and pass its checks."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import meanmap as mm
+from meanmap.estimators import (
+    BagRegressor,
+    ConditionalDensity,
+    ConditionalMeanRegressor,
+    FourierFeatures,
+    LowRankFeatures,
+)
+
+EVERY = [
+    FourierFeatures(random_state=0),
+    LowRankFeatures(),
+    ConditionalMeanRegressor(),
+    ConditionalDensity(),
+    BagRegressor(),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", EVERY, ids=lambda each: type(each).__name__)
+def test_the_checks_of_scikit_learn(estimator):
+    """Every check passes; only the one of the array API is skipped, by scikit-learn, unless that is switched on."""
+    found = check_estimator(estimator, on_skip=None)
+    assert len(found) > 40
+    assert {each["check_name"] for each in found if each["status"] != "passed"} <= {"check_array_api_input"}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(120, 1))
+    return x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=120)
+
+
+def test_features_are_those_of_the_library(pairs):
+    x = pairs[0]
+    kernel = mm.kernels.RBF(0.5)
+    low = LowRankFeatures(kernel, tolerance=1e-8).fit(x)
+    assert np.allclose(low.transform(x) @ low.transform(x).T, kernel(x), atol=1e-5)
+    drawn = FourierFeatures(kernel, 4000, random_state=0).fit_transform(x)
+    assert np.abs(drawn @ drawn.T - kernel(x)).max() < 0.15
+    assert clone(FourierFeatures(kernel, 7, random_state=1)).fit(x).transform(x).shape == (120, 7)
+    assert FourierFeatures().fit(x).kernel_.lengthscale == mm.median_heuristic(x)
+
+
+def test_in_a_search_over_kernels_with_data_frames_out(pairs):
+    pandas = pytest.importorskip("pandas")
+    x, y = pairs
+    frame = pandas.DataFrame(x, columns=["age"])
+    features = LowRankFeatures().set_output(transform="pandas")
+    assert features.fit_transform(frame).columns[0] == "lowrankfeatures0"
+    kernels = [mm.kernels.RBF(0.5), mm.kernels.RBF(50.0)]
+    search = GridSearchCV(make_pipeline(LowRankFeatures(), Ridge(1e-2)), {"lowrankfeatures__kernel": kernels}, cv=3)
+    assert search.fit(frame, y).best_params_["lowrankfeatures__kernel"] is kernels[0]
+    assert search.best_score_ > 0.95
+
+
+def test_regression_reads_the_belief_of_the_operator(pairs):
+    x, y = pairs
+    model, op = ConditionalMeanRegressor().fit(x, y), mm.condition(x, y)
+    belief = op(x[:4])
+    mean, std = model.predict(x[:4], return_std=True)
+    assert np.array_equal(mean, belief.mean())
+    assert np.array_equal(std, belief.std())
+    assert np.array_equal(model.predict_quantile(x[:4], [0.1, 0.9]), belief.quantile([0.1, 0.9]))
+    assert np.array_equal(model.predict_density(x[:4], [0.0, 1.0]), belief.density([0.0, 1.0]))
+    assert model.sample(x[:4], 5, random_state=0).shape == (4, 5)
+    assert model.score(x, y) > 0.9
+
+
+def test_densities_are_scored_by_held_out_pairs(pairs):
+    x, y = pairs
+    model = ConditionalDensity().fit(x[:100], y[:100])
+    grid = np.linspace(-4, 4, 2001)
+    at = np.repeat(x[:1], len(grid), axis=0)
+    assert np.trapezoid(np.exp(model.log_density(at, grid)), grid) == pytest.approx(1.0, abs=0.01)
+    assert model.score(x[100:], y[100:]) > model.score(x[100:], y[100:][::-1]) + 0.5
+    assert -np.inf < model.score(x[100:], y[100:] + 1000.0) < model.score(x[100:], y[100:] + 5.0) < -3
+
+
+def test_bags_of_any_size():
+    rng = np.random.default_rng(0)
+    scales = rng.uniform(0.5, 2.0, size=50)
+    bags = [rng.normal(0.0, scale, size=(rng.integers(30, 60), 1)) for scale in scales]
+    model = BagRegressor().fit(bags[:40], scales[:40])
+    assert np.abs(model.predict(bags[40:]) - scales[40:]).mean() < 0.25
+    shuffled = [rng.permutation(bag) for bag in bags[40:]]
+    assert np.allclose(model.predict(shuffled), model.predict(bags[40:]))
+    with pytest.raises(ValueError, match="bags of 2 columns; the model was fitted to 1"):
+        model.predict([np.zeros((5, 2))])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        BagRegressor().fit(bags[:3], scales[:4])
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=lambda each: type(each).__name__)
+def test_bad_input(estimator, pairs):
+    with pytest.raises(ValueError, match="NaN"):
+        clone(estimator).fit(np.full((10, 2), np.nan), np.zeros(10))
+    if hasattr(estimator, "tolerance") or hasattr(estimator, "n_components"):
+        with pytest.raises(ValueError, match="expected a kernel"):
+            clone(estimator).set_params(kernel="best").fit(pairs[0])

@@ -1,0 +1,178 @@
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, EmptyError, InputError, KindError, ParameterError, ShapeError
+from meanmap.kernels import RBF, Laplace
+from meanmap.kernels.terms import rbf_terms
+from meanmap.learning import log_pseudolikelihood
+from meanmap.learning.held_out import held_out
+
+X = np.random.default_rng(0).normal(size=(120, 2))
+
+
+def grid_of_normals(rng, n, ratio, spacing=10.0):
+    """Nine normals on a grid, their covariance with eigenvalues (1, ratio) turned by 45 degrees."""
+    centres = spacing * np.stack(np.meshgrid(range(3), range(3)), axis=-1).reshape(-1, 2)
+    turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
+    return centres[rng.integers(9, size=n)] + (rng.normal(size=(n, 2)) * np.sqrt([1, ratio])) @ turn.T
+
+
+def test_the_grid_of_normals_has_two_modes_with_the_median_between():
+    """Figure 2D of Flaxman et al. (2016): about .85 within the clusters, and a second mode beyond the median."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([grid_of_normals(rng, 900, 1.0), grid_of_normals(rng, 900, 4.0)])
+    fit = mm.learn_kernel(x, rng=0)
+    scales = [float(mode.kernel.lengthscale) for mode in fit.modes]
+    assert 0.75 < scales[0] < 1.05
+    assert scales[0] < mm.median_heuristic(x, rng=0) < scales[1]
+    assert fit.modes[0].share == 1.0
+    assert fit.modes[0].spread[0] < 0.1
+    assert fit.report.converged
+    assert fit.kernel is fit.modes[0].kernel
+    assert "2 %" in str(fit) or "1 %" in str(fit) or "3 %" in str(fit)
+
+
+def test_modes_are_local_maxima_of_the_pseudolikelihood():
+    x, z = X[:100], X[100:]
+    fit = mm.learn_kernel(x, landmarks=z, noise=0.7)
+    for mode in fit.modes:
+        top = log_pseudolikelihood(mode.kernel, x, z, noise=0.7)
+        assert mode.objective == pytest.approx(top, abs=1e-6)
+        for factor in (0.98, 1.02):
+            assert log_pseudolikelihood(RBF(factor * mode.kernel.lengthscale), x, z, noise=0.7) < top
+
+
+def test_the_order_of_the_points_does_not_matter():
+    x, z = X[:100], X[100:]
+    first = mm.learn_kernel(x, landmarks=z)
+    second = mm.learn_kernel(x[::-1], landmarks=z)
+    assert first.kernel.lengthscale == pytest.approx(second.kernel.lengthscale, rel=1e-3)
+
+
+def test_a_seed_repeats_the_fit():
+    first = mm.learn_kernel(X)
+    again = mm.learn_kernel(X, rng=first.seed)
+    assert first.kernel.lengthscale == again.kernel.lengthscale
+
+
+@pytest.mark.slow
+def test_one_lengthscale_per_column_follows_their_units():
+    factors = np.array([1.0, 100.0])
+    kernels = [mm.learn_kernel(X * f, RBF(np.ones(2)), landmarks=20, draws=1, rng=0).kernel for f in (1.0, factors)]
+    # Not exactly: the mass of the base measure has a unit too.
+    np.testing.assert_allclose(kernels[1].lengthscale, factors * kernels[0].lengthscale, rtol=0.06)
+
+
+@pytest.mark.slow
+def test_a_sum_is_at_least_as_probable_as_one_kernel():
+    x, z = X[:100], X[100:]
+    one = mm.learn_kernel(x, landmarks=z)
+    fit = mm.learn_kernel(x, RBF() + RBF(), landmarks=z)
+    weights, _ = rbf_terms(fit.kernel, 2)
+    assert float(weights.sum()) == pytest.approx(2.0)
+    assert fit.kernel.diag(X[:1])[0] == pytest.approx(2.0)
+    assert fit.objective == pytest.approx(log_pseudolikelihood(fit.kernel, x - x.mean(0), z - x.mean(0)), abs=1e-6)
+    # One kernel is the sum with both lengthscales equal, of twice the amplitude.
+    assert fit.objective >= log_pseudolikelihood(one.kernel + one.kernel, x, z) - 1e-6
+
+
+@pytest.mark.slow
+def test_the_width_of_the_base_measure_is_learned():
+    x, z = X[:100] - X[:100].mean(axis=0), X[100:]
+    fit = mm.learn_kernel(x, landmarks=z, width="learn")
+    width = fit.modes[0].width
+    best = log_pseudolikelihood(fit.kernel, x, z, width=width)
+    assert fit.objective == pytest.approx(best, abs=1e-6)
+    for factor in (0.7, 1.4):
+        assert log_pseudolikelihood(fit.kernel, x, z, width=factor * width) < best
+    fixed = mm.learn_kernel(x, landmarks=z, width=width)
+    assert fixed.kernel.lengthscale == pytest.approx(fit.kernel.lengthscale, rel=0.01)
+
+
+def test_held_out_points_are_predicted_as_by_a_density_estimate():
+    x = np.random.default_rng(2).normal(size=(15, 2))
+    for kernel in (RBF([0.5, 1.0]), 0.3 * RBF(0.4) + 2.0 * RBF(1.0)):
+        with jax.enable_x64(True):
+            weights, scales = (np.asarray(part) for part in rbf_terms(kernel, 2))
+        mass = np.sum(weights * 2 * np.pi * scales.prod(axis=1))
+        expected = sum(np.log(kernel(x[[i]], np.delete(x, i, axis=0)).mean() / mass) for i in range(15))
+        padded = np.concatenate([x, np.zeros((3, 2))])
+        with jax.enable_x64(True):
+            found = float(held_out(kernel, padded, np.arange(18) < 15))
+        assert found == pytest.approx(expected, rel=1e-10)
+
+
+def test_held_out_lengthscales_are_those_of_density_estimates():
+    """For a normal sample the best density estimate has lengthscale (4/3n)^{1/5} (Silverman 1986)."""
+    x = np.random.default_rng(3).normal(size=1000)
+    fit = mm.learn_kernel(x, score="held-out")
+    assert fit.kernel.lengthscale == pytest.approx((4 / 3000) ** 0.2, rel=0.3)
+    assert fit.objective / 1000 == pytest.approx(-scipy.stats.norm.entropy(), abs=0.06)
+
+
+def test_many_rows_are_subsampled():
+    x = np.random.default_rng(4).normal(size=50_000)
+    fit = mm.learn_kernel(x, rng=0, draws=1)
+    assert fit.report.counts == {"points": 2000, "landmarks": 200, "draws of landmarks": 1}
+    pieces = (x[i : i + 500] for i in range(0, 5000, 500))
+    assert mm.learn_kernel(pieces, rng=0, draws=1, landmarks=200).report.counts["points"] == 2000
+
+
+def test_doubts_are_said_in_words():
+    rng = np.random.default_rng(5)
+    assert any(
+        "discrete" in note for note in mm.learn_kernel(rng.poisson(3.0, 200).astype(float), draws=1, rng=0).report.notes
+    )
+    far = np.r_[rng.normal(size=200), 100.0]
+    assert any("outliers" in note for note in mm.learn_kernel(far, draws=1, rng=0).report.notes)
+    wide = rng.normal(size=(200, 6))
+    assert any("times the median distance" in note for note in mm.learn_kernel(wide, draws=1, rng=0).report.notes)
+    assert not mm.learn_kernel(X, draws=1, rng=0).report.notes
+    # With little noise the longest lengthscale wins, whatever the data.
+    bounded = mm.learn_kernel(X, noise=1e-6, draws=1, rng=0)
+    assert bounded.modes[0].at_bound
+    assert not bounded.report.converged
+    assert any("bound" in note for note in bounded.report.notes)
+
+
+def test_a_table_is_told_by_its_columns():
+    table = {"age": np.arange(20) % 3.0, "height": np.random.default_rng(6).normal(size=20)}
+    assert any(note.startswith("age takes 3 values") for note in mm.learn_kernel(table, draws=1, rng=0).report.notes)
+    with pytest.raises(ColumnError, match="age of x is constant"):
+        mm.learn_kernel({**table, "age": np.ones(20)})
+
+
+def test_the_profile_is_drawn():
+    axes = mm.learn_kernel(X, draws=2, rng=0).plot()
+    assert axes.get_xlabel() == "lengthscale"
+    assert len(axes.lines) >= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "error", "message"),
+    [
+        ((X, Laplace(1.0)), {}, KindError, "expected what is learned"),
+        ((X, RBF(np.ones(3))), {}, ShapeError, "3 lengthscales for 2 columns"),
+        ((X,), {"landmarks": 1}, ShapeError, "1 landmarks for 2 columns"),
+        ((X,), {"landmarks": 1.5}, ParameterError, "a share between 0 and 1"),
+        ((X,), {"landmarks": 500}, ParameterError, "120 points"),
+        ((X,), {"landmarks": np.ones((5, 3))}, ShapeError, "3 columns and x has 2"),
+        ((X,), {"noise": -1.0}, ParameterError, "above 0"),
+        ((X,), {"width": "wide"}, ParameterError, "'learn'"),
+        ((X,), {"width": 0.0}, ParameterError, "above 0"),
+        ((X,), {"width": 1.0, "score": "held-out"}, ParameterError, "leave it out"),
+        ((X,), {"draws": 0}, ParameterError, "at least 1"),
+        ((X,), {"score": "likelihood"}, ParameterError, "held-out"),
+        ((X[:5],), {}, EmptyError, "at least 10"),
+        ((np.full((20, 1), 3.0),), {}, ColumnError, "constant"),
+        ((np.c_[X, X.sum(axis=1)],), {}, ColumnError, "linear combination"),
+        ((np.array(["a", "b"] * 10),), {}, KindError, "expected numbers"),
+        ((X * np.nan,), {}, InputError, "not finite"),
+    ],
+)
+def test_bad_input(arguments, settings, error, message):
+    with pytest.raises(error, match=message):
+        mm.learn_kernel(*arguments, **settings)

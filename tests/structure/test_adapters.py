@@ -1,0 +1,101 @@
+"""The tests of this library inside pgmpy and causal-learn; without these installed, by the calls that they make."""
+
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import InputError, KindError
+from meanmap.structure import CallableTest, DSeparation, KernelTests, register_in_causal_learn
+
+DAG = [("a", "c"), ("b", "c"), ("c", "d")]
+
+
+def table(rows=200):
+    generator = np.random.default_rng(0)
+    a, b = generator.normal(size=(2, rows))
+    c = np.tanh(a) + np.abs(b) + 0.2 * generator.normal(size=rows)
+    return {"a": a, "b": b, "c": c, "d": c**2 + 0.4 * generator.normal(size=rows)}
+
+
+def test_the_callable_answers_as_the_tests_do():
+    tests, test = KernelTests(table(), rng=0), CallableTest(table(), rng=0)
+    for pair, given in [(("a", "b"), []), (("a", "d"), ["c"]), (("b", "a"), ["c"])]:
+        p = tests.pvalues([pair], tuple(given))[0]
+        assert test(*pair, given, data="ignored", boolean=True, significance_level=0.01) is bool(p >= 0.01)
+        assert test.p_value_ == p
+    assert CallableTest(DSeparation(DAG))("a", "b") is True
+    with pytest.raises(InputError, match="asks about 'x'; the test was given a, b, c, d"):
+        test("a", "x", [])
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "causallearn", None)
+    with pytest.raises(KindError, match="pip install causal-learn"):
+        register_in_causal_learn()
+
+
+def test_what_causal_learn_calls(monkeypatch):
+    """A stand-in with the three names of causal-learn that are used; the package itself below."""
+    registered = {}
+
+    class Base:
+        def __init__(self, data, **_):
+            self.pvalue_cache = {}
+
+        def get_formatted_XYZ_and_cachekey(self, x, y, given):
+            return [x], [y], sorted(given or []), f"{x};{y}|{sorted(given or [])}"
+
+    cit = ModuleType("causallearn.utils.cit")
+    cit.CIT_Base, cit.register_ci_test = Base, registered.__setitem__
+    utils = ModuleType("causallearn.utils")
+    utils.cit = cit
+    for name, module in [("causallearn", ModuleType("causallearn")), ("causallearn.utils", utils)]:
+        monkeypatch.setitem(sys.modules, name, module)
+    data = np.column_stack(list(table().values()))
+    assert register_in_causal_learn("ours", rng=0) == "ours"
+    test = registered["ours"](data)
+    assert test(0, 3, [2]) == KernelTests(data, rng=0).pvalues([("x0", "x3")], ("x2",))[0]
+    assert test(0, 1) == KernelTests(data, rng=0).pvalues([("x0", "x1")], ())[0]
+
+
+def test_inside_pgmpy():
+    search = pytest.importorskip("pgmpy.causal_discovery.PC", reason="pgmpy is not installed here")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table(300))
+    for rule in (None, "pvalue"):
+        settings = {} if rule is None else {"orient_rule": rule}
+        found = search.PC(ci_test=CallableTest(frame, rng=0), return_type="pdag", show_progress=False, **settings)
+        found.fit(frame)
+        assert set(found.causal_graph_.directed_edges) == set(mm.pc(frame, rng=0).named("directed")) == set(DAG)
+
+
+def test_inside_causal_learn():
+    search = pytest.importorskip("causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here")
+    data = np.column_stack(list(table(300).values()))
+    name = register_in_causal_learn(rng=0)
+    graph = search.pc(data, 0.05, name, show_progress=False).G.graph
+    ours = mm.pc(data, rng=0)
+    assert np.array_equal(graph == -1, ours.matrix)
+    assert set(map(tuple, ours.directed.tolist())) == {(0, 2), (1, 2), (2, 3)}
+
+
+def test_oracles_agree_with_causal_learn():
+    """Fifty random graphs, the same answers, the same classes."""
+    search = pytest.importorskip("causallearn.search.ConstraintBased.PC", reason="causal-learn is not installed here")
+    import networkx
+
+    from tests.graphs.enumeration import random_dag
+
+    for seed in range(50):
+        generator = np.random.default_rng(seed)
+        dag = random_dag(int(generator.integers(3, 11)), generator.uniform(0.15, 0.6), generator)
+        numbered = networkx.relabel_nodes(dag, {f"v{i}": i for i in range(len(dag))})
+        data = generator.normal(size=(5, len(dag)))
+        graph = search.pc(data, 0.05, "d_separation", show_progress=False, true_dag=numbered).G.graph
+        # graph[j, i] = 1 and graph[i, j] = -1 for i → j, both -1 for i — j: i may point to j where graph[i, j] is -1.
+        ours = mm.pc(DSeparation(dag))
+        order = [ours.names.index(f"v{i}") for i in range(len(dag))]
+        assert np.array_equal(graph == -1, ours.matrix[np.ix_(order, order)]), seed

@@ -1,0 +1,173 @@
+"""Shared tests against the single ones; functions as tests; searches on data."""
+
+import networkx
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ParameterError
+from meanmap.graphs import PDAG, equivalence_class, structural_hamming_distance, write_graphml
+from meanmap.structure import FunctionTests, KernelTests
+from meanmap.structure.kernel_tests import NEAR
+
+DAG = [("sun", "growth"), ("water", "growth"), ("growth", "harvest"), ("harvest", "price")]
+
+
+def garden(rows, seed=0):
+    generator = np.random.default_rng(seed)
+    sun, water = generator.normal(size=(2, rows))
+    growth = np.tanh(sun) + np.abs(water) + 0.2 * generator.normal(size=rows)
+    harvest = growth**2 + 0.5 * generator.normal(size=rows)
+    price = np.where(harvest + 0.5 * generator.normal(size=rows) > 1.5, "low", "high")
+    return {"sun": sun, "water": water, "growth": growth, "harvest": harvest, "price": price}
+
+
+def test_answers_are_those_of_the_single_test():
+    table = garden(150)
+    tests = KernelTests(table, rng=5)
+    for x, y, given in [("sun", "harvest", ("growth",)), ("sun", "price", ("growth", "water"))]:
+        z = {name: table[name] for name in sorted(given)}
+        p = tests.pvalues([(x, y), (y, x)], given)
+        assert p[0] == p[1]
+        single = {
+            null: mm.conditional_independence_test(table[x], table[y], z, null=null, rng=0).pvalue
+            for null in ("gamma", "bootstrap")
+        }
+        # The same statistic and law, other draws: 1000 of them.
+        near = 0.05 / NEAR < single["gamma"] < 0.05 * NEAR
+        expected = single["bootstrap" if near else "gamma"]
+        assert p[0] == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / 1000) + 2e-3)
+    unconditional = tests.pvalues([("sun", "water"), ("sun", "growth"), ("price", "harvest")], ())
+    assert unconditional[0] > 0.05
+    assert (unconditional[1:] <= 1 / 150 + 1e-12).all()
+
+
+def test_answers_do_not_hang_on_the_order_of_questions():
+    table = garden(100)
+    first, second = KernelTests(table, rng=1), KernelTests(table, rng=1)
+    questions = [([("sun", "water")], ("growth",)), ([("sun", "harvest")], ()), ([("sun", "harvest")], ("growth",))]
+    one = [float(first.pvalues(*question)[0]) for question in questions]
+    two = [float(second.pvalues(*question)[0]) for question in questions[::-1]]
+    assert one == two[::-1]
+
+
+@pytest.mark.parametrize("method", ["residuals", "features"])
+def test_other_methods(method):
+    table = {name: column for name, column in garden(200).items() if name != "price"}
+    tests = KernelTests(table, method=method, rng=0)
+    assert tests.pvalues([("sun", "harvest")], ("growth",))[0] > 0.01
+    assert tests.pvalues([("sun", "water")], ("growth",))[0] < 0.01
+
+
+def test_the_quick_law_decides_as_the_bootstrap_does():
+    """Where the gamma law is further than NEAR from the level the bootstrap is on the same side of it."""
+    reversed_, far = 0, 0
+    for seed in range(4):
+        tests = KernelTests(garden(120, seed), rng=seed)
+        bootstrap = KernelTests(garden(120, seed), rng=seed)
+        bootstrap._alpha = 1e-9  # never near: it is asked below
+        for given in ("growth", "harvest", "sun"):
+            pairs = [(a, b) for a in tests.names for b in tests.names if a < b and given not in (a, b)]
+            quick = bootstrap.pvalues(pairs, (given,))
+            for p, (a, b) in zip(quick, pairs, strict=True):
+                if not 0.05 / NEAR < p < 0.05 * NEAR:
+                    far += 1
+                    z = {given: garden(120, seed)[given]}
+                    data = garden(120, seed)
+                    sure = mm.conditional_independence_test(data[a], data[b], z, rng=0, n_permutations=400).pvalue
+                    reversed_ += (p <= 0.05) != (sure <= 0.05)
+    assert far > 30
+    assert reversed_ == 0
+
+
+def test_a_search_on_data():
+    table = garden(400)
+    found = mm.pc(table, rng=0)
+    assert structural_hamming_distance(found, equivalence_class(DAG)) == 0
+    assert found.names == tuple(table)
+    assert mm.pc(table, rng=found.seed).pvalues == found.pvalues
+    assert set(found.pvalues) == {pair for edge in DAG for pair in (edge, edge[::-1])}
+    assert "growth" in found.separators["sun", "harvest"]
+    assert found.report.counts["tests given 0"] == 10
+    assert found.report.steps == sum(found.report.counts.values())
+    assert not found.support
+
+
+def test_support_of_half_samples(tmp_path):
+    table = {name: column for name, column in garden(240).items() if name in ("sun", "water", "growth")}
+    found = mm.pc(table, half_samples=4, rng=0)
+    assert found.support["sun", "growth"] == found.support["growth", "sun"] >= 0.75
+    assert found.arrows.get(("growth", "sun"), 0) <= 0.25
+    assert "100%" in str(found) or "75%" in str(found)
+    assert any("%" in text.get_text() for text in found.plot().texts)
+    write_graphml(found, tmp_path / "g.graphml")
+    again = PDAG.of(networkx.read_graphml(tmp_path / "g.graphml"))
+    assert structural_hamming_distance(found, again) == 0
+
+
+def test_halves_keep_the_level_that_repeated_rows_lose():
+    """Why support is not that of the bootstrap: repeated rows of independent columns look dependent."""
+    lost = kept = 0
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        x, y = generator.normal(size=(2, 100))
+        drawn, half = generator.integers(0, 100, 100), generator.permutation(100)[:50]
+        lost += mm.independence_test(x[drawn], y[drawn], n_permutations=99, rng=seed).reject(0.05)
+        kept += mm.independence_test(x[half], y[half], n_permutations=99, rng=seed).reject(0.05)
+    assert lost >= 6
+    assert kept <= 4  # P(more than 4 of 12 | .05) = 2e-4
+
+
+def test_functions_as_tests():
+    table = {name: column for name, column in garden(300).items() if name != "price"}
+    calls = []
+
+    def correlation(x, y, z):
+        calls.append(z)
+        if z is not None:
+            functions = np.column_stack(
+                [np.ones(len(x)), *(f(v) for v in z.values() for f in (np.abs, np.tanh, np.square))]
+            )
+            x, y = (v - functions @ np.linalg.lstsq(functions, v, rcond=None)[0] for v in (x, y))
+        return pearsonr(np.abs(x) if z is None else x, y).pvalue
+
+    found = mm.pc(table, test=correlation, half_samples=2)
+    assert calls[0] is None
+    assert set(calls[-1]) < set(table)
+    assert 0 < max(found.support.values()) <= 1
+    assert mm.pc(table, test=lambda x, y, z: 0.0).skeleton.degrees.tolist() == [3, 3, 3, 3]
+    assert mm.pc(table, test=lambda x, y, z: mm.independence_test(x, y, n_permutations=19)).size == 4
+    with pytest.raises(InputError, match=r"returned 2\.0; expected a p-value"):
+        mm.pc(table, test=lambda x, y, z: 2.0)
+    with pytest.raises(InputError, match="returned None"):
+        FunctionTests(table, lambda x, y, z: None).pvalues([("sun", "water")], ())
+
+
+def test_functions_of_what_is_given_are_told():
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=150)
+    found = mm.pc({"a": a, "b": 2 * a, "c": np.tanh(a) + 0.3 * generator.normal(size=150)}, rng=0)
+    assert any("b is a function of a" in note for note in found.report.notes)
+
+
+def test_few_rows_condition_on_little():
+    tests = KernelTests(np.random.default_rng(0).normal(size=(12, 5)), rng=0)
+    assert tests.most_given == 2
+    tests.pvalues([("x0", "x1")], ("x2", "x3"))
+    with pytest.raises(InputError, match="12 points are too few to condition on 3 columns"):
+        tests.pvalues([("x0", "x1")], ("x2", "x3", "x4"))
+
+
+def test_bad_tables():
+    good = garden(30)
+    with pytest.raises(ColumnError, match=r"table\['flat'\] is constant"):
+        mm.pc(good | {"flat": np.ones(30)})
+    with pytest.raises(NonFiniteError, match="not finite"):
+        mm.pc(good | {"sun": np.r_[np.nan, good["sun"][1:]]})
+    with pytest.raises(EmptyError, match="table has 3 rows"):
+        mm.pc(np.eye(3))
+    with pytest.raises(ParameterError, match="method is 'fisher'"):
+        mm.pc(good, test="fisher")
+    with pytest.raises(ParameterError, match="n_permutations is 2"):
+        KernelTests(good, n_permutations=2)

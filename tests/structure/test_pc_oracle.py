@@ -1,0 +1,153 @@
+"""The PC algorithm with the answers of a known graph, against the enumeration of its equivalence class."""
+
+import networkx
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
+from meanmap.graphs import PDAG, equivalence_class, structural_hamming_distance
+from meanmap.structure import DSeparation
+from tests.graphs.enumeration import arrows_and_lines, members, random_dag, union
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_the_class_of_the_graph_is_found(seed):
+    generator = np.random.default_rng(seed)
+    dag = random_dag(int(generator.integers(2, 7)), generator.uniform(0.2, 0.7), generator)
+    found = mm.pc(DSeparation(dag))
+    assert arrows_and_lines(found) == union(members(dag))
+    assert found.report.notes == ()
+    assert all(p == 0 for p in found.pvalues.values())
+    for (a, b), given in found.separators.items():
+        assert networkx.is_d_separator(dag, {a}, {b}, set(given))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_with_knowledge_it_is_the_class_of_those_that_agree(seed):
+    generator = np.random.default_rng(100 + seed)
+    dag = random_dag(6, 0.5, generator)
+    order = list(networkx.topological_sort(dag))
+    required = [edge for edge in dag.edges if generator.random() < 0.15]
+    forbidden = [edge[::-1] for edge in dag.edges if generator.random() < 0.15]
+    cut = int(generator.integers(1, 6))
+    tiers = [order[:cut], order[cut:-1]]  # the last one is free
+    found = mm.pc(DSeparation(dag), required=required, forbidden=forbidden, tiers=tiers)
+    early, late = set(tiers[0]), set(tiers[1])
+
+    def agrees(graph):
+        return (
+            all(graph.has_edge(*edge) for edge in required)
+            and not any(graph.has_edge(*edge) for edge in forbidden)
+            and not any(a in late and b in early for a, b in graph.edges)
+        )
+
+    assert arrows_and_lines(found) == union(members(dag, agrees))
+    assert found.report.notes == ()
+
+
+def test_large_graphs_agree_with_their_class():
+    generator = np.random.default_rng(5)
+    for _ in range(5):
+        dag = random_dag(15, 0.2, generator)
+        assert structural_hamming_distance(mm.pc(DSeparation(dag)), equivalence_class(dag)) == 0
+
+
+def test_forbidden_both_ways_is_not_asked():
+    dag = [("a", "b"), ("b", "c")]
+    found = mm.pc(DSeparation(dag), forbidden=[("a", "b"), ("b", "a")])
+    assert found.mark("a", "b") is None
+    assert ("a", "b") not in found.separators
+    # A required arrow is not tested, whatever the answers are.
+    found = mm.pc(DSeparation(dag), required=[("a", "c")])
+    assert found.mark("a", "c") == "→"
+    assert ("a", "c") not in found.pvalues
+
+
+class Contradictory:
+    """Answers that no graph gives."""
+
+    names = ("a", "b", "c", "d")
+    most_given = 4
+
+    def __init__(self, independent):
+        self.independent = {(frozenset(pair), frozenset(given)) for pair, given in independent}
+
+    def pvalues(self, pairs, given):
+        return np.array([float((frozenset(pair), frozenset(given)) in self.independent) for pair in pairs])
+
+
+def test_colliders_that_contradict_each_other_are_left_open_and_told():
+    # The path a — b — c — d, with a and c apart given nothing (a → b ← c), b and d too (b → c ← d).
+    answers = [("ac", ""), ("bd", ""), ("ad", "")]
+    found = mm.pc(Contradictory(answers))
+    assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("→", "—", "←")
+    assert [note for note in found.report.notes if "contradicts another collider" in note] == [
+        "a → b ← c contradicts another collider or what is known: it directs nothing.",
+        "b → c ← d contradicts another collider or what is known: it directs nothing.",
+    ]
+    assert "note: a → b ← c contradicts" in str(found)
+
+
+def test_a_collider_against_knowledge_is_told():
+    found = mm.pc(DSeparation([("a", "b"), ("c", "b")]), required=[("b", "a")])
+    assert found.mark("b", "a") == "→"
+    assert any("contradicts" in note for note in found.report.notes)
+
+
+def test_separators_that_disagree_are_told():
+    # a and d apart given nothing and given b, with b between them: neither collider nor not.
+    answers = [("ad", ""), ("ad", "b"), ("ac", ""), ("cd", ""), ("bc", "")]
+    found = mm.pc(Contradictory(answers))
+    assert (found.mark("a", "b"), found.mark("b", "d")) == ("—", "—")
+    assert any("do not say whether b is an effect of both" in note for note in found.report.notes)
+
+
+def test_most_given_stops_the_search():
+    dag = [("a", "b"), ("b", "c")]
+    assert mm.pc(DSeparation(dag), most_given=0).mark("a", "c") == "—"
+    assert mm.pc(DSeparation(dag), most_given=1).mark("a", "c") is None
+
+
+def test_too_few_rows_are_told():
+    answers = Contradictory([])
+    answers.most_given = 1
+    found = mm.pc(answers)
+    assert len(found.undirected) == 6
+    assert found.report.notes == ("the rows are too few to condition on more than 1 variables: edges may be too many.",)
+
+
+def test_bad_knowledge():
+    truth = DSeparation([("a", "b"), ("b", "c")])
+    for knowledge, error, message in [
+        ({"required": [("a", "x")]}, ColumnError, "required names 'x'; the columns are 'a', 'b', 'c'"),
+        ({"forbidden": [("x", "a")]}, ColumnError, "forbidden names 'x'"),
+        ({"tiers": [["a"], ["x"]]}, ColumnError, "tiers names 'x'"),
+        ({"tiers": [["a"], ["b", "a"]]}, InputError, "'a' in two tiers"),
+        ({"tiers": ["abc"]}, KindError, "a tier of tiers is 'abc'; expected a list"),
+        ({"required": [("a", "b")], "forbidden": [("a", "b")]}, InputError, "'a' → 'b' is required, and forbidden"),
+        ({"required": [("b", "a")], "tiers": [["a"], ["b"]]}, InputError, "'b' → 'a' is required, and forbidden"),
+        ({"required": [("a", "b"), ("b", "a")]}, InputError, "required has both 'a' → 'b' and 'b' → 'a'"),
+        ({"required": [("a", "b"), ("b", "c"), ("c", "a")]}, InputError, "required has a cycle: 'a' → 'b' → 'c' → 'a'"),
+        ({"required": [("a", "a")]}, InputError, "from 'a' to itself"),
+        ({"required": ["ab"]}, KindError, "expected pairs"),
+        ({"required": "ab"}, KindError, "required is 'ab'; expected a list"),
+    ]:
+        with pytest.raises(error, match=message):
+            mm.pc(truth, **knowledge)
+
+
+def test_bad_settings():
+    truth = DSeparation([("a", "b")])
+    with pytest.raises(ParameterError, match="level is 5"):
+        mm.pc(truth, 5)
+    with pytest.raises(ParameterError, match="most_given is -1"):
+        mm.pc(truth, most_given=-1)
+    with pytest.raises(ParameterError, match=r"half_samples is 2\.5"):
+        mm.pc(truth, half_samples=2.5)
+    with pytest.raises(KindError, match="DSeparation has no method rows"):
+        mm.pc(truth, half_samples=3)
+    with pytest.raises(InputError, match="has a cycle"):
+        DSeparation([("a", "b"), ("b", "c"), ("c", "a")])
+    with pytest.raises(InputError, match="undirected edges"):
+        DSeparation(PDAG.of([], [("a", "b")]))
