@@ -95,7 +95,15 @@ def test_messages_on_a_ring_are_those_of_a_slow_loop():
     np.testing.assert_allclose(found[1].weights, belief / belief.sum(), rtol=1e-6, atol=1e-12)
 
 
-def test_on_a_tree_beliefs_are_those_of_the_tree_model():
+@pytest.mark.parametrize(
+    ("update", "close"),
+    [
+        pytest.param(bp.Full(), 1e-5, marks=pytest.mark.slow),
+        (bp.Linear(tolerance=1e-5), 1e-4),
+        pytest.param(bp.Constant(tolerance=1e-4), 2e-2, marks=pytest.mark.slow),
+    ],
+)
+def test_on_a_tree_beliefs_are_those_of_the_tree_model(update, close):
     rng = np.random.default_rng(0)
     b = rng.normal(size=80)
     table = {"a": np.sin(b) + 0.3 * rng.normal(size=80), "b": b, "c": b**2 + 0.3 * rng.normal(size=80)}
@@ -103,14 +111,13 @@ def test_on_a_tree_beliefs_are_those_of_the_tree_model():
     kernels = {name: mm.kernels.RBF(0.8) for name in table}
     evidence = {"a": lambda x: np.exp(-2 * (x - 0.5) ** 2), "c": lambda x: np.exp(-2 * (x - 0.4) ** 2)}
     tree = mm.KernelGraph(edges, kernels=kernels, ridge=RIDGE).fit(table).query(evidence)
-    for update, close in ((bp.Full(), 1e-5), (bp.Linear(tolerance=1e-5), 1e-4), (bp.Constant(tolerance=1e-4), 2e-2)):
-        field = mm.KernelField(
-            edges, relations=["ab", "bc"], variables={n: n for n in "abc"}, kernels=kernels, ridge=RIDGE, update=update
-        )
-        found = field.fit({"ab": (table["a"], table["b"]), "bc": (table["b"], table["c"])}).query(evidence)
-        assert found.report.status == "exact on this forest: two passes"
-        for name in table:
-            assert abs(found[name].mean() - tree[name].mean()) < close
+    field = mm.KernelField(
+        edges, relations=["ab", "bc"], variables={n: n for n in "abc"}, kernels=kernels, ridge=RIDGE, update=update
+    )
+    found = field.fit({"ab": (table["a"], table["b"]), "bc": (table["b"], table["c"])}).query(evidence)
+    assert found.report.status == "exact on this forest: two passes"
+    for name in table:
+        assert abs(found[name].mean() - tree[name].mean()) < close
 
 
 def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():
@@ -176,7 +183,8 @@ def projected(kernel, x, pivots):
     return root @ q @ q.T
 
 
-def test_a_relation_has_two_directions():
+@pytest.mark.slow
+def test_a_relation_has_two_directions_chosen_by_the_data():
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 5, 400)
     field = mm.KernelField([(i, i + 1) for i in range(4)], relations=["up"] * 4).fit({"up": (x, x + 1)})
@@ -185,6 +193,19 @@ def test_a_relation_has_two_directions():
     assert abs(beliefs[0].mean() - 1.5) < 0.2
 
 
+def test_directions_and_an_isolated_node():
+    x = np.random.default_rng(1).uniform(0, 5, 100)
+    graph = mm.Graph.of([(i, i + 1) for i in range(4)], nodes=range(6))
+    field = mm.KernelField(
+        graph, relations=["up"] * 4, kernels=mm.kernels.RBF(0.3), ridge=1e-3, update=bp.Constant(rank=40, atoms=40)
+    )
+    beliefs = field.fit({"up": (x, x + 1)}).query({1: lambda x: np.exp(-50 * (x - 2.5) ** 2)})
+    assert abs(beliefs[2].mean() - 3.5) < 0.3
+    assert abs(beliefs[0].mean() - 1.5) < 0.3
+    np.testing.assert_allclose(beliefs[5].weights, beliefs[5].weights[0])
+
+
+@pytest.mark.slow
 def test_a_node_of_degree_450_and_one_alone():
     rng = np.random.default_rng(0)
     x = rng.normal(size=500)

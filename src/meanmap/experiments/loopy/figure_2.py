@@ -30,7 +30,7 @@ def run(setting: Setting) -> Outcome:
         (line,) = axes.plot(colours, ranks[0, t], marker="o", linestyle="--", label=f"features, ε = {tolerance:g}")
         axes.plot(colours, ranks[1, t], marker="s", color=line.get_color(), label=f"tensor features, ε = {tolerance:g}")
     axes.set(xlabel="colours", ylabel="rank")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside right center", fontsize="small")
     growth = ranks[1, 1, -1] / ranks[1, 1, -2]
     return Outcome(
         f"At {colours[-1]} colours ε = 0.1, 0.01 and 0.001 need {', '.join(map(str, ranks[0, :, -1]))} features and "

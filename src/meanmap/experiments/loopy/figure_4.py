@@ -51,7 +51,7 @@ def run(setting: Setting) -> Outcome:
         notes=(
             (
                 "The paper's 143,086 papers with 367 categories are not available. These are 9360 papers with 5 "
-                "topics, of which at k = 5 every method finds all: projecting 5 topics saves nothing, but the same code runs."
+                "topics, of which at k = 5 every method finds all: projecting 5 topics saves nothing."
             ),
             (
                 "Known papers are evidence through the likelihood operator. The label vector is decoded from the mean "
@@ -112,7 +112,7 @@ def regression(words: Any, targets: np.ndarray, seen: np.ndarray) -> tuple[np.nd
 
     from meanmap.linalg import choose_ridge
 
-    features = TfidfTransformer(sublinear_tf=True).fit(words[seen]).transform(words)
+    features: Any = TfidfTransformer(sublinear_tf=True).fit(words[seen]).transform(words)
     mean = targets[seen].mean(axis=0)
     gram = np.asarray((features[seen] @ features[seen].T).todense())
     ridge = float(choose_ridge(gram, targets[seen] - mean).best)
@@ -131,11 +131,12 @@ def decoded(projection: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     topics = projection.shape[1]
     orders = np.zeros((len(vectors), topics), dtype=np.int64)
     taken = np.zeros((len(vectors), topics), dtype=bool)
+    columns: Any = vectors.T
     for k in range(1, topics + 1):
         with warnings.catch_warnings():
             # A belief that is certain is a column itself: nothing is left for a second one.
             warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended prematurely", RuntimeWarning)
-            coefficients: Any = orthogonal_mp(projection, vectors.T, n_nonzero_coefs=k)
+            coefficients: Any = orthogonal_mp(projection, columns, n_nonzero_coefs=k)
             found = np.reshape(coefficients, (topics, -1)).T != 0
         new: Any = np.argmax(found & ~taken, axis=1)
         none = ~(found & ~taken).any(axis=1)  # a coefficient of exactly zero: any topic that is left
