@@ -67,6 +67,6 @@ __all__ = [
     "from_log_z_derivatives",
     "infer",
     "learned",
-    "models",
     "log_z_derivatives",
+    "models",
 ]
