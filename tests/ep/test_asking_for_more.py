@@ -54,7 +54,8 @@ def test_more_work_lowers_the_doubt_where_it_is_asked_for():
     better = ep.ask(LABEL, CAVITIES, oracle=ep.ImportanceSampling(100), error=0.02, rng=1)
     asked = first.doubt > 0.02
     assert (better.doubt <= 0.02).all()
-    assert asked.tolist() == (better.effective > first.effective).tolist() == [True, False, True, False]
+    assert asked.any()
+    assert asked.tolist() == (better.effective > first.effective).tolist()
     assert (better.effective[asked] > 4 * first.effective[asked]).all()
     assert (np.sqrt(2 * (CAVITIES * better.messages[0]).kl(exact)) < 4 * 0.02).all()
     # What cannot be reached is stated, and nothing hangs.

@@ -110,7 +110,7 @@ class Questions:
             if not len(doubtful):
                 break
             worst = np.nan_to_num(answer.doubt[doubtful] / error, nan=np.inf).max()
-            times = 4 if worst < 2 else 16  # few sizes, because each is compiled
+            times = min(4 if worst < 2 else 16, _MOST_WORK // work)  # few sizes, because each is compiled
             oracle, before = oracle.more(times), oracle
             if oracle is before:
                 break
