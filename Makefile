@@ -4,8 +4,10 @@ WORKERS ?= 2
 ARGS ?=
 CASE ?=
 
-# One thread pool per test worker: two pools on the same cores spin against each other.
-TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# One thread pool per test worker: two pools on the same cores spin against each other. What is compiled for one test is
+# kept for the others, and for the next run.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format bench docs clean
@@ -64,6 +66,6 @@ docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	@echo "docs/_build/html/index.html"
 
 clean: ## remove environments, caches and everything that was built
-	rm -rf .venv .venv-oldest .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
+	rm -rf .venv .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
 	  docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst benchmarks/results meanmap-demo meanmap-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

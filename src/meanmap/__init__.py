@@ -107,7 +107,6 @@ __all__ = [
     "embed",
     "embeddings",
     "ep",
-    "estimators",
     "families",
     "features",
     "graphs",

@@ -125,7 +125,13 @@ def test_an_unknown_case_is_named(capsys):
     assert "No benchmark is called gramm. There are:" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", list(all_cases()))
+# These compile more than a few seconds' worth, and their parts are tested where they live.
+COSTLY = {"learned-kernel", "learned-messages", "logistic-regression", "tree-fit", "tree-query"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in COSTLY else []) for name in all_cases()]
+)
 def test_sides_of_a_case_compute_the_same(name):
     """At a tenth of the smallest size, so that this stays a test and not a benchmark."""
     case = all_cases()[name]

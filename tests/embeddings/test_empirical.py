@@ -109,6 +109,7 @@ def risks(estimators, n, d, seeds, kernel_of):
     return np.array(out)
 
 
+@pytest.mark.slow
 def test_shrinkage_beats_the_average_for_small_samples_in_many_dimensions():
     """Muandet et al. (2016), section 6.1: small samples of a Gaussian mixture in 30 dimensions, median lengthscale."""
     names = ("empirical", "james-stein", "ridge", "shrinkage")
@@ -163,7 +164,7 @@ def test_messages(x):
     for settings in ({"estimator": "shrinkage"}, {"weights": [1.0]}, {"estimator": "ridge", "ridge": 1.0}):
         with pytest.raises(ParameterError, match="exact: leave out estimator, weights and ridge"):
             mm.embed(normal, K, **settings)
-    with pytest.raises(KindError, match="the embedding of a distribution needs one"):
+    with pytest.raises(KindError, match="a distribution's embedding needs one"):
         mm.embed(normal)
 
 

@@ -107,6 +107,7 @@ def test_mode_on_the_line_and_in_space():
     assert f.mode(candidates=[-2.0, 0.0, 2.0]) == 2
 
 
+@pytest.mark.slow
 def test_mode_on_rotations_finds_the_planted_one():
     """Pairs R exp(±w) of equal weight make R stationary, and spread below the kernel's width make it the mode."""
     rng = np.random.default_rng(0)

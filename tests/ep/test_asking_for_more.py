@@ -38,6 +38,7 @@ def covers(missed, errors, rate=0.95, chance=1e-5):
     assert (np.abs(missed) < 1.96 * errors).sum() >= scipy.stats.binom(len(missed), rate).ppf(chance)
 
 
+@pytest.mark.slow
 def test_doubts_are_the_root_mean_of_what_is_missed():
     incoming = repeated()
     truth = incoming * ep.ask(LABEL, incoming).messages[0]
@@ -48,6 +49,7 @@ def test_doubts_are_the_root_mean_of_what_is_missed():
     covers(answer.messages[0].precision - ep.ask(LABEL, incoming).messages[0].precision, answer.errors[0].precision)
 
 
+@pytest.mark.slow
 def test_more_work_lowers_the_doubt_where_it_is_asked_for():
     exact = CAVITIES * ep.ask(LABEL, CAVITIES).messages[0]
     first = ep.ask(LABEL, CAVITIES, oracle=ep.ImportanceSampling(100), rng=1)
@@ -85,6 +87,7 @@ def test_laplace_is_exact_for_gammas_and_betas():
     np.testing.assert_allclose(to_share.messages[0].natural, (2, 5), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_laplace_says_how_far_it_is_off_and_can_do_better():
     exact = ep.ask(LABEL, CAVITIES)
     truth = CAVITIES * exact.messages[0]

@@ -71,6 +71,7 @@ def test_columns_far_from_zero_are_kept_in_double_precision():
     assert working_precision(x + np.array([0, 1e6])) is np.float64
 
 
+@pytest.mark.slow
 def test_level_and_power_of_the_limit():
     trials, rejected, seen = 100, 0, 0
     for trial in range(trials):

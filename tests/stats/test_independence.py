@@ -170,6 +170,7 @@ print([mm.independence_test(x, y, rng=1, null=null).pvalue for null in ("permuta
 """
 
 
+@pytest.mark.slow
 def test_threads_do_not_matter():
     seen = set()
     for threads in ("1", "2"):

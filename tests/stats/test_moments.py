@@ -39,6 +39,7 @@ def pieces(x, y, size):
     return ((x[i : i + size], y[i : i + size]) for i in range(0, len(x), size))
 
 
+@pytest.mark.slow
 def test_the_cut_of_an_iterator_does_not_matter():
     x, y = data()
     results = [mm.independence_test(pieces(x, y, size), rng=1) for size in (77, 4096, N)]

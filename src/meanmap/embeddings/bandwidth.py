@@ -26,7 +26,7 @@ def diffusion_widths(points: np.ndarray) -> np.ndarray:
     >>> rng = np.random.default_rng(0)
     >>> modes = np.where(rng.random((400, 1)) < 0.5, -5.0, 5.0) + rng.normal(size=(400, 1))
     >>> diffusion_widths(modes).round(1).tolist(), (modes.std(axis=0) * 400 ** (-1 / 5)).round(1).tolist()
-    ([0.3], [1.5])
+    ([0.4], [1.5])
     """
     n, d = points.shape
     widths = [_width(column) * n ** (1 / 5 - 1 / (d + 4)) for column in points.T]
