@@ -110,7 +110,14 @@ def escaped(text):
     return re.sub(r"(?<=\w)_(?!\w)", r"\\_", text)
 
 
+def lent_by_others(app, what, name, obj, skip, options):
+    """Members that scikit-learn's base classes bring are documented there."""
+    owner = getattr(obj, "__module__", None) or getattr(getattr(obj, "fget", None), "__module__", None) or ""
+    return True if owner.startswith("sklearn") or name.endswith("_request") else None
+
+
 def setup(app):
     # Napoleon runs between the two, at the default priority of 500.
     app.connect("autodoc-process-docstring", keep_property, priority=400)
     app.connect("autodoc-process-docstring", plain_docstring, priority=600)
+    app.connect("autodoc-skip-member", lent_by_others)
