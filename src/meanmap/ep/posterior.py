@@ -85,7 +85,7 @@ class Posterior(Mapping[str, Family]):
                 cut = factor.plate if isinstance(port, Port) and port.way != "whole" else None
                 kept.append(jax.tree.map(lambda leaf, n=cut: np.array(leaf[:n] if n else leaf), message))
             messages[factor.name] = tuple(kept)
-        report = record.report(policy)
+        report = record.report(policy, log_evidence)
         return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
 
     def __getitem__(self, name: str) -> Family:

@@ -55,7 +55,7 @@ class Record:
         """Whether messages were left out of the last sweep, so that standing still means nothing."""
         return any(event[1:].any() for event in self.last)
 
-    def report(self, policy: str) -> Report:
+    def report(self, policy: str, log_evidence: float) -> Report:
         """The run in words and counts; the notes say which members of which factor."""
         counts = {
             f"{factor.name}: {what}": int(total)
@@ -78,6 +78,8 @@ class Record:
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
+        if self.converged and not np.isfinite(log_evidence):
+            notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
         return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
 
     def _status(self) -> str:

@@ -1,8 +1,29 @@
-"""Estimators for scikit-learn: in pipelines, grid searches and with its data frames out."""
+"""Estimators for scikit-learn: in pipelines, grid searches and with its data frames out.
 
-from meanmap.estimators.bags import BagRegressor
-from meanmap.estimators.density import ConditionalDensity
-from meanmap.estimators.features import FourierFeatures, LowRankFeatures
-from meanmap.estimators.regression import ConditionalMeanRegressor
+scikit-learn is imported with the first of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from meanmap.estimators.bags import BagRegressor
+    from meanmap.estimators.density import ConditionalDensity
+    from meanmap.estimators.features import FourierFeatures, LowRankFeatures
+    from meanmap.estimators.regression import ConditionalMeanRegressor
 
 __all__ = ["BagRegressor", "ConditionalDensity", "ConditionalMeanRegressor", "FourierFeatures", "LowRankFeatures"]
+
+_HOMES = {
+    "BagRegressor": "bags",
+    "ConditionalDensity": "density",
+    "ConditionalMeanRegressor": "regression",
+    "FourierFeatures": "features",
+    "LowRankFeatures": "features",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'meanmap.estimators' has no attribute {name!r}")
+    return getattr(import_module(f"meanmap.estimators.{_HOMES[name]}"), name)

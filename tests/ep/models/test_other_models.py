@@ -197,3 +197,21 @@ def test_student_noise_is_a_gaussian_of_unknown_precision():
     np.testing.assert_allclose(direct["z"].mean, mixed["z"].mean, atol=1e-8)
     np.testing.assert_allclose(direct["z"].variance, mixed["z"].variance, atol=1e-8)
     assert direct.log_evidence == pytest.approx(mixed.log_evidence, abs=1e-8)
+
+
+@pytest.mark.slow
+def test_evidence_that_is_not_defined_is_said():
+    """Few points a message make improper ones, which the policy allows: the belief stands, the evidence does not."""
+    observed = np.random.default_rng(0).normal(1.0, 0.54, size=15)
+    fit = ep.models.simulator(
+        lambda key, a: a + 0.5 * jax.random.normal(key),
+        {"a": ep.Normal(0.0, 4.0)},
+        observed=observed,
+        noise_sd=0.2,
+        random=True,
+        rng=0,
+        messages=ep.Stratified(200),
+    )
+    assert fit.report.converged
+    assert np.isnan(fit.log_evidence)
+    assert any("the log evidence is not a number" in note for note in fit.report.notes)
