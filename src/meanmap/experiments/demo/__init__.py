@@ -9,7 +9,7 @@ import numpy as np
 from meanmap import __version__
 from meanmap.core.files import write_whole
 from meanmap.core.progress import track
-from meanmap.experiments.demo import algebra, graphs, ground, messages, testing
+from meanmap.experiments.demo import algebra, graphs, ground, learning, messages, testing
 from meanmap.plots.page import Section, render
 
 __all__ = ["PARTS", "run"]
@@ -19,6 +19,7 @@ PARTS = {
     "kernels and features": ground.sections,
     "elements and operators": algebra.sections,
     "tests": testing.sections,
+    "learning": learning.sections,
     "graphical models": graphs.sections,
     "expectation propagation": messages.sections,
 }

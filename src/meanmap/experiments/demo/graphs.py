@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from meanmap.bp import DiscreteGraph, KernelGraph
+from meanmap.bp import DiscreteGraph, KernelGraph, KernelGrid
 from meanmap.graphs import Flooding, Graph
 from meanmap.plots.page import Section
 
@@ -12,8 +12,8 @@ __all__ = ["sections"]
 
 
 def sections(rng: np.random.Generator) -> list[Section]:
-    """A learned tree, and a grid of given potentials."""
-    return [_tree(rng), _grid(rng)]
+    """A learned tree, a grid of given potentials, and an image whose relations are learned."""
+    return [_tree(rng), _grid(rng), _image(rng)]
 
 
 def _tree(rng: np.random.Generator) -> Section:
@@ -82,4 +82,31 @@ def _grid(rng: np.random.Generator) -> Section:
         "all neighbours but one need neither a division nor a logarithm.",
         "network = mm.bp.DiscreteGraph(graph, potential, likelihood)\nnetwork.query(damping=0.3)[node]",
         ((figure, "Noisy rings, and what neighbours agree on."),),
+    )
+
+
+def _image(rng: np.random.Generator) -> Section:
+    from matplotlib.figure import Figure
+
+    down, right = np.mgrid[:40, :40]
+    clean = np.floor(np.hypot(down - 19.5, right) / 44 * 40) * 255 / 40
+    example, noisy = (clean + 30 * rng.normal(size=clean.shape) for _ in range(2))
+    noisy[14:22, 24:34] = np.nan
+    start = time.perf_counter()
+    restored = KernelGrid().fit(clean, example, rng=rng).restore(noisy)
+    seconds = time.perf_counter() - start
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    images = {"seen": noisy, "mean of the belief": restored.mean(), "its standard deviation": restored.std()}
+    for axes, (title, image) in zip(figure.subplots(1, 3), images.items(), strict=True):
+        axes.imshow(image, cmap="gray")
+        axes.set(title=title, xticks=[], yticks=[])
+    error = float(np.sqrt(np.mean((restored.mean() - clean) ** 2)))
+    return Section(
+        "Kernel belief propagation on an image",
+        "1600 continuous variables on a graph with cycles, relations learned from an example: the error falls from "
+        f"30 to {error:.1f} grey levels in {seconds:.1f} s with learning and compiling.",
+        "A sweep costs the same however many pairs the relations were learned from. Where the camera is broken the "
+        "belief says that it does not know.",
+        "mm.KernelGrid().fit(clean, noisy_example).restore(noisy)",
+        ((figure, "A noisy image with a hole, its restoration, and how sure that is."),),
     )
