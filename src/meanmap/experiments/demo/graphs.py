@@ -105,8 +105,8 @@ def _image(rng: np.random.Generator) -> Section:
         "Kernel belief propagation on an image",
         "1600 continuous variables on a graph with cycles, relations learned from an example: the error falls from "
         f"30 to {error:.1f} grey levels in {seconds:.1f} s with learning and compiling.",
-        "A sweep costs the same however many pairs the relations were learned from. Where the camera is broken the "
-        "belief says that it does not know.",
+        "A sweep costs the same however many pairs the relations were learned from. The hole is filled by what its "
+        "neighbours say.",
         "mm.KernelGrid().fit(clean, noisy_example).restore(noisy)",
         ((figure, "A noisy image with a hole, its restoration, and how sure that is."),),
     )
