@@ -38,8 +38,8 @@ for place, measure in ((axes[1], "information"), (axes[2], "normalised")):
 # The numbers at edges are shares of 50 random halves of the rows. With ``alpha`` the tree is cut into a forest: an edge
 # stays only if it is stronger than the strongest of all pairs among shuffled columns. Noise is left alone.
 #
-# How often the whole tree is found: random trees of eight variables, edges drawn from sin 2x, x², abs x, cos 2x, tanh 2x
-# and x, noise as large as the signal.
+# How often the whole tree is found: random trees of eight variables, edges drawn from sin 2x, x², abs x, cos 2x,
+# tanh 2x and x, noise as large as the signal.
 
 functions = [lambda v: np.sin(2 * v), np.square, np.abs, lambda v: np.cos(2 * v), lambda v: np.tanh(2 * v), lambda v: v]
 

@@ -86,7 +86,7 @@ NOTES = (
     ),
     (
         "The topic model is fitted by variational inference (scikit-learn) instead of Gibbs sampling; of 50 "
-        "topics with priors of .02, .2, .5 and 1 the best on another split, .5, is shown."
+        "topics with priors of .2, .5 and 1 the best on another split, .5, is shown."
     ),
     ("Words are cut to six letters instead of stemmed; those of more than half the documents stand in for stop words."),
     "Lengths are those of whole pages: more than the other two methods see.",
