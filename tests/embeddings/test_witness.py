@@ -25,7 +25,7 @@ def test_intervals_cover_the_true_witness(n, scale):
     for seed in range(60):
         low, high = mm.posterior_witness(*samples(n, seed=seed), RBF(scale)).interval(at, 0.8)
         shares.append(np.mean((low < truth(at, 2.0, scale)) & (truth(at, 2.0, scale) < high)))
-    assert 0.74 <= np.mean(shares) <= 0.88, np.mean(shares)
+    assert 0.76 <= np.mean(shares) <= 0.88, np.mean(shares)
 
 
 def test_of_one_kernel_it_is_the_difference_of_two_posteriors():
