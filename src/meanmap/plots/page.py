@@ -22,7 +22,7 @@ a { color: var(--link); }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
 figcaption { font-size: .92rem; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .9rem 0; }
 table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
 td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
