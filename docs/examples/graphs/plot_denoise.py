@@ -31,8 +31,8 @@ model = mm.KernelGrid().fit(clean, example, rng=0)
 restored = model.restore(noisy)
 
 # %%
-# Each pixel has a belief. Its mean restores the image; its standard deviation says where the image is uncertain: where
-# nothing was seen.
+# Each pixel has a belief. Its mean restores the image. Its standard deviation is what the neighbours leave open, and on
+# a graph with cycles it is too small: what goes round a cycle is counted again. Of the broken part it says too little.
 
 figure, axes = plt.subplots(1, 4, figsize=(12, 3.4), layout="constrained")
 for axis, image, title in zip(
@@ -54,7 +54,7 @@ for place in ((22, 28), (22, 36)):
     axes.plot(grid, restored[place].density(grid, bandwidth=4.0), label=f"pixel {place}")
     axes.axvline(clean[place], color="gray", linestyle=":")
 axes.set(xlabel="grey level", ylabel="density of the belief")
-axes.legend()
+_ = axes.legend()
 
 # %%
 # A message has one value for each landmark, however many pairs of pixels it was learned from. Fewer landmarks are
