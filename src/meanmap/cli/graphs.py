@@ -61,7 +61,7 @@ def query(
         targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
         beliefs = fitted.query(known, targets=targets)
         if plot is not None:
-            outputs.draw_beliefs(beliefs, labels, plot)
+            outputs.draw(beliefs, plot)
         outputs.tell_beliefs(beliefs, labels, json)
 
 

@@ -18,7 +18,7 @@ from meanmap.core.files import write_whole
 from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult
 
-__all__ = ["draw", "draw_beliefs", "tell", "tell_beliefs", "tell_graph", "write"]
+__all__ = ["draw", "tell", "tell_beliefs", "tell_graph", "write"]
 
 # A table of more columns is no longer read.
 MOST_COLUMNS = 30
@@ -77,29 +77,9 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
     return {"mean": float(belief.mean()), "sd": float(belief.std()), "5 %": low, "median": middle, "95 %": high}
 
 
-def draw_beliefs(beliefs: Any, labels: dict[str, list[str]], path: Path) -> None:
-    """One picture for each target: a density of numbers, bars of labels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4, 2.2 * len(beliefs)), layout="constrained")
-    for axes, name in zip(figure.subplots(len(beliefs), squeeze=False).ravel(), beliefs, strict=True):
-        belief = beliefs[name]
-        if name in labels:
-            shares = believed(belief, labels[name])
-            axes.bar(list(shares), list(shares.values()), color="C0")
-            axes.set_ylabel("probability")
-        else:
-            low, high = belief.quantile([0.001, 0.999])
-            grid = np.linspace(low - 0.2 * (high - low), high + 0.2 * (high - low), 200)
-            axes.plot(grid, belief.density(grid))
-            axes.set_ylabel("density")
-        axes.set_xlabel(name)
-    _save(figure, path)
-
-
 def draw(result: Any, path: Path) -> None:
-    """Anything that plots itself, as a picture."""
-    _save(result.plot().figure, path)
+    """Anything that plots itself, on one axes or several, as a picture."""
+    _save(np.ravel(result.plot())[0].figure, path)
 
 
 def _save(figure: Any, path: Path) -> None:

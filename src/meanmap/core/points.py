@@ -43,18 +43,18 @@ def dense(points: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.toarray() if is_sparse(leaf) else leaf, points, is_leaf=is_sparse)
 
 
-def joined(first: Any, second: Any) -> Any:
-    """The points of one and then those of the other."""
+def joined(*samples: Any) -> Any:
+    """The points of several samples, one after another."""
 
-    def join(a, b):
-        if is_sparse(a) or is_sparse(b):
+    def join(*parts):
+        if any(map(is_sparse, parts)):
             import scipy.sparse
 
-            return scipy.sparse.vstack([a, b]).tocsr()
-        library = jnp if isinstance(a, jax.Array) or isinstance(b, jax.Array) else np
-        return library.concatenate([a, b])
+            return scipy.sparse.vstack(parts).tocsr()
+        library = jnp if any(isinstance(part, jax.Array) for part in parts) else np
+        return library.concatenate(parts)
 
-    return jax.tree.map(join, first, second, is_leaf=is_sparse)
+    return jax.tree.map(join, *samples, is_leaf=is_sparse)
 
 
 def pad(points: Any, size: int) -> Any:

@@ -1,5 +1,6 @@
 """Finite features of a kernel as transformers."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from meanmap.learning.median import median_heuristic
 __all__ = ["FourierFeatures", "LowRankFeatures", "kernel_at", "seed_of"]
 
 
-class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Rows of numbers to features φ with φ(x)·φ(y) ≈ k(x, y)."""
 
     kernel: Any
@@ -33,8 +34,9 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         return np.asarray(self.features_(validate_data(self, X, dtype=np.float64, reset=False)))
 
+    @abstractmethod
     def _features(self, X: np.ndarray) -> Features:
-        raise NotImplementedError
+        """Features chosen by the rows of X."""
 
     @property
     def _n_features_out(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.points import count, is_sparse, joined, rows
 from meanmap.core.table import Table
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
@@ -84,7 +84,7 @@ def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng:
     points = read_alike(reader, samples, names, door)
     for sample, name in zip(points, names, strict=True):
         check_rows(count(sample), name, LEAST_POINTS)
-    pooled = jax.tree.map(_joined, *points, is_leaf=is_sparse)
+    pooled = joined(*points)
     kernels = given or (reader,)
     numbers = isinstance(reader, RBF) and (isinstance(pooled, np.ndarray) or is_sparse(pooled))
     if not given and isinstance(kernel, str) and kernel == "learned":
@@ -118,11 +118,3 @@ def _stacked(samples: list[Any], names: Sequence[str]) -> Any:
         return first
     arrays = [np.asarray(data) for data in samples]
     return np.concatenate(arrays) if len({array.shape[1:] for array in arrays}) == 1 else first
-
-
-def _joined(*parts: Any) -> Any:
-    if any(map(is_sparse, parts)):
-        import scipy.sparse
-
-        return scipy.sparse.vstack(parts).tocsr()
-    return np.concatenate(parts)

@@ -171,17 +171,17 @@ def test_a_plain_python_program_is_the_same():
     assert plain.log_evidence == pytest.approx(traced.log_evidence, abs=1e-8)
 
 
+def drawing_program(**options):
+    """15 observations of a number with noise that the program draws, and the belief about the number."""
+    observed = np.random.default_rng(0).normal(1.0, 0.54, size=15)
+    prior = {"a": ep.Normal(0.0, 4.0)}
+    program = lambda key, a: a + 0.5 * jax.random.normal(key)  # noqa: E731
+    return observed, ep.models.simulator(program, prior, observed=observed, noise_sd=0.2, random=True, rng=0, **options)
+
+
 @pytest.mark.slow
 def test_a_program_that_draws_is_a_normal_mean():
-    observed = np.random.default_rng(0).normal(1.0, 0.54, size=15)
-    fit = ep.models.simulator(
-        lambda key, a: a + 0.5 * jax.random.normal(key),
-        {"a": ep.Normal(0.0, 4.0)},
-        observed=observed,
-        noise_sd=0.2,
-        random=True,
-        rng=0,
-    )
+    observed, fit = drawing_program()
     variance = 1 / (1 / 4 + 15 / 0.29)
     assert abs(fit["a"].mean - variance * observed.sum() / 0.29) < 0.1 * np.sqrt(variance)
     assert fit["a"].sd == pytest.approx(np.sqrt(variance), rel=0.1)
@@ -202,16 +202,7 @@ def test_student_noise_is_a_gaussian_of_unknown_precision():
 @pytest.mark.slow
 def test_evidence_that_is_not_defined_is_said():
     """Few points a message make improper ones, which the policy allows: the belief stands, the evidence does not."""
-    observed = np.random.default_rng(0).normal(1.0, 0.54, size=15)
-    fit = ep.models.simulator(
-        lambda key, a: a + 0.5 * jax.random.normal(key),
-        {"a": ep.Normal(0.0, 4.0)},
-        observed=observed,
-        noise_sd=0.2,
-        random=True,
-        rng=0,
-        messages=ep.Stratified(200),
-    )
+    _, fit = drawing_program(messages=ep.Stratified(200))
     assert fit.report.converged
     assert np.isnan(fit.log_evidence)
     assert any("the log evidence is not a number" in note for note in fit.report.notes)

@@ -12,6 +12,7 @@ import numpy as np
 
 from meanmap import families
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.files import write_whole
 from meanmap.ep.learned.forest import Forest
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.network import Network
@@ -43,7 +44,7 @@ def save_operator(operator: MessageOperator, path: Any, factor: Any, power: floa
     power : float
         α of power EP in which it was trained.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     if not isinstance(operator, MessageOperator) or not operator.fitted or operator.seen is None:
         raise KindError(f"operator is {operator!r}; expected a trained MessageOperator.")
@@ -64,7 +65,7 @@ def save_operator(operator: MessageOperator, path: Any, factor: Any, power: floa
         "settings": operator.settings(),
     }
     arrays = {name: np.ascontiguousarray(value, np.float64) for name, value in tensors.items()}
-    save_file(arrays, str(path), metadata={_HEADER: json.dumps(header)})
+    write_whole(path, save(arrays, {_HEADER: json.dumps(header)}))
 
 
 def load_operator(path: Any, factor: Any, power: float = 1.0) -> MessageOperator:
