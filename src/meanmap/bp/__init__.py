@@ -2,8 +2,12 @@
 
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.discrete import DiscreteGraph
+from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
+from meanmap.bp.field import Field, FittedField
 from meanmap.bp.fitted import FittedKernelGraph
+from meanmap.bp.histogram import Histogram
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import FittedKernelField, KernelField
 from meanmap.bp.kernel_graph import KernelGraph
@@ -20,16 +24,22 @@ __all__ = [
     "Beliefs",
     "CentredLikelihood",
     "Constant",
+    "Density",
     "DiscreteGraph",
+    "DiscretizedField",
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
     "Factored",
+    "Field",
+    "FittedDiscretizedField",
+    "FittedField",
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
     "Full",
     "Given",
+    "Histogram",
     "KernelField",
     "KernelGraph",
     "KernelGrid",
@@ -37,6 +47,7 @@ __all__ = [
     "Likelihood",
     "Linear",
     "NoiseLikelihood",
+    "NormalMixture",
     "Propagation",
     "Restored",
     "Stream",

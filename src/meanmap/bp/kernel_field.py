@@ -12,12 +12,13 @@ import numpy as np
 from meanmap.bp.approximation import Approximation, approximation
 from meanmap.bp.atoms import beliefs_at_atoms, outgoing
 from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.field_evidence import Evidence, read_field_evidence
+from meanmap.bp.field_evidence import Evidence, learn_likelihoods, read_field_evidence
 from meanmap.bp.field_samples import read_relations
 from meanmap.bp.messages import Given
-from meanmap.bp.observations import LearnedLikelihood, Likelihood, read_likelihood
+from meanmap.bp.observations import LearnedLikelihood, Likelihood
 from meanmap.bp.propagate import Engine
 from meanmap.bp.relations import Relations
+from meanmap.bp.samples import NodeSample
 from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
@@ -127,35 +128,13 @@ class KernelField:
         with Door():
             structure = read_relations(self, pairs)
             learned = Relations(structure.samples, structure.directions, self.update, self.ridge)
-            likelihoods = _likelihoods(structure.samples, observed, likelihood)
+            likelihoods = learn_likelihoods(structure.samples, observed, likelihood)
         return FittedKernelField(
             self.graph, learned, structure.template, structure.kind, likelihoods, schedule=self.schedule
         )
 
     def __repr__(self) -> str:
         return f"KernelField({self.graph!r})"
-
-
-def _likelihoods(samples: Mapping, observed: Any, likelihood: Any) -> dict[Hashable, Likelihood]:
-    """A likelihood for each kind that is observed."""
-    kinds = list(samples)
-    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
-    given = (
-        likelihood
-        if isinstance(likelihood, Mapping)
-        else {}
-        if likelihood is None
-        else dict.fromkeys(kinds, likelihood)
-    )
-    found = {}
-    for kind in kinds:
-        chosen = read_likelihood(given.get(kind, LearnedLikelihood))
-        if isinstance(chosen, Likelihood):
-            if kind in given:
-                found[kind] = chosen
-        elif kind in pairs:
-            found[kind] = chosen.fit(*pairs[kind])
-    return found
 
 
 class FittedKernelField:
@@ -283,6 +262,11 @@ class FittedKernelField:
             engine.operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
             self._engines[dtype] = engine
         return self._engines[dtype]
+
+    @property
+    def samples(self) -> dict[Hashable, NodeSample]:
+        """The points that were seen of each kind."""
+        return {name: variable.sample for name, variable in self.learned.variables.items()}
 
     def _variable(self, node: int) -> Any:
         return list(self.learned.variables.values())[self.kind[node]]
