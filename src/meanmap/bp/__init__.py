@@ -13,13 +13,18 @@ from meanmap.bp.kernel_field import FittedKernelField, KernelField
 from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import FittedKernelGrid, KernelGrid, Restored
 from meanmap.bp.messages import Given
+from meanmap.bp.mixture_field import FittedMixtureField, MixtureField
+from meanmap.bp.mixtures import Gibbs, Multiscale
 from meanmap.bp.observations import CentredLikelihood, LearnedLikelihood, Likelihood, NoiseLikelihood, UserLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
+from meanmap.bp.particle_field import FittedParticleField, ParticleField
+from meanmap.bp.particles import Adaptive, Metropolis
 from meanmap.bp.propagate import Engine, Propagation
 from meanmap.bp.stream import Stream
 from meanmap.bp.updates import Constant, Full, Linear
 
 __all__ = [
+    "Adaptive",
     "Approximation",
     "Beliefs",
     "CentredLikelihood",
@@ -37,7 +42,10 @@ __all__ = [
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
+    "FittedMixtureField",
+    "FittedParticleField",
     "Full",
+    "Gibbs",
     "Given",
     "Histogram",
     "KernelField",
@@ -46,8 +54,12 @@ __all__ = [
     "LearnedLikelihood",
     "Likelihood",
     "Linear",
+    "Metropolis",
+    "MixtureField",
+    "Multiscale",
     "NoiseLikelihood",
     "NormalMixture",
+    "ParticleField",
     "Propagation",
     "Restored",
     "Stream",

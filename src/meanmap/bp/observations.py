@@ -54,6 +54,10 @@ class Likelihood(ABC):
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """Values (N, n) for N observations and n points x that were read, the largest of each row 1."""
 
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
+        return np.concatenate([self.at(observed[i : i + 1], points[i]) for i in range(len(points))])
+
 
 @dataclass(frozen=True, eq=False)
 class UserLikelihood(Likelihood):
@@ -63,6 +67,19 @@ class UserLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """What the function gives, checked."""
+        values = self._values(observed, points)
+        top = values.max(axis=1)
+        if not (top > 0).all():
+            raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
+        return values / top[:, None]
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """What the function gives for each observation."""
+        values = np.concatenate([self._values(observed[i : i + 1], points[i]) for i in range(len(points))])
+        top = values.max(axis=1, keepdims=True)
+        return values / np.where(top > 0, top, 1)
+
+    def _values(self, observed: Any, points: Any) -> np.ndarray:
         x = points[:, 0] if isinstance(points, np.ndarray) and points.shape[1:] == (1,) else points
         values = as_array(self.function(observed, x), "the likelihood")
         shape = (len(observed), count(points))
@@ -74,10 +91,7 @@ class UserLikelihood(Likelihood):
         check_finite(values, "the likelihood")
         if (values < 0).any():
             raise InputError(f"the likelihood has the negative value {values.min():.3g}.")
-        top = values.max(axis=1)
-        if not (top > 0).all():
-            raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
-        return values / top[:, None]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +155,22 @@ class LearnedLikelihood(Likelihood):
         check_alike(read, self.observed.points, "the observations", "those that were learned from")
         return self.at_points(read, points)
 
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        with Door() as door:
+            read = read_points(self.observed.kernel, observed, "observed", door)
+        there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
+        return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, read) @ self.matrix, there))
+
     def at_points(self, read: Any, points: Any) -> np.ndarray:
         """The same for observations that were read."""
-        values = transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T
-        top = values.max(axis=1, keepdims=True)
-        # Nothing positive is left far from all that was seen: the observation then says nothing.
-        return np.where(top > 0, np.maximum(values / np.where(top > 0, top, 1), LEAST), 1.0)
+        return _positive(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T)
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    """Scaled rows of a density ratio. Nothing positive is left far from all that was seen: that says nothing."""
+    top = values.max(axis=1, keepdims=True)
+    return np.where(top > 0, np.maximum(values / np.where(top > 0, top, 1), LEAST), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,14 +209,26 @@ class NoiseLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
+        a, b = self._whitened(observed, points)
+        squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
+        squares -= squares.min(axis=1, keepdims=True)
+        return np.exp(-squares / 2)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        a, b = self._whitened(observed, points.reshape(-1, points.shape[-1]))
+        squares = np.sum((a[:, None] - b.reshape(*points.shape[:2], -1)) ** 2, axis=2)
+        squares -= squares.min(axis=1, keepdims=True)
+        return np.exp(-squares / 2)
+
+    def _whitened(self, observed: Any, points: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Observations, and what is expected at points, in units of the noise."""
         y = _numbers(observed, "observed")
         triangle = scipy.linalg.cholesky(self.covariance, lower=True)
         if y.shape[1] != len(triangle):
             raise ShapeError(f"the observations have {y.shape[1]} columns; expected {len(triangle)} as when learned.")
         a, b = (scipy.linalg.solve_triangular(triangle, v.T, lower=True).T for v in (y, self.regression(points)))
-        squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
-        squares -= squares.min(axis=1, keepdims=True)
-        return np.exp(-squares / 2)
+        return a, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +266,19 @@ class CentredLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """p(x̂ | x)."""
+        return self.noise.at(self._guess(observed), points)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        return self.noise.at_each(self._guess(observed), points)
+
+    def _guess(self, observed: Any) -> np.ndarray:
+        """x̂ of each observation."""
         sample = self.regression.sample
         with Door() as door:
             read = read_points(sample.kernel, observed, "observed", door)
         check_alike(read, sample.points, "the observations", "those that were learned from")
-        return self.noise.at(self.regression(read), points)
+        return self.regression(read)
 
 
 @dataclass(frozen=True, eq=False)
