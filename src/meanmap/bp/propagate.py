@@ -82,8 +82,11 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        self.layout = Layout.of(graph, template, operators.number, single)
-        self.passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        layout = Layout.of(graph, template, operators.number, single)
+        passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
+        with jax.ensure_compile_time_eval():
+            self.layout, self.passes = jax.tree.map(jnp.asarray, (layout, passes))
 
     def run(
         self,
@@ -114,11 +117,11 @@ class Engine:
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
         if self.passes is not None:
-            messages = two_pass(self.passes, self.layout, self.operators, own, given, settings)
             count, trace, converged = 2, np.empty(0), True
+            messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
             messages, count, trace, converged = self._until_settled(own, given, settings)
-        read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+            read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
         return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
@@ -190,6 +193,20 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
     values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
     return Given(known, values)
+
+
+@partial(jax.jit, static_argnames="potentials")
+def _pass_and_read(
+    passes: Passes,
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    potentials: bool,
+) -> tuple[jax.Array, Any]:
+    messages = two_pass(passes, layout, operators, own, given, settings)
+    return messages, _read(layout, operators, own, given, settings, messages, potentials)
 
 
 @partial(jax.jit, static_argnames="potentials")
