@@ -16,6 +16,7 @@ from meanmap.bp.operators import EdgeOperators
 from meanmap.bp.residual import by_residual
 from meanmap.bp.two_pass import Passes, two_pass
 from meanmap.core.arrays import parameter
+from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
@@ -116,6 +117,10 @@ class Engine:
             Whether operators are potentials of a probability, so that there is a partition function.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
+        if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
+            beliefs = _beliefs(self.layout, own, given.values)  # nobody has anything to work out
+            report = self._report(0, np.empty(0), True, 0.0, floor)
+            return Propagation(given.values, beliefs, None, 0.0, 0.0, report)
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
             messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
@@ -193,6 +198,12 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
     values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
     return Given(known, values)
+
+
+@jax.jit
+def _beliefs(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
+    """Beliefs from messages of directed edges."""
+    return layout.beliefs(layout.ones(own).at[layout.row].set(messages), own)[0]
 
 
 @partial(jax.jit, static_argnames="potentials")
