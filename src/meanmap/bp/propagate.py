@@ -16,6 +16,7 @@ from meanmap.bp.operators import EdgeOperators
 from meanmap.bp.residual import by_residual
 from meanmap.bp.two_pass import Passes, two_pass
 from meanmap.core.arrays import parameter
+from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
@@ -82,8 +83,11 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        self.layout = Layout.of(graph, template, operators.number, single)
-        self.passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        layout = Layout.of(graph, template, operators.number, single)
+        passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
+        with jax.ensure_compile_time_eval():
+            self.layout, self.passes = jax.tree.map(jnp.asarray, (layout, passes))
 
     def run(
         self,
@@ -113,12 +117,16 @@ class Engine:
             Whether operators are potentials of a probability, so that there is a partition function.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
+        if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
+            beliefs = _beliefs(self.layout, own, given.values)  # nobody has anything to work out
+            report = self._report(0, np.empty(0), True, 0.0, floor)
+            return Propagation(given.values, beliefs, None, 0.0, 0.0, report)
         if self.passes is not None:
-            messages = two_pass(self.passes, self.layout, self.operators, own, given, settings)
             count, trace, converged = 2, np.empty(0), True
+            messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
             messages, count, trace, converged = self._until_settled(own, given, settings)
-        read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+            read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
         return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
@@ -190,6 +198,26 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
     values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
     return Given(known, values)
+
+
+@jax.jit
+def _beliefs(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
+    """Beliefs from messages of directed edges."""
+    return layout.beliefs(layout.ones(own).at[layout.row].set(messages), own)[0]
+
+
+@partial(jax.jit, static_argnames="potentials")
+def _pass_and_read(
+    passes: Passes,
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    potentials: bool,
+) -> tuple[jax.Array, Any]:
+    messages = two_pass(passes, layout, operators, own, given, settings)
+    return messages, _read(layout, operators, own, given, settings, messages, potentials)
 
 
 @partial(jax.jit, static_argnames="potentials")
