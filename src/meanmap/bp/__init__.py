@@ -12,7 +12,7 @@ from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import KernelGrid
 from meanmap.bp.messages import Given
 from meanmap.bp.noise_likelihoods import CentredLikelihood, NoiseLikelihood
-from meanmap.bp.observations import Likelihood, UserLikelihood
+from meanmap.bp.observations import Likelihood, Tempered, UserLikelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.propagate import Engine, Propagation
@@ -45,6 +45,7 @@ __all__ = [
     "Propagation",
     "Restored",
     "Stream",
+    "Tempered",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",
