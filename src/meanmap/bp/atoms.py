@@ -62,6 +62,8 @@ def beliefs_at_atoms(
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
             heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if layout.counting is not None:
+                heard **= layout.counting
             if fixed is not None:
                 known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
                 heard[known] = fixed[1](edge[here[known]]) if len(known) else 1

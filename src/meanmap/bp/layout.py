@@ -30,6 +30,9 @@ class Layout(eqx.Module):
         The operator of the message that the node of this row sends to the neighbour of this slot.
     incoming : array (n, D)
         For single nodes: the rows that each receives, the last row where it has fewer than D neighbours.
+    counting : number or None
+        μ, how much of a message counts: a node knows own × Π_j m_j^μ, and without its i-th neighbour that over m_i
+        (Wainwright, Jaakkola & Willsky 2003). None for belief propagation, μ = 1.
     """
 
     nodes: tuple[Any, ...]
@@ -42,6 +45,7 @@ class Layout(eqx.Module):
     incoming: Any
     widths: tuple[tuple[int, int], ...] = eqx.field(static=True)
     has_empty: bool = eqx.field(static=True)
+    counting: Any = None
 
     @classmethod
     def of(cls, graph: Graph, template: np.ndarray, number: int, single: bool = False) -> "Layout":
@@ -90,7 +94,7 @@ class Layout(eqx.Module):
         """At row (t, j), what t knows without its j-th neighbour, (rows, B, L)."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
         for number, nodes in enumerate(self.nodes):
-            products = all_but_one(own[nodes], self.bucket(messages, number))
+            products = self._without_one(own[nodes], self.bucket(messages, number))
             parts.append(products.reshape(-1, *own.shape[1:]))
         return jnp.concatenate(parts)
 
@@ -119,7 +123,7 @@ class Layout(eqx.Module):
         rows = jnp.where(inside, self.incoming[node], len(self.reverse))
         real = (rows < len(self.reverse)).reshape(-1)
         flat = jnp.minimum(rows.reshape(-1), len(self.reverse) - 1)
-        products = all_but_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
+        products = self._without_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
         out = jnp.where(real, self.reverse[flat], len(self.reverse))
         held = None if given is None else given.at(jnp.minimum(out, len(self.reverse) - 1))
         new = finish(operators.send(products, self.template[flat]), messages[out], held, settings)
@@ -129,6 +133,14 @@ class Layout(eqx.Module):
         """own × Π incoming at each node, scaled to largest absolute value 1, and the logarithm of the scale."""
         values, log_scale = whole(own, jnp.ones((own.shape[0], 0, *own.shape[1:]), own.dtype))
         for number, nodes in enumerate(self.nodes):
-            product, more = whole(own[nodes], self.bucket(messages, number))
+            received = self.bucket(messages, number)
+            product, more = whole(own[nodes], received if self.counting is None else received**self.counting)
             values, log_scale = values.at[nodes].set(product), log_scale.at[nodes].set(more)
         return values, log_scale
+
+    def _without_one(self, own: jax.Array, received: jax.Array) -> jax.Array:
+        """What nodes know without each neighbour, (n, D, B, L), from what they received (n, D, B, L)."""
+        if self.counting is None:
+            return all_but_one(own, received)
+        counted = received**self.counting
+        return all_but_one(own, counted) * (counted / received)

@@ -1,6 +1,6 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,8 @@ class Propagation:
         The share that came out below zero.
     report : Report
         How it ended.
+    layout : Layout
+        Where messages lie, and how they were counted.
     """
 
     messages: Any
@@ -55,6 +57,7 @@ class Propagation:
     low_share: Any
     negative_share: Any
     report: Report
+    layout: Layout
 
 
 class Engine:
@@ -98,6 +101,7 @@ class Engine:
         floor: Any = None,
         tolerance: Any = None,
         potentials: bool = False,
+        counting: Any = None,
     ) -> Propagation:
         """Propagate from the nodes' own factors (n, B, L): priors and evidence.
 
@@ -115,32 +119,38 @@ class Engine:
             Stop when no message changes by more; by default 1e-6, 1e-4 in single precision.
         potentials : bool
             Whether operators are potentials of a probability, so that there is a partition function.
+        counting : float in (0, 1], optional
+            How much of a message counts where there are cycles, see `Layout`; messages must have a floor above zero.
+            Potentials are those to the power 1/μ, and learned operators as they are.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
+        layout = self.layout
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
-            beliefs = _beliefs(self.layout, own, given.values)  # nobody has anything to work out
+            beliefs = _beliefs(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
-            return Propagation(given.values, beliefs, None, 0.0, 0.0, report)
+            return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
+        if counting is not None and self.passes is None:
+            layout = replace(layout, counting=_counted(counting, settings))
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
             messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
-            messages, count, trace, converged = self._until_settled(own, given, settings)
-            read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+            messages, count, trace, converged = self._until_settled(layout, own, given, settings)
+            read = _read(layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
-        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
+        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
 
-    def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
+    def _until_settled(self, layout: Layout, own: jax.Array, given: Given | None, settings: Settings) -> Any:
         schedule: Any = self.schedule
-        rows = _by_row(self.layout, given)
-        begin = self.layout, self.operators, own, rows, settings
+        rows = _by_row(layout, given)
+        begin = layout, self.operators, own, rows, settings
         if isinstance(schedule, Flooding):
             messages, count, trace = flood(*begin, schedule.max_sweeps)
             count = int(count)
             trace = np.asarray(trace)[:count]
         elif isinstance(schedule, Residual):
-            most = schedule.max_sweeps * max(len(self.layout.row), 1)
+            most = schedule.max_sweeps * max(len(layout.row), 1)
             messages, count, left = by_residual(*begin, schedule.at_once, most)
             count, trace = int(count), np.array([float(left)])
         elif isinstance(schedule, Sequential):
@@ -149,7 +159,7 @@ class Engine:
             messages, count, trace = splashes(self.graph, *begin, schedule)
         trace = np.asarray(trace, dtype=float)
         settled = bool(trace.size == 0 or trace[-1] <= float(settings.tolerance))
-        return messages[self.layout.row], count, trace, settled
+        return messages[layout.row], count, trace, settled
 
     def _report(self, count: int, trace: Any, converged: bool, share: float, floor: Any) -> Report:
         names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
@@ -188,6 +198,15 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
         tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
     tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
     return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
+
+
+def _counted(counting: Any, settings: Settings) -> Any:
+    counting = float(parameter(counting, "counting", axes=0))
+    if counting > 1:
+        raise ParameterError(f"counting is {counting}; expected a share of each message, at most 1.")
+    if settings.floor is None or settings.floor == 0:
+        raise ParameterError(f"with counting={counting:g} messages are divided: they need a floor above zero.")
+    return np.asarray(counting, settings.damping.dtype)
 
 
 def _by_row(layout: Layout, given: Given | None) -> Given | None:
