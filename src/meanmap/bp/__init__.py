@@ -7,6 +7,9 @@ from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
 from meanmap.bp.field import Field, FittedField
 from meanmap.bp.fitted import FittedKernelGraph
+from meanmap.bp.gaussian import spectral_radius
+from meanmap.bp.gaussian_field import FittedGaussianField, GaussianField
+from meanmap.bp.gaussian_graph import GaussianGraph, Solution, solve
 from meanmap.bp.histogram import Histogram
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import FittedKernelField, KernelField
@@ -34,10 +37,13 @@ __all__ = [
     "Field",
     "FittedDiscretizedField",
     "FittedField",
+    "FittedGaussianField",
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
     "Full",
+    "GaussianField",
+    "GaussianGraph",
     "Given",
     "Histogram",
     "KernelField",
@@ -50,8 +56,11 @@ __all__ = [
     "NormalMixture",
     "Propagation",
     "Restored",
+    "Solution",
     "Stream",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",
+    "solve",
+    "spectral_radius",
 ]

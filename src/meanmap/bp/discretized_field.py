@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.bins import Bins, Smoothing, choose_bins, count_pairs
+from meanmap.bp.bins import Bins, Smoothing, choose_bins, table
 from meanmap.bp.field import Field, FittedField
 from meanmap.bp.field_evidence import Evidence
 from meanmap.bp.field_samples import FieldSamples
@@ -123,18 +123,19 @@ class FittedDiscretizedField(FittedField):
         self.marginals = self._marginals()
         matrices = np.zeros((len(self.directions), self.length, self.length))
         for e, direction in enumerate(self.directions):
-            table = self._probabilities(e)
-            ratio = table / table.sum(axis=1, keepdims=True) / table.sum(axis=0)
+            joint = self._probabilities(e)
+            ratio = joint / joint.sum(axis=1, keepdims=True) / joint.sum(axis=0)
             matrices[e, : bins[direction.sender].number, : bins[direction.receiver].number] = ratio
         self.engine = Engine(graph, EdgeMatrices(matrices), self.template, self.schedule)
 
     def _probabilities(self, e: int) -> np.ndarray:
         """P̂ of both ends of a direction, (k_t, k_s)."""
         direction = self.directions[e]
-        sent, received = count_pairs(self.bins, self.samples, direction)
-        shape = self.bins[direction.sender].number, self.bins[direction.receiver].number
-        counts = np.bincount(sent * shape[1] + received, minlength=shape[0] * shape[1]).reshape(shape)
-        return self.smoothing(counts.astype(float))
+        sent, received = (
+            self.samples[name].points[direction.pairs[:, side], 0]
+            for side, name in enumerate((direction.sender, direction.receiver))
+        )
+        return self.smoothing(table(self.bins[direction.sender], self.bins[direction.receiver], sent, received))
 
     def _marginals(self) -> dict[Hashable, np.ndarray]:
         """P̂ of each kind: the mean over the directions that arrive there."""

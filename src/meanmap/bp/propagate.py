@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.algebra import PRODUCT, Algebra, Product
 from meanmap.bp.blocks import sequential, splashes
 from meanmap.bp.flooding import flood
 from meanmap.bp.layout import Layout
@@ -37,7 +38,7 @@ class Propagation:
     messages : array (2 |E|, B, L)
         One for each directed edge, its largest value 1.
     beliefs : array (n, B, L)
-        own × Π incoming messages, the largest absolute value 1.
+        Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
@@ -69,9 +70,18 @@ class Engine:
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
         By default two passes on a forest, flooding otherwise.
+    algebra : Product, Sum or Reweighted, optional
+        How messages come together: values are multiplied, natural parameters are added.
     """
 
-    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(
+        self,
+        graph: Any,
+        operators: EdgeOperators,
+        template: np.ndarray,
+        schedule: Any = None,
+        algebra: Algebra = PRODUCT,
+    ):
         graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
@@ -82,7 +92,7 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        self.layout = Layout.of(graph, template, operators.number, single)
+        self.layout = Layout.of(graph, template, operators.number, single, algebra)
         self.passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
 
     def run(
@@ -203,8 +213,10 @@ def _read(
     potentials: bool,
 ) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
-    placed = layout.ones(own).at[layout.row].set(messages)
+    placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
+    if not isinstance(layout.algebra, Product):
+        return beliefs, None, jnp.zeros(()), jnp.zeros(())
     some = slice(None) if potentials else slice(QUERIES_COUNTED)
     products = layout.pre_messages(placed[:, some], own[:, some])
     raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
