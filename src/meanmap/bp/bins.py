@@ -88,6 +88,12 @@ class Bins:
         """The bin of each value; beyond the ends, the last."""
         return _index(self.edges, values)
 
+    def between(self, value: float) -> np.ndarray:
+        """Weights (k,) that interpolate at a value what is known at the centres; levels take the nearest."""
+        if self.discrete:
+            return np.eye(self.number)[int(self.index(np.array([value]))[0])]
+        return np.array([np.interp(value, self.centres, one) for one in np.eye(self.number)])
+
     def points(self) -> np.ndarray:
         """Where likelihoods are evaluated, (k, q)."""
         if self.discrete:
