@@ -96,12 +96,12 @@ def test_what_is_not_walk_summable_is_flagged_and_exact_where_it_settles():
     graph = bp.GaussianGraph(frustrated(0.35), h)
     assert not graph.is_walk_summable
     assert graph.spectral_radius == pytest.approx(1.05)
-    wild, calm = graph.query(), graph.query(damping=0.5, tolerance=1e-8)
+    wild, calm = graph.query(), graph.query(damping=0.5, schedule=Flooding(500))
     assert not wild.report.converged
     assert wild.report.measures["relative residual of J x = h"] > 0.1
     assert "not walk-summable" in wild.report.notes[-1]
     assert calm.report.converged
-    np.testing.assert_allclose(moments(calm)[0], np.linalg.solve(frustrated(0.35), h), rtol=1e-6)
+    np.testing.assert_allclose(moments(calm)[0], np.linalg.solve(frustrated(0.35), h), rtol=1e-5)
 
 
 @pytest.mark.parametrize("coupling", [0.5, 0.8])  # a precision of exactly zero, and negative ones
