@@ -147,8 +147,9 @@ class GaussianModel:
         # The query that knows least has the largest radius.
         radius = spectral_radius(self.matrix(diagonal.min(axis=1))[free][:, free])
         means = np.where(np.isfinite(means), means, 0.0)
-        left = h - self.matrix(np.zeros(self.graph.size)) @ means - diagonal * means
-        size = np.sqrt((h[free] ** 2).sum(axis=0)) + np.sqrt((diagonal * means)[free] ** 2).sum(axis=0)
+        known = h - self.matrix(np.zeros(self.graph.size)) @ np.where(free[:, None], 0.0, means)
+        left = known - self.matrix(np.zeros(self.graph.size)) @ np.where(free[:, None], means, 0.0) - diagonal * means
+        size = np.sqrt((known[free] ** 2).sum(axis=0))
         residual = float((np.sqrt((left[free] ** 2).sum(axis=0)) / np.where(size > 0, size, 1)).max(initial=0.0))
         improper = int((~(precisions[free] > 0)).sum())
         notes = list(report.notes)

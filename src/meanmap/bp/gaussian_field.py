@@ -10,7 +10,8 @@ from meanmap.bp.field_evidence import Evidence
 from meanmap.bp.field_samples import FieldSamples
 from meanmap.bp.gaussian import GaussianModel, is_positive_definite
 from meanmap.bp.gaussian_graph import add_edges, normal_belief
-from meanmap.bp.observations import Likelihood, NoiseLikelihood
+from meanmap.bp.noise_likelihoods import NoiseLikelihood
+from meanmap.bp.observations import Likelihood
 from meanmap.core.errors import InputError
 from meanmap.core.report import Report
 
@@ -71,6 +72,10 @@ class FittedGaussianField(FittedField):
     model : GaussianModel
         Precision and vector.
     """
+
+    # Messages of two numbers are cheap, and where they settle means are exact.
+    sweeps = 2000
+    damping = 0.0
 
     def __init__(self, graph: Any, read: FieldSamples, likelihoods: dict[Hashable, Likelihood], schedule: Any):
         super().__init__(graph, read, likelihoods, schedule)
