@@ -2,10 +2,17 @@
 
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.discrete import DiscreteGraph
+from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
+from meanmap.bp.field import Field, FittedField
 from meanmap.bp.fitted import FittedKernelGraph
 from meanmap.bp.fitted_field import FittedKernelField
 from meanmap.bp.fitted_grid import FittedKernelGrid
+from meanmap.bp.gaussian import spectral_radius
+from meanmap.bp.gaussian_field import FittedGaussianField, GaussianField
+from meanmap.bp.gaussian_graph import GaussianGraph, Solution, solve
+from meanmap.bp.histogram import Histogram
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import KernelField
 from meanmap.bp.kernel_graph import KernelGraph
@@ -25,16 +32,25 @@ __all__ = [
     "Beliefs",
     "CentredLikelihood",
     "Constant",
+    "Density",
     "DiscreteGraph",
+    "DiscretizedField",
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
     "Factored",
+    "Field",
+    "FittedDiscretizedField",
+    "FittedField",
+    "FittedGaussianField",
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
     "Full",
+    "GaussianField",
+    "GaussianGraph",
     "Given",
+    "Histogram",
     "KernelField",
     "KernelGraph",
     "KernelGrid",
@@ -42,11 +58,15 @@ __all__ = [
     "Likelihood",
     "Linear",
     "NoiseLikelihood",
+    "NormalMixture",
     "Propagation",
     "Restored",
+    "Solution",
     "Stream",
     "Tempered",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",
+    "solve",
+    "spectral_radius",
 ]

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.algebra import PRODUCT, Algebra, Counted, Product
 from meanmap.bp.blocks import sequential, splashes
 from meanmap.bp.flooding import flood
 from meanmap.bp.layout import Layout
@@ -38,7 +39,7 @@ class Propagation:
     messages : array (2 |E|, B, L)
         One for each directed edge, its largest value 1.
     beliefs : array (n, B, L)
-        own × Π incoming messages, the largest absolute value 1.
+        Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
@@ -73,9 +74,18 @@ class Engine:
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
         By default two passes on a forest, flooding otherwise.
+    algebra : Product, Sum or Reweighted, optional
+        How messages come together: values are multiplied, natural parameters are added.
     """
 
-    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(
+        self,
+        graph: Any,
+        operators: EdgeOperators,
+        template: np.ndarray,
+        schedule: Any = None,
+        algebra: Algebra = PRODUCT,
+    ):
         graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
@@ -86,7 +96,7 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        layout = Layout.of(graph, template, operators.number, single)
+        layout = Layout.of(graph, template, operators.number, single, algebra)
         passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
         # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
         with jax.ensure_compile_time_eval():
@@ -120,7 +130,7 @@ class Engine:
         potentials : bool
             Whether operators are potentials of a probability, so that there is a partition function.
         counting : float in (0, 1], optional
-            How much of a message counts where there are cycles, see `Layout`; messages must have a floor above zero.
+            How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
             Potentials are those to the power 1/μ, and learned operators as they are.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
@@ -130,7 +140,7 @@ class Engine:
             report = self._report(0, np.empty(0), True, 0.0, floor)
             return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
         if counting is not None and self.passes is None:
-            layout = replace(layout, counting=_counted(counting, settings))
+            layout = replace(layout, algebra=_counted(counting, settings))
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
             messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
@@ -200,13 +210,13 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
     return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
-def _counted(counting: Any, settings: Settings) -> Any:
+def _counted(counting: Any, settings: Settings) -> Counted:
     counting = float(parameter(counting, "counting", axes=0))
     if counting > 1:
         raise ParameterError(f"counting is {counting}; expected a share of each message, at most 1.")
     if settings.floor is None or settings.floor == 0:
         raise ParameterError(f"with counting={counting:g} messages are divided: they need a floor above zero.")
-    return np.asarray(counting, settings.damping.dtype)
+    return Counted(np.asarray(counting, settings.damping.dtype))
 
 
 def _by_row(layout: Layout, given: Given | None) -> Given | None:
@@ -250,8 +260,10 @@ def _read(
     potentials: bool,
 ) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
-    placed = layout.ones(own).at[layout.row].set(messages)
+    placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
+    if not isinstance(layout.algebra, Product):
+        return beliefs, None, jnp.zeros(()), jnp.zeros(())
     some = slice(None) if potentials else slice(QUERIES_COUNTED)
     products = layout.pre_messages(placed[:, some], own[:, some])
     raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]

@@ -1,5 +1,6 @@
 """Graphs: combinatorics only. Nodes and edges, rooted trees, arrows, the order in which messages are sent, files."""
 
+from meanmap.graphs.appearance import edge_appearance
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.grids import DIRECTIONS, grid
@@ -21,6 +22,7 @@ __all__ = [
     "Slots",
     "Splash",
     "TwoPass",
+    "edge_appearance",
     "equivalence_class",
     "grid",
     "prune",
