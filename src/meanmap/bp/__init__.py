@@ -2,6 +2,7 @@
 
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.clique_tree import CliqueTree
 from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.fitted import FittedKernelGraph
 from meanmap.bp.images import neighbour_pairs, patches
@@ -19,6 +20,7 @@ __all__ = [
     "Approximation",
     "Beliefs",
     "CentredLikelihood",
+    "CliqueTree",
     "Constant",
     "DiscreteGraph",
     "EdgeMatrices",
