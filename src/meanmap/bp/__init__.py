@@ -3,6 +3,7 @@
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.densities import Density, NormalMixture
+from meanmap.bp.clique_tree import CliqueTree
 from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
 from meanmap.bp.field import Field, FittedField
@@ -31,6 +32,7 @@ __all__ = [
     "Approximation",
     "Beliefs",
     "CentredLikelihood",
+    "CliqueTree",
     "Constant",
     "Density",
     "DiscreteGraph",
