@@ -22,7 +22,7 @@ __all__ = ["GaussianGraph", "Solution", "solve"]
 
 SYMMETRIC = 1e-10
 # A solver goes on for as long as messages move.
-MOST_SWEEPS = 1000
+MOST_SWEEPS = 10_000
 
 
 class GaussianGraph:
@@ -235,7 +235,7 @@ class Solution:
     report: Report
 
 
-def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-12) -> Solution:
+def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
     """Solve J x = h for a symmetric positive definite J by Gaussian belief propagation (Bickson 2008).
 
     Parameters
@@ -245,7 +245,7 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     h : array (n,) or (n, B)
         Right-hand sides; B of them cost one solve with longer messages.
     schedule, damping
-        By default two passes where the graph of J is a forest, exact; else up to 1000 sweeps of flooding.
+        By default two passes where the graph of J is a forest, exact; else up to 10,000 sweeps of flooding.
     tolerance : float
         Stop when no message changes by more, in units in which J has a diagonal of ones.
 
