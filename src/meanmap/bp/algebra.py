@@ -4,7 +4,7 @@ The schedules do not know which. A third way multiplies powers of messages, for 
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ __all__ = ["PRODUCT", "SUM", "Algebra", "Product", "Reweighted", "Sum"]
 class Algebra(eqx.Module):
     """What the engine has to know about messages (..., L)."""
 
-    neutral: eqx.AbstractClassVar[float]
+    neutral: ClassVar[float]
 
     @abstractmethod
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -58,7 +58,7 @@ class Algebra(eqx.Module):
 class Product(Algebra):
     """Values are multiplied and scaled to largest value 1."""
 
-    neutral = 1.0
+    neutral: ClassVar[float] = 1.0
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Scaled, with the logarithm of the scale."""
@@ -88,7 +88,7 @@ class Product(Algebra):
 class Sum(Algebra):
     """Natural parameters, or logarithms, are added."""
 
-    neutral = 0.0
+    neutral: ClassVar[float] = 0.0
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
         """The sum; there is no scale."""

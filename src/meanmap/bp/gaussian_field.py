@@ -25,7 +25,7 @@ VALUES_AT_ONCE = 4_000_000
 NEAREST_ONE = 1e-10
 
 
-class GaussianField(Field):
+class GaussianField(Field["FittedGaussianField"]):
     """A pairwise random field of numbers, jointly Gaussian.
 
     Potentials are ψ_st = p(x_s, x_t) / (p(x_s) p(x_t)) and φ_s = p(x_s) with Gaussian p of the moments of the pairs:

@@ -59,7 +59,7 @@ class GaussianGraph:
 
     def __init__(self, precision: Any, vector: Any = None, nodes: Iterable[Hashable] | None = None):
         matrix = _read_precision(precision)
-        n = matrix.shape[0]
+        n = len(matrix.diagonal())
         h = np.zeros(n) if vector is None else as_array(vector, "vector").astype(float)
         if h.shape != (n,):
             raise ShapeError(f"vector has shape {h.shape}; expected ({n},), as many as precision has rows.")
@@ -264,8 +264,9 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     """
     read = _read_precision(matrix, "matrix")
     right = as_array(h, "h").astype(float)
-    if right.ndim not in (1, 2) or len(right) != read.shape[0]:
-        raise ShapeError(f"h has shape {right.shape}; expected ({read.shape[0]},) or ({read.shape[0]}, B).")
+    n = len(read.diagonal())
+    if right.ndim not in (1, 2) or len(right) != n:
+        raise ShapeError(f"h has shape {right.shape}; expected ({n},) or ({n}, B).")
     check_finite(right, "h")
     graph = GaussianGraph(read)
     columns = right.reshape(len(right), -1)
@@ -276,10 +277,10 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     return Solution(means.reshape(right.shape), 1 / precisions[:, 0], report)
 
 
-def _read_precision(data: Any, argument: str = "precision") -> scipy.sparse.csr_array:
-    """A symmetric sparse matrix with a positive diagonal."""
+def _read_precision(data: Any, argument: str = "precision") -> Any:
+    """A symmetric sparse matrix (CSR) with a positive diagonal."""
     if is_sparse(data):
-        matrix = scipy.sparse.csr_array(data).astype(float)
+        matrix: Any = scipy.sparse.csr_array(data).astype(float)
         check_finite(matrix.data, f"{argument} (stored entries)")
     else:
         array = as_array(data, argument).astype(float)
