@@ -3,6 +3,7 @@
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.densities import Density, NormalMixture
+from meanmap.bp.clique_tree import CliqueTree
 from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
 from meanmap.bp.field import Field, FittedField
@@ -19,7 +20,7 @@ from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import KernelGrid
 from meanmap.bp.messages import Given
 from meanmap.bp.noise_likelihoods import CentredLikelihood, NoiseLikelihood
-from meanmap.bp.observations import Likelihood, UserLikelihood
+from meanmap.bp.observations import Likelihood, Tempered, UserLikelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.propagate import Engine, Propagation
@@ -31,6 +32,7 @@ __all__ = [
     "Approximation",
     "Beliefs",
     "CentredLikelihood",
+    "CliqueTree",
     "Constant",
     "Density",
     "DiscreteGraph",
@@ -63,6 +65,7 @@ __all__ = [
     "Restored",
     "Solution",
     "Stream",
+    "Tempered",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",

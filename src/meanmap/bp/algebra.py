@@ -14,7 +14,7 @@ import numpy as np
 from meanmap.bp.messages import Given, Settings, damped, finish
 from meanmap.bp.products import all_but_one, scaled, whole
 
-__all__ = ["PRODUCT", "SUM", "Algebra", "Product", "Reweighted", "Sum"]
+__all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
 
 
 class Algebra(eqx.Module):
@@ -152,6 +152,25 @@ class Reweighted(Product):
         power = self.appearance[rows][:, None, None].astype(message.dtype)
         message = jnp.maximum(message / jnp.where(top > 0, top, 1), 0) ** power
         return finish(message, old, given, settings)
+
+
+class Counted(Product):
+    """Tree-reweighted products with one share μ for all edges, of messages that have a floor and may be learned ratios.
+
+    A node knows own × Π_j m_j^μ, and without its i-th neighbour that over m_i: the fixed points of `Reweighted` with
+    ρ = μ and potentials to the power 1/μ, with messages kept, floored and damped before they are raised to ρ.
+    """
+
+    share: Any
+
+    def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Of messages to the power μ."""
+        return whole(own, incoming**self.share)
+
+    def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
+        """The same over one message."""
+        counted = incoming**self.share
+        return all_but_one(own, counted) * (counted / incoming)
 
 
 PRODUCT = Product()

@@ -7,7 +7,6 @@ import numpy as np
 from meanmap.bp.field_evidence import Evidence, Observed
 from meanmap.bp.fitted_field import DAMPING, FLOOR, FittedKernelField
 from meanmap.bp.images import band_of
-from meanmap.bp.noise_likelihoods import CentredLikelihood
 from meanmap.bp.observations import Likelihood, read_likelihood
 from meanmap.bp.restored import Restored
 from meanmap.core.arrays import as_array
@@ -53,6 +52,7 @@ class FittedKernelGrid:
         floor: float | None = FLOOR,
         damping: float = DAMPING,
         dtype: Any = np.float64,
+        counting: float | None = None,
     ) -> "Restored":
         """Beliefs about all pixels.
 
@@ -62,7 +62,7 @@ class FittedKernelGrid:
             As the observations of `fit`, of any size; NaN where nothing was observed. A batch is restored at once.
         likelihood : Likelihood or function, optional
             Instead of the learned one.
-        floor, damping, dtype
+        floor, damping, dtype, counting
             As of `FittedKernelField.query`.
 
         Returns
@@ -74,7 +74,7 @@ class FittedKernelGrid:
         if not isinstance(chosen, Likelihood):
             raise EmptyError("nothing is known about observations: pass observed= or likelihood= to fit.")
         array = as_array(observed, "observed").astype(float)
-        axes = 3 if isinstance(chosen, CentredLikelihood) and chosen.regression.width > 1 else 2
+        axes = 3 if chosen.width > 1 else 2
         if array.ndim not in (axes, axes + 1) or min(array.shape) < 1:
             shape = "(H, W, d) or (B, H, W, d)" if axes == 3 else "(H, W) or (B, H, W)"
             raise ShapeError(f"observed has shape {array.shape}; expected {shape}.")
@@ -91,7 +91,9 @@ class FittedKernelGrid:
             {}, {}, {kind: Observed(chosen, values, there)}, np.asarray(there.any(axis=0)), len(images), True
         )
         with Door():
-            weights, report = field.propagate(seen, np.arange(height * width), floor, damping, np.dtype(dtype))
+            weights, report = field.propagate(
+                seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting
+            )
         return Restored(field.learned.variables[kind], np.stack(weights), (height, width), batched, report)
 
     def __repr__(self) -> str:

@@ -89,7 +89,8 @@ class KernelGrid:
         observed : the same with pixels, or features (H, W, d), optional
             Noisy images or `mm.bp.patches` of them, one for each of `images`.
         likelihood : class, Likelihood or function, optional
-            By default `NoiseLikelihood` for noisy pixels and `CentredLikelihood` for features.
+            By default `NoiseLikelihood` for noisy pixels and `CentredLikelihood` for features, whose guesses are judged
+            on images that were left out, where there are several.
         pairs : int or None
             The most pairs of neighbours, and of pixels with their observations, drawn at random.
         rng : None, int, numpy.random.Generator or JAX key
@@ -145,6 +146,9 @@ def _likelihood(
     seen = np.concatenate([f.reshape(i.size, *f.shape[2:]) for f, i in zip(features, images, strict=True)])
     there = np.flatnonzero(~np.isnan(hidden) & ~np.isnan(seen.reshape(len(seen), -1)).any(axis=1))
     there = generator.permutation(there)[:pairs]
+    if issubclass(chosen, CentredLikelihood) and len(images) > 1:
+        image = np.repeat(np.arange(len(images)), [image.size for image in images])[there]
+        return chosen.fit(hidden[there], seen[there], groups=image)
     return chosen.fit(hidden[there], seen[there])
 
 

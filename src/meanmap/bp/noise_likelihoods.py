@@ -6,16 +6,21 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from meanmap.bp.observations import Likelihood, check_pairs, numbers, sample_of
+from meanmap.bp.observations import Likelihood, check_pairs, columns, numbers, sample_of
 from meanmap.bp.regression import MOST_ROWS, Regression
 from meanmap.bp.samples import NodeSample
+from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
-from meanmap.core.errors import ShapeError
+from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.points import rows
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["CentredLikelihood", "NoiseLikelihood"]
+
+# Groups are left out in so many folds.
+FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,11 @@ class NoiseLikelihood(Likelihood):
         covariance += 1e-6 * np.diag(np.maximum(observed.var(axis=0), np.finfo(float).tiny))
         return cls(regression, covariance)
 
+    @property
+    def width(self) -> int:
+        """d."""
+        return len(self.covariance)
+
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
         y = numbers(observed, "observed")
@@ -77,8 +87,20 @@ class CentredLikelihood(Likelihood):
     noise: NoiseLikelihood
 
     @classmethod
-    def fit(cls, hidden: Any, observed: Any, kernel: Kernel | None = None) -> "CentredLikelihood":
-        """From pairs of numbers or vectors, and observations of any kind; `kernel` is that of the observations.
+    def fit(cls, hidden: Any, observed: Any, kernel: Kernel | None = None, groups: Any = None) -> "CentredLikelihood":
+        """From pairs.
+
+        Parameters
+        ----------
+        hidden : array (m,) or (m, d)
+            Numbers or vectors.
+        observed : m points
+            Of any kind.
+        kernel : Kernel, optional
+            Of the observations.
+        groups : labels (m,), optional
+            The image or person each pair is from. How good guesses are is then measured by leaving out whole groups:
+            where pairs of one group are alike, leaving out single ones says too little.
 
         Examples
         --------
@@ -94,8 +116,17 @@ class CentredLikelihood(Likelihood):
         seen = sample_of(observed, kernel, "observed")
         check_pairs(len(x), seen.count)
         regression, left = Regression.fit(seen, x)
-        chosen = spread_rows(len(x), MOST_ROWS)
-        return cls(regression, NoiseLikelihood.of(sample_of(x[chosen], None, "hidden"), x[chosen] - left))
+        if groups is None:
+            chosen = spread_rows(len(x), MOST_ROWS)
+            truth, guess = x[chosen], x[chosen] - left
+        else:
+            truth, guess = x, _guesses(seen, x, groups)
+        return cls(regression, NoiseLikelihood.of(sample_of(truth, None, "hidden"), guess))
+
+    @property
+    def width(self) -> int:
+        """That of the observations it was learned from."""
+        return columns(self.regression.sample.points)
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """p(x̂ | x)."""
@@ -104,3 +135,19 @@ class CentredLikelihood(Likelihood):
             read = read_points(sample.kernel, observed, "observed", door)
         check_alike(read, sample.points, "the observations", "those that were learned from")
         return self.noise.at(self.regression(read), points)
+
+
+def _guesses(seen: NodeSample, x: np.ndarray, groups: Any) -> np.ndarray:
+    """Guesses (m, d) for the points of each group by regressions that saw none of its fold."""
+    fold = np.unique(as_array(groups, "groups"), return_inverse=True)[1]
+    if fold.shape != (len(x),):
+        raise ShapeError(f"groups has shape {fold.shape}; expected ({len(x)},), a group for each pair.")
+    if fold.max() == 0:
+        raise InputError("groups names one group only; expected two or more, so that one can be left out.")
+    guess = np.empty_like(x)
+    for k in range(min(FOLDS, fold.max() + 1)):
+        out = fold % FOLDS == k
+        kept = np.flatnonzero(~out)
+        sample = NodeSample(seen.kernel, rows(seen.points, kept), seen.flat, seen.given)
+        guess[out] = Regression.fit(sample, x[kept])[0](rows(seen.points, np.flatnonzero(out)))
+    return guess

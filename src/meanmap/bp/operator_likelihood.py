@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.observations import Likelihood, check_pairs, sample_of
+from meanmap.bp.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.variables import coordinates, rescaled, searched, transformed
 from meanmap.core.door import Door
@@ -84,6 +84,11 @@ class LearnedLikelihood(Likelihood):
         left = Ridge.factor_features(phi, ridge=grids[0][best[2]]).solve(phi.T @ psi / len(phi))
         matrix = Ridge.factor_features(psi, ridge=grids[1][best[2]]).solve(left.T).T
         return cls(observed, features[0], features[1], matrix, float(grids[0][best[2]]), best[1])
+
+    @property
+    def width(self) -> int:
+        """That of the observations it was learned from."""
+        return columns(self.observed.points)
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """The density ratio; where it comes out small or negative, `LEAST` of the largest."""

@@ -66,12 +66,6 @@ class Regression:
             return cls(sample, line, features, weights), curved
         return cls(sample, line, None, None), left
 
-    @property
-    def width(self) -> int:
-        """How many columns the points have; 1 where they are no vectors."""
-        points = self.sample.points
-        return points.shape[1] if isinstance(points, np.ndarray) and points.ndim == 2 else 1
-
     def __call__(self, points: Any) -> np.ndarray:
         """The regression at points that were read, (n, d)."""
         straight = _design(points) @ self.line
