@@ -81,6 +81,10 @@ def test_gaussian_fields_say_what_is_wrong():
     everybody = [(i, j) for i in range(5) for j in range(i)]
     report = bp.GaussianField(everybody).fit(pairs(correlation=0.9)).query({0: lambda x: np.exp(-x)}).report
     assert any("not positive definite" in note for note in report.notes)
+    # Trees' precisions have a mean that is one.
+    report = bp.GaussianField(everybody, reweighted=True).fit(pairs(correlation=0.9)).query({0: np.exp}).report
+    assert report.converged
+    assert report.measures["spectral radius"] < 1
     # Two peaks far apart are wider than the prior: only the mean can be matched.
     report = bp.GaussianField(CHAIN).fit(pairs()).query({0: lambda x: np.where(np.abs(x) > 1.5, 1.0, 1e-3)}).report
     assert any("only their means were used" in note for note in report.notes)

@@ -2,8 +2,8 @@
 
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.clique_tree import CliqueTree
+from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
 from meanmap.bp.field import Field, FittedField

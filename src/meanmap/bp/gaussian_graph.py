@@ -189,17 +189,23 @@ class GaussianGraph:
 
 
 def add_edges(
-    diagonal: np.ndarray, vector: np.ndarray, edges: np.ndarray, m: np.ndarray, v: np.ndarray, c: np.ndarray
+    diagonal: np.ndarray,
+    vector: np.ndarray,
+    edges: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    c: np.ndarray,
+    power: np.ndarray | float = 1.0,
 ) -> np.ndarray:
-    """Couplings (|E|,) of p(x_s, x_t) / (p(x_s) p(x_t)), whose other parts are added to the diagonal and the vector.
+    """Couplings (|E|,) of (p(x_s, x_t) / (p(x_s) p(x_t)))^ρ; its other parts are added to the diagonal and the vector.
 
     With means and variances m, v (n,) of the nodes, or (|E|, 2) of the ends of each edge.
     """
     means, variances = (each[edges] if each.ndim == 1 else each for each in (m, v))
     determinant = variances.prod(axis=1) - c**2
-    couplings = -c / determinant
+    couplings = -power * c / determinant
     for end in (0, 1):
-        more = variances[:, 1 - end] / determinant - 1 / variances[:, end]
+        more = power * (variances[:, 1 - end] / determinant - 1 / variances[:, end])
         np.add.at(diagonal, edges[:, end], more)
         np.add.at(vector, edges[:, end], more * means[:, end] + couplings * means[:, 1 - end])
     return couplings
