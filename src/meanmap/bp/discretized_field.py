@@ -27,7 +27,7 @@ __all__ = ["DiscretizedField", "FittedDiscretizedField"]
 NODES_AT_ONCE = 65_536
 
 
-class DiscretizedField(Field):
+class DiscretizedField(Field["FittedDiscretizedField"]):
     """A pairwise random field of numbers, each cut into bins.
 
     Potentials are those of pseudo-moment matching (Wainwright, Jaakkola & Willsky 2003),

@@ -6,7 +6,7 @@ observations and evidence, and answer with the same kind of beliefs and report.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,10 @@ DAMPING = 0.3
 SWEEPS = 15
 
 
-class Field(ABC):
+Fitted = TypeVar("Fitted", bound="FittedField")
+
+
+class Field(ABC, Generic[Fitted]):
     """A pairwise random field whose relations are learned from pairs, `fit` gives a `FittedField`.
 
     Parameters
@@ -53,7 +56,7 @@ class Field(ABC):
         self.relations, self.variables, self.schedule = relations, variables, schedule
         self.kernels = None  # numbers are read as numbers; no kernel is used to learn
 
-    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> "FittedField":
+    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> Fitted:
         """Learn the relations, and what observations say.
 
         Parameters
@@ -73,7 +76,7 @@ class Field(ABC):
             return self._learn(read, likelihoods)
 
     @abstractmethod
-    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> "FittedField":
+    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> Fitted:
         """Relations from points of each kind (N, d) and the rows of their pairs in each direction."""
 
     def __repr__(self) -> str:

@@ -182,7 +182,7 @@ def convergence(radius: float) -> str:
     )
 
 
-def spectral_radius(matrix: Any) -> float:
+def spectral_radius(precision: Any) -> float:
     """The largest eigenvalue of |I − D^(−1/2) J D^(−1/2)|, D the diagonal of J: below 1, J is walk-summable.
 
     Infinite where the diagonal is not positive. Cost that of a few tens of products with a sparse J.
@@ -196,7 +196,7 @@ def spectral_radius(matrix: Any) -> float:
     >>> round(spectral_radius(np.array([[2.0, 1.0], [1.0, 2.0]])), 3)
     0.5
     """
-    matrix = scipy.sparse.csr_array(matrix)
+    matrix: Any = scipy.sparse.csr_array(precision)
     diagonal = matrix.diagonal()
     if not (diagonal > 0).all():
         return np.inf
@@ -207,12 +207,13 @@ def spectral_radius(matrix: Any) -> float:
     if matrix.shape[0] <= DENSE:
         return float(np.linalg.eigvalsh(walks.toarray())[-1])
     # Entries are non-negative: the largest eigenvalue belongs to a vector that ones are not orthogonal to.
-    return float(eigsh(walks, k=1, which="LA", v0=np.ones(matrix.shape[0]), return_eigenvectors=False, tol=1e-8)[0])
+    start = np.ones(len(diagonal))
+    return float(eigsh(walks, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
 
 
-def is_positive_definite(matrix: Any) -> bool:
+def is_positive_definite(precision: Any) -> bool:
     """Whether all pivots of J = L D Lᵀ are positive (Sylvester's law of inertia); sparse."""
-    matrix = scipy.sparse.csc_array(matrix)
+    matrix: Any = scipy.sparse.csc_array(precision)
     if not (matrix.diagonal() > 0).all():
         return False
     if matrix.shape[0] <= DENSE:

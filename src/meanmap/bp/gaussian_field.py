@@ -14,6 +14,7 @@ from meanmap.bp.noise_likelihoods import NoiseLikelihood
 from meanmap.bp.observations import Likelihood
 from meanmap.core.errors import InputError
 from meanmap.core.report import Report
+from meanmap.graphs import edge_appearance
 
 __all__ = ["FittedGaussianField", "GaussianField"]
 
@@ -25,7 +26,7 @@ VALUES_AT_ONCE = 4_000_000
 NEAREST_ONE = 1e-10
 
 
-class GaussianField(Field):
+class GaussianField(Field["FittedGaussianField"]):
     """A pairwise random field of numbers, jointly Gaussian.
 
     Potentials are ψ_st = p(x_s, x_t) / (p(x_s) p(x_t)) and φ_s = p(x_s) with Gaussian p of the moments of the pairs:
@@ -35,13 +36,15 @@ class GaussianField(Field):
     ----------
     graph, relations, variables, schedule
         As of `KernelField`.
+    reweighted : bool
+        Potentials ψ_st^ρ_st, ρ_st how often the edge is in a random spanning tree.
 
     Notes
     -----
     Messages are two numbers: a sweep costs O(|E|). Observations are read by `NoiseLikelihood` unless told otherwise;
     each likelihood is replaced by the normal one that gives the same posterior mean and variance from p(x_s) alone.
     Strong correlations along many cycles may add up to no Gaussian at all; evidence can make it one again, and the
-    report says if not.
+    report says if not. Reweighted potentials always do: their precision is the mean of those of all spanning trees.
 
     Examples
     --------
@@ -58,8 +61,20 @@ class GaussianField(Field):
 
     default_likelihood = NoiseLikelihood
 
+    def __init__(
+        self,
+        graph: Any,
+        *,
+        relations: Any = None,
+        variables: Any = None,
+        reweighted: bool = False,
+        schedule: Any = None,
+    ):
+        super().__init__(graph, relations=relations, variables=variables, schedule=schedule)
+        self.reweighted = bool(reweighted)
+
     def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> "FittedGaussianField":
-        return FittedGaussianField(self.graph, read, likelihoods, self.schedule)
+        return FittedGaussianField(self, read, likelihoods)
 
 
 class FittedGaussianField(FittedField):
@@ -77,8 +92,9 @@ class FittedGaussianField(FittedField):
     sweeps = 2000
     damping = 0.0
 
-    def __init__(self, graph: Any, read: FieldSamples, likelihoods: dict[Hashable, Likelihood], schedule: Any):
-        super().__init__(graph, read, likelihoods, schedule)
+    def __init__(self, field: GaussianField, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]):
+        super().__init__(field.graph, read, likelihoods, field.schedule)
+        graph = field.graph
         points = {name: sample.points[:, 0] for name, sample in self.samples.items()}
         for name, values in points.items():
             if np.ptp(values) == 0:
@@ -99,7 +115,8 @@ class FittedGaussianField(FittedField):
         variances = np.array([[side.var() for side in pair] for pair in ends])[at]
         covariances = np.array([np.cov(pair, ddof=0)[0, 1] for pair in ends])[at]
         diagonal, vector = 1 / self.variances, self.means / self.variances
-        couplings = add_edges(diagonal, vector, graph.edges, means, variances, covariances)
+        power = edge_appearance(graph) if field.reweighted else 1.0
+        couplings = add_edges(diagonal, vector, graph.edges, means, variances, covariances, power)
         self.model = GaussianModel(graph, diagonal, couplings, vector)
 
     def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:

@@ -22,7 +22,7 @@ __all__ = ["GaussianGraph", "Solution", "solve"]
 
 SYMMETRIC = 1e-10
 # A solver goes on for as long as messages move.
-MOST_SWEEPS = 1000
+MOST_SWEEPS = 10_000
 
 
 class GaussianGraph:
@@ -59,7 +59,7 @@ class GaussianGraph:
 
     def __init__(self, precision: Any, vector: Any = None, nodes: Iterable[Hashable] | None = None):
         matrix = _read_precision(precision)
-        n = matrix.shape[0]
+        n = len(matrix.diagonal())
         h = np.zeros(n) if vector is None else as_array(vector, "vector").astype(float)
         if h.shape != (n,):
             raise ShapeError(f"vector has shape {h.shape}; expected ({n},), as many as precision has rows.")
@@ -189,17 +189,23 @@ class GaussianGraph:
 
 
 def add_edges(
-    diagonal: np.ndarray, vector: np.ndarray, edges: np.ndarray, m: np.ndarray, v: np.ndarray, c: np.ndarray
+    diagonal: np.ndarray,
+    vector: np.ndarray,
+    edges: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    c: np.ndarray,
+    power: np.ndarray | float = 1.0,
 ) -> np.ndarray:
-    """Couplings (|E|,) of p(x_s, x_t) / (p(x_s) p(x_t)), whose other parts are added to the diagonal and the vector.
+    """Couplings (|E|,) of (p(x_s, x_t) / (p(x_s) p(x_t)))^ρ; its other parts are added to the diagonal and the vector.
 
     With means and variances m, v (n,) of the nodes, or (|E|, 2) of the ends of each edge.
     """
     means, variances = (each[edges] if each.ndim == 1 else each for each in (m, v))
     determinant = variances.prod(axis=1) - c**2
-    couplings = -c / determinant
+    couplings = -power * c / determinant
     for end in (0, 1):
-        more = variances[:, 1 - end] / determinant - 1 / variances[:, end]
+        more = power * (variances[:, 1 - end] / determinant - 1 / variances[:, end])
         np.add.at(diagonal, edges[:, end], more)
         np.add.at(vector, edges[:, end], more * means[:, end] + couplings * means[:, 1 - end])
     return couplings
@@ -235,7 +241,7 @@ class Solution:
     report: Report
 
 
-def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-12) -> Solution:
+def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
     """Solve J x = h for a symmetric positive definite J by Gaussian belief propagation (Bickson 2008).
 
     Parameters
@@ -245,7 +251,7 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     h : array (n,) or (n, B)
         Right-hand sides; B of them cost one solve with longer messages.
     schedule, damping
-        By default two passes where the graph of J is a forest, exact; else up to 1000 sweeps of flooding.
+        By default two passes where the graph of J is a forest, exact; else up to 10,000 sweeps of flooding.
     tolerance : float
         Stop when no message changes by more, in units in which J has a diagonal of ones.
 
@@ -264,8 +270,9 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     """
     read = _read_precision(matrix, "matrix")
     right = as_array(h, "h").astype(float)
-    if right.ndim not in (1, 2) or len(right) != read.shape[0]:
-        raise ShapeError(f"h has shape {right.shape}; expected ({read.shape[0]},) or ({read.shape[0]}, B).")
+    n = len(read.diagonal())
+    if right.ndim not in (1, 2) or len(right) != n:
+        raise ShapeError(f"h has shape {right.shape}; expected ({n},) or ({n}, B).")
     check_finite(right, "h")
     graph = GaussianGraph(read)
     columns = right.reshape(len(right), -1)
@@ -276,10 +283,10 @@ def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, to
     return Solution(means.reshape(right.shape), 1 / precisions[:, 0], report)
 
 
-def _read_precision(data: Any, argument: str = "precision") -> scipy.sparse.csr_array:
-    """A symmetric sparse matrix with a positive diagonal."""
+def _read_precision(data: Any, argument: str = "precision") -> Any:
+    """A symmetric sparse matrix (CSR) with a positive diagonal."""
     if is_sparse(data):
-        matrix = scipy.sparse.csr_array(data).astype(float)
+        matrix: Any = scipy.sparse.csr_array(data).astype(float)
         check_finite(matrix.data, f"{argument} (stored entries)")
     else:
         array = as_array(data, argument).astype(float)

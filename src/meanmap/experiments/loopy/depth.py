@@ -79,6 +79,7 @@ def _kernel(models: dict[str, Any], features: np.ndarray, power: float, counting
 def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counting: float) -> np.ndarray:
     """The same with smoothed counts of so many levels, for each row and direction."""
     import jax
+    import jax.numpy as jnp
 
     import meanmap as mm
     from meanmap import bp
@@ -101,7 +102,7 @@ def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counti
     with jax.enable_x64(True):
         schedule = mm.graphs.Flooding(15)
         engine = bp.Engine(graph, bp.EdgeMatrices(np.array(tables)), template.ravel(), schedule)
-        beliefs = np.asarray(engine.run(own, damping=0.3, floor=1e-3, counting=counting).beliefs)
+        beliefs = np.asarray(engine.run(jnp.asarray(own), damping=0.3, floor=1e-3, counting=counting).beliefs)
     means = beliefs @ levels / beliefs.sum(axis=-1)
     return means.T.reshape(number, height, width)
 

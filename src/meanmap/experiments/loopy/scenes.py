@@ -51,7 +51,7 @@ def _room_features(picture: np.ndarray) -> np.ndarray:
     down, right = np.mgrid[: HEIGHT // 2, : WIDTH // 2]
     slopes = [np.abs(slope) for slope in np.gradient(picture @ [0.299, 0.587, 0.114])]
     found = [down[..., None], right[..., None]]
-    found += [_cells(uniform_filter(picture, (size, size, 0)), 2) for size in COLOURS]
+    found += [_cells(uniform_filter(picture, size, axes=(0, 1)), 2) for size in COLOURS]
     found += [_cells(uniform_filter(slope, size), 2)[..., None] for size in EDGES for slope in slopes]
     level = _cells(slopes[0], 2)
     for turned in (level, level[::-1]):

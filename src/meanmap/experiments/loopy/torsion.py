@@ -33,7 +33,9 @@ def run(setting: Setting) -> Outcome:
     train = setting.choose(smoke=30, quick=100, paper=200)
     test = setting.choose(smoke=10, quick=50, paper=100)
     repeats = setting.choose(smoke=1, quick=3, paper=10)
-    errors = []
+    errors: list[Any] = []
+    held: tuple[Any, ...] = ()
+    found: list[Any] = []
     for repeat in range(repeats):
         rng = setting.rng(repeat)
         emission = np.exp(1.2 * rng.normal(size=(len(MEANS), LETTERS)))
@@ -144,7 +146,7 @@ def discrete(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, bins: int
     """The same with smoothed counts of bins of both angles."""
     from meanmap import bp
 
-    place = np.minimum(np.floor((angles + np.pi) / (2 * np.pi) * bins).astype(int), bins - 1) @ [bins, 1]
+    place: Any = np.minimum(np.floor((angles + np.pi) / (2 * np.pi) * bins).astype(int), bins - 1) @ [bins, 1]
     joint, seen = np.full((bins**2, bins**2), added), np.full((bins**2, LETTERS), added)
     np.add.at(joint, (place[:, :-1].ravel(), place[:, 1:].ravel()), 1)
     np.add.at(seen, (place.ravel(), letters.ravel()), 1)
