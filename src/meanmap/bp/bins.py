@@ -12,17 +12,17 @@ from meanmap.core.errors import InputError
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.embeddings.points import PointEmbedding
 
-__all__ = ["Bins", "Smoothing", "choose_bins"]
+__all__ = ["Bins", "Smoothing", "choose_bins", "table"]
 
 # Up to so many distinct values, each seen often, are bins of their own: colours, counts.
 MOST_LEVELS = 256
 SEEN_OFTEN = 4
-NUMBERS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+NUMBERS = (4, 8, 16, 24, 32, 48, 64, 96)
 # Likelihoods are averaged over so many Gauss-Legendre points of each bin.
 POINTS = 4
 # Pseudo-counts for each cell, and widths of the blur in bins, among which held-out pairs choose.
-COUNTS = (1e-3, 1e-2, 1e-1, 1.0)
-BLURS = (0.0, 0.5, 1.0, 2.0, 4.0)
+COUNTS = (1e-3, 1e-2, 1e-1)
+BLURS = (0.0, 1.0, 2.0, 4.0, 8.0)
 FOLDS = 5
 CHOICE_PAIRS = 20_000
 MOST_JUDGES = 8
@@ -88,6 +88,12 @@ class Bins:
         """The bin of each value; beyond the ends, the last."""
         return _index(self.edges, values)
 
+    def between(self, value: float) -> np.ndarray:
+        """Weights (k,) that interpolate at a value what is known at the centres; levels take the nearest."""
+        if self.discrete:
+            return np.eye(self.number)[int(self.index(np.array([value]))[0])]
+        return np.array([np.interp(value, self.centres, one) for one in np.eye(self.number)])
+
     def points(self) -> np.ndarray:
         """Where likelihoods are evaluated, (k, q)."""
         if self.discrete:
@@ -151,55 +157,75 @@ def blurring(number: int, width: float) -> np.ndarray:
     return kernel / kernel.sum(axis=0)
 
 
-def count_pairs(bins: Mapping[Hashable, Bins], samples: Mapping, direction: Direction) -> tuple[np.ndarray, np.ndarray]:
-    """The bins of both ends of each pair."""
-    ends = (direction.sender, 0), (direction.receiver, 1)
-    sent, received = (bins[name].index(samples[name].points[direction.pairs[:, side], 0]) for name, side in ends)
-    return sent, received
-
-
 def choose_bins(
     samples: Mapping, directions: list[Direction], number: int | None, equal: str | None
 ) -> tuple[dict[Hashable, Bins], Smoothing, float]:
-    """Bins of each kind, smoothing, and their held-out mean of log p(x_s | x_t), the largest of all that were tried."""
+    """Bins of each kind, smoothing, and their held-out mean of log p(x_s | x_t).
+
+    Of all that are tried the best; and of those that are within a standard error of it, the fewest bins: a sweep costs
+    their square.
+    """
     values = {name: sample.points[:, 0] for name, sample in samples.items()}
-    levels = {name: _are_levels(value) for name, value in values.items()}
+    levels = {name for name, value in values.items() if number is None and _are_levels(value)}
     judges = [directions[i] for i in spread_rows(len(directions), MOST_JUDGES)]
-    judges = [Direction(d.sender, d.receiver, d.pairs[spread_rows(len(d.pairs), CHOICE_PAIRS)]) for d in judges]
-    best: tuple[float, Any] = (-np.inf, None)
-    kept = {name: Bins.of(value, None, "mass", name) for name, value in values.items() if levels[name] and not number}
-    for k in (number,) if number or len(kept) == len(values) else NUMBERS:
-        for way in (equal,) if equal or len(kept) == len(values) else ("mass", "width"):
-            bins = {n: kept[n] if n in kept else Bins.of(v, k, way or "mass", n) for n, v in values.items()}
-            for smoothing, score in _scores(bins, samples, judges):
-                if score > best[0]:
-                    best = score, (bins, smoothing)
-    return (*best[1], best[0])
+    ends = [
+        tuple(values[name][d.pairs[spread_rows(len(d.pairs), CHOICE_PAIRS), side]] for name, side in _sides(d))
+        for d in judges
+    ]
+    all_levels = len(levels) == len(values)
+    tried = []
+    for k in (number,) if number or all_levels else NUMBERS:
+        for way in (equal,) if equal or all_levels else ("mass", "width"):
+            sizes = {name: None if name in levels else k for name in values}
+            scores = _scores(values, judges, ends, sizes, way or "mass")
+            tried += [(k, way, smoothing, score) for smoothing, score in scores.items()]
+    best = max(tried, key=lambda each: each[3].mean())
+    error = {id(each): (best[3] - each[3]).std(ddof=1) / np.sqrt(FOLDS) for each in tried}
+    close = [each for each in tried if best[3].mean() - each[3].mean() <= error[id(each)]]
+    k, way, smoothing, score = min(close, key=lambda each: (each[0] or 0, -each[3].mean()))
+    bins = {name: Bins.of(v, None if name in levels else k, way or "mass", name) for name, v in values.items()}
+    return bins, smoothing, float(score.mean())
+
+
+def _sides(direction: Direction) -> tuple[tuple[Hashable, int], tuple[Hashable, int]]:
+    return (direction.sender, 0), (direction.receiver, 1)
 
 
 def _are_levels(values: np.ndarray) -> bool:
-    distinct = len(np.unique(values))
-    return distinct <= min(MOST_LEVELS, len(values) // SEEN_OFTEN)
+    return len(np.unique(values)) <= min(MOST_LEVELS, len(values) // SEEN_OFTEN)
 
 
-def _scores(bins: Mapping, samples: Mapping, judges: list[Direction]) -> list[tuple[Smoothing, float]]:
-    """Held-out scores of all ways of smoothing: each needs the tables of counts only."""
-    tables = []
-    for direction in judges:
-        sent, received = count_pairs(bins, samples, direction)
-        shape = bins[direction.sender].number, bins[direction.receiver].number
-        fold = np.arange(len(sent)) % FOLDS
-        flat = (fold * shape[0] + sent) * shape[1] + received
-        counts = np.bincount(flat, minlength=FOLDS * shape[0] * shape[1]).reshape(FOLDS, *shape).astype(float)
-        tables.append((counts, bins[direction.receiver].widths))
-    found = []
-    for blur in BLURS:
-        for added in COUNTS:
-            smoothing, total, pairs = Smoothing(added, blur), 0.0, 0.0
-            for counts, widths in tables:
-                learned = smoothing(counts.sum(axis=0) - counts)
-                conditional = learned / learned.sum(axis=-1, keepdims=True) / widths
-                total += float((counts * np.log(np.maximum(conditional, 1e-300))).sum())
-                pairs += counts.sum()
-            found.append((smoothing, total / pairs))
+def _scores(
+    values: Mapping, judges: list[Direction], ends: list, sizes: Mapping, equal: str
+) -> dict[Smoothing, np.ndarray]:
+    """Held-out scores (folds,) of all ways of smoothing.
+
+    Bins are cut without the held-out pairs, too: ends at quantiles that know them lie suspiciously well.
+    """
+    found = {Smoothing(added, blur): np.zeros(FOLDS) for blur in BLURS for added in COUNTS}
+    for fold in range(FOLDS):
+        pairs = 0
+        for direction, (sent, received) in zip(judges, ends, strict=True):
+            held = np.arange(len(sent)) % FOLDS == fold
+            known: dict[Hashable, list[np.ndarray]] = {direction.sender: [], direction.receiver: []}
+            known[direction.sender].append(sent[~held])
+            known[direction.receiver].append(received[~held])
+            bins = {name: Bins.of(np.concatenate(part), sizes[name], equal, name) for name, part in known.items()}
+            learned, tested = (
+                table(bins[direction.sender], bins[direction.receiver], sent[which], received[which])
+                for which in (~held, held)
+            )
+            pairs += int(held.sum())
+            for smoothing, score in found.items():
+                joint = smoothing(learned)
+                conditional = joint / joint.sum(axis=-1, keepdims=True) / bins[direction.receiver].widths
+                score[fold] += (tested * np.log(np.maximum(conditional, np.finfo(float).tiny))).sum()
+        for score in found.values():
+            score[fold] /= pairs
     return found
+
+
+def table(sender: Bins, receiver: Bins, sent: np.ndarray, received: np.ndarray) -> np.ndarray:
+    """Counts of pairs (k_t, k_s)."""
+    flat = sender.index(sent) * receiver.number + receiver.index(received)
+    return np.bincount(flat, minlength=sender.number * receiver.number).reshape(sender.number, -1).astype(float)

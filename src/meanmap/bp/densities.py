@@ -79,7 +79,7 @@ class Density(ABC):
             middle = (low + high) / 2
             below = self._cdf(middle) < levels.ravel()
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high.reshape(*self.batch, *levels.shape)[()]
+        return high.reshape((*self.batch, *levels.shape))[()]
 
     def sample(self, n: int, rng: Any = None) -> Any:
         """`n` independent draws, (..., n)."""

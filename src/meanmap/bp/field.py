@@ -6,14 +6,15 @@ observations and evidence, and answer with the same kind of beliefs and report.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.field_evidence import Evidence, learn_likelihoods, read_field_evidence
 from meanmap.bp.field_samples import FieldSamples, read_relations
-from meanmap.bp.observations import LearnedLikelihood, Likelihood
+from meanmap.bp.observations import Likelihood
+from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.report import Report
@@ -27,7 +28,10 @@ DAMPING = 0.3
 SWEEPS = 15
 
 
-class Field(ABC):
+Fitted = TypeVar("Fitted", bound="FittedField")
+
+
+class Field(ABC, Generic[Fitted]):
     """A pairwise random field whose relations are learned from pairs, `fit` gives a `FittedField`.
 
     Parameters
@@ -39,7 +43,7 @@ class Field(ABC):
     variables : sequence (n,) or mapping from names to labels, optional
         The kind of each variable; by default all are of one.
     schedule : optional
-        By default two passes on a forest, else 15 sweeps of flooding.
+        By default two passes on a forest, else 15 sweeps of flooding; up to 2000 for `GaussianField`.
     """
 
     # What reads observations where the user names nothing.
@@ -52,7 +56,7 @@ class Field(ABC):
         self.relations, self.variables, self.schedule = relations, variables, schedule
         self.kernels = None  # numbers are read as numbers; no kernel is used to learn
 
-    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> "FittedField":
+    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> Fitted:
         """Learn the relations, and what observations say.
 
         Parameters
@@ -72,7 +76,7 @@ class Field(ABC):
             return self._learn(read, likelihoods)
 
     @abstractmethod
-    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> "FittedField":
+    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> Fitted:
         """Relations from points of each kind (N, d) and the rows of their pairs in each direction."""
 
     def __repr__(self) -> str:
@@ -97,10 +101,14 @@ class FittedField(ABC):
         For each kind that can be observed.
     """
 
+    # Where the user names nothing, on graphs with cycles.
+    sweeps = SWEEPS
+    damping = DAMPING
+
     def __init__(self, graph: Graph, read: FieldSamples, likelihoods: Mapping[Hashable, Likelihood], schedule: Any):
         self.graph, self.samples, self.directions = graph, read.samples, read.directions
         self.template, self.kind, self.likelihoods = read.template, read.kind, dict(likelihoods)
-        self.schedule = (TwoPass() if graph.is_forest else Flooding(SWEEPS)) if schedule is None else schedule
+        self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
 
     def query(
         self,
@@ -108,7 +116,7 @@ class FittedField(ABC):
         targets: Iterable[Hashable] | None = None,
         *,
         observations: Any = None,
-        damping: float = DAMPING,
+        damping: float | None = None,
         **settings: Any,
     ) -> Beliefs:
         """The belief about each target.
@@ -122,8 +130,9 @@ class FittedField(ABC):
         observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
             An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
             the likelihoods of `fit`.
-        damping : float
-            The share of the old message that is kept; without meaning on two passes.
+        damping : float, optional
+            The share of the old message that is kept; without meaning on two passes. By default .3, and 0 for
+            `GaussianField`.
         **settings
             What else the method has.
         """
@@ -131,7 +140,7 @@ class FittedField(ABC):
         nodes = {name: self.graph.index(name) for name in names}
         with Door():
             seen = read_field_evidence(self, evidence or {}, observations)
-            found, report = self._propagate(seen, damping, **settings)
+            found, report = self._propagate(seen, self.damping if damping is None else damping, **settings)
 
         def answer(name: Hashable) -> Any:
             node = nodes[name]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.observations import LearnedLikelihood, Likelihood, UserLikelihood, read_likelihood
+from meanmap.bp.observations import Likelihood, UserLikelihood, read_likelihood
+from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
