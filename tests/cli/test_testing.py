@@ -1,5 +1,6 @@
 """`meanmap test`: answers, exit codes and files, as a script would see them."""
 
+import errno
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli import app
+from meanmap.cli.options import refusals
 
 
 def run(*arguments, stdin=None):
@@ -137,3 +139,9 @@ def test_bad_input_is_one_line_and_exit_code_2(files, arguments, said):
     assert found.stdout == ""
     assert found.stderr.count("\n") == 1
     assert said in found.stderr
+
+
+def test_a_reader_that_has_enough_is_no_bad_input():
+    """`meanmap ... | head`: the pipe breaks, and typer ends the program without a word."""
+    with pytest.raises(BrokenPipeError), refusals():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")

@@ -45,5 +45,7 @@ def refusals() -> Iterator[None]:
         yield
     except (InputError, KindError) as problem:
         raise refused(str(problem)) from None
+    except BrokenPipeError:  # a reader such as `head` that has enough, of which nothing needs to be said
+        raise
     except OSError as problem:
         raise refused(f"{problem.filename or ''}: {problem.strerror or problem}") from None
