@@ -208,7 +208,8 @@ def judge(
         ratio = once + left.share * right.share * max(0.0, twice - once)
     pairs, shares = [(left.left, right.left)], [1.0]
     if left.plain is not None or right.plain is not None:
-        pairs.append(tuple(side.left if side.plain is None else side.plain for side in (left, right)))
+        u, v = (side.left if side.plain is None else side.plain for side in (left, right))
+        pairs.append((u, v))
         shares = [1 - PLAIN, PLAIN]
         one, other = (side.third or side.second for side in (left, right))
         ratio = shares[0] * ratio + shares[1] * variance_ratio(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
