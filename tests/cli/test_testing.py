@@ -145,3 +145,22 @@ def test_a_reader_that_has_enough_is_no_bad_input():
     """`meanmap ... | head`: the pipe breaks, and typer ends the program without a word."""
     with pytest.raises(BrokenPipeError), refusals():
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["test", "independence", "FILE", "--x", "x", "--y", "y", "--report", "nowhere/a.html"],
+        ["test", "independence", "FILE", "--x", "x", "--y", "y", "--plot", "nowhere/a.png"],
+        ["learn-kernel", "FILE", "-o", "nowhere/a.meanmap"],
+        ["discover", "FILE", "--graphml", "nowhere/a.graphml"],
+        ["graph", "fit", "FILE", "-o", "nowhere/a.meanmap"],
+        ["graph", "draw", "FILE", "-o", "nowhere/a.png"],
+        ["demo", "--output", "nowhere/a.html"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]) + arguments[-2],
+)
+def test_a_folder_that_is_not_there_is_said_before_any_work(files, arguments):
+    found = CliRunner().invoke(app, [str(files[2]) if part == "FILE" else part for part in arguments])
+    assert found.exit_code == 2
+    assert found.stderr == "meanmap: the folder nowhere does not exist; make it first.\n"

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, names_in, refusals, refused
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, in_a_folder, names_in, refusals, refused
 
 __all__ = ["app"]
 
@@ -17,7 +17,7 @@ Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wro
 @app.command()
 def fit(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model is written.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
     labels: LabelColumns = "",
@@ -69,7 +69,8 @@ def query(
 
 @app.command()
 def draw(
-    model: Model, output: Annotated[Path, typer.Option("--output", "-o", help="A picture: .png, .svg, .pdf.")]
+    model: Model,
+    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="A picture: .png, .svg, .pdf.")],
 ) -> None:
     """Draw the graph of a model."""
     with refusals():
