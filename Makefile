@@ -66,6 +66,7 @@ bench: .venv/.ready ## all benchmarks, or CASE=name; writes docs/benchmarks/tabl
 
 docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	.venv/bin/python docs/check_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean: ## remove environments, caches and everything that was built
