@@ -232,7 +232,7 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
 @jax.jit
 def _beliefs(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
     """Beliefs from messages of directed edges."""
-    return layout.beliefs(layout.ones(own).at[layout.row].set(messages), own)[0]
+    return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
 
 
 @partial(jax.jit, static_argnames="potentials")

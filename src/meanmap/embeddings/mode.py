@@ -35,7 +35,8 @@ def find_modes(kernel: Kernel, points: Any, weights: jax.Array, n_starts: int) -
         retract, size = _shift, points.shape[1]
     else:
         raise KindError(
-            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or ask beliefs.probabilities(name)."
+            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or for labels ask "
+            "beliefs.probabilities(name)."
         )
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
     best, rises = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))
