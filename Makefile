@@ -67,5 +67,5 @@ docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 
 clean: ## remove environments, caches and everything that was built
 	rm -rf .venv .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
-	  docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst benchmarks/results meanmap-demo meanmap-demo.html
+	  docs/_build docs/gallery docs/learn docs/api/generated docs/sg_execution_times.rst benchmarks/results meanmap-demo meanmap-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,7 +27,8 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
         examples = [jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments]
         key = (jax.eval_shape(lambda: jax.random.key(0)),) if random else ()
         try:
-            out = jax.eval_shape(function, *key, *examples)
+            # Wrapped, because JAX crashes on meeting a callable without weak references (a NumPy ufunc) a second time.
+            out = jax.eval_shape(lambda *values: function(*values), *key, *examples)
         except _NOT_TRACEABLE:
             return True
         except Exception as error:
@@ -148,7 +149,7 @@ def _without_copies(values: list[np.ndarray]) -> int:
     """How many come before the copies of the last one that fill a batch up: a simulator is not run for those."""
     like_last = [(value == value[-1]).reshape(len(value), -1).all(axis=1) for value in values]
     others = np.flatnonzero(~np.logical_and.reduce(like_last))
-    return int(others[-1]) + 2 if len(others) else 1
+    return min(int(others[-1]) + 2, len(values[0])) if len(others) else 1
 
 
 def _batch(values: list[np.ndarray]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
+from meanmap.core.threads import one_blas_thread
 from meanmap.kernels.base import Kernel
 from meanmap.stats.conditional_residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
 from meanmap.stats.conditional_statistics import Products, permuted, variance_ratio
@@ -30,6 +31,7 @@ METHODS = {
 WHOLE = 5000
 
 
+@one_blas_thread()
 def conditional_independence_test(
     x: Any,
     y: Any,

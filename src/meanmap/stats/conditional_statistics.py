@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.stats.conditional_landmarks import median_distance, rbf
 from meanmap.stats.conditional_regression import Fit
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -34,7 +35,7 @@ class Products:
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in _blocks(n):
+        for rows in track(_blocks(n), "bootstrap"):
             total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
         return total / n
 
@@ -49,10 +50,10 @@ class Products:
         """The statistic, and draws of Σ λᵢ zᵢ² with the eigenvalues of K / n, or of a gamma law with their moments."""
         n = len(self.z)
         if kind == "spectral":
-            whole = np.concatenate([self.block(rows) for rows in _blocks(n)]).astype(float) / n
+            whole = np.concatenate([self.block(rows) for rows in track(_blocks(n), "products")]).astype(float) / n
             return float(whole.sum()), spectral_null(ratio * np.linalg.eigvalsh(whole), n_draws, generator)
         value, mean, square = 0.0, 0.0, 0.0
-        for rows in _blocks(n):
+        for rows in track(_blocks(n), "products"):
             block = self.block(rows).astype(float) / n
             value += block.sum()
             mean += np.trace(block[:, rows])
@@ -65,7 +66,9 @@ def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.ra
     n = len(left)
     transposed = np.ascontiguousarray(left.T)
     values = [np.sum((transposed @ right) ** 2) / n]
-    values += [np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in range(n_draws)]
+    values += [
+        np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in track(range(n_draws), "permutations")
+    ]
     return np.array(values)
 
 

@@ -9,6 +9,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.threads import one_blas_thread
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.stats.result import check_level
@@ -22,6 +23,7 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 __all__ = ["pc"]
 
 
+@one_blas_thread()
 def pc(
     table: Any,
     alpha: float = 0.05,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.saving import load, save
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.forest import Forest
 from meanmap.ep.learned.kernel_regression import KernelRegression
@@ -15,7 +16,6 @@ from meanmap.ep.learned.network import Network
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import Recorded, families_into, families_of
 from meanmap.ep.learned.signature import Signature
-from meanmap.io import load, save
 
 __all__ = ["load_operator", "read_card", "save_operator"]
 
