@@ -12,7 +12,7 @@ from meanmap.bp.operators import EdgeOperators, Grouping
 from meanmap.bp.products import all_but_one, whole
 from meanmap.graphs import Graph, Slots
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "without_one"]
 
 
 class Layout(eqx.Module):
@@ -94,7 +94,7 @@ class Layout(eqx.Module):
         """At row (t, j), what t knows without its j-th neighbour, (rows, B, L)."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
         for number, nodes in enumerate(self.nodes):
-            products = self._without_one(own[nodes], self.bucket(messages, number))
+            products = without_one(self.counting, own[nodes], self.bucket(messages, number))
             parts.append(products.reshape(-1, *own.shape[1:]))
         return jnp.concatenate(parts)
 
@@ -123,7 +123,7 @@ class Layout(eqx.Module):
         rows = jnp.where(inside, self.incoming[node], len(self.reverse))
         real = (rows < len(self.reverse)).reshape(-1)
         flat = jnp.minimum(rows.reshape(-1), len(self.reverse) - 1)
-        products = self._without_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
+        products = without_one(self.counting, own[node], messages[rows]).reshape(-1, *own.shape[1:])
         out = jnp.where(real, self.reverse[flat], len(self.reverse))
         held = None if given is None else given.at(jnp.minimum(out, len(self.reverse) - 1))
         new = finish(operators.send(products, self.template[flat]), messages[out], held, settings)
@@ -138,9 +138,9 @@ class Layout(eqx.Module):
             values, log_scale = values.at[nodes].set(product), log_scale.at[nodes].set(more)
         return values, log_scale
 
-    def _without_one(self, own: jax.Array, received: jax.Array) -> jax.Array:
-        """What nodes know without each neighbour, (n, D, B, L), from what they received (n, D, B, L)."""
-        if self.counting is None:
-            return all_but_one(own, received)
-        counted = received**self.counting
-        return all_but_one(own, counted) * (counted / received)
+
+def without_one(counting: Any, own: jax.Array, received: jax.Array) -> jax.Array:
+    """What nodes know without each neighbour, (n, D, B, L), from what they received (n, D, B, L)."""
+    if counting is None:
+        return all_but_one(own, received)
+    return whole(own, received**counting)[0][:, None] / received
