@@ -6,10 +6,8 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import citing, discovering, graphs, learning, models, reproducing, testing
-from meanmap.cli.options import in_a_folder
 from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
-from meanmap.cli.options import refused
+from meanmap.cli.options import in_a_folder, refused
 
 __all__ = ["app", "main"]
 
