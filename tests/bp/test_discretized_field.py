@@ -65,8 +65,8 @@ def slow_reweighted(field, own, rho, sweeps=400):
 @pytest.mark.parametrize(
     "schedule",
     [
-        Flooding(500),
         Residual(500),
+        pytest.param(Flooding(500), marks=pytest.mark.slow),
         pytest.param(Sequential(500), marks=pytest.mark.slow),
         pytest.param(Splash(500, splash_size=3), marks=pytest.mark.slow),
     ],
@@ -202,6 +202,13 @@ def test_smoothing_keeps_the_sum_and_the_sides():
     assert (found > 0).all()
     plain = Smoothing(1e-12)(counts)
     np.testing.assert_allclose(plain, counts / counts.sum(), atol=1e-9)
+
+
+def test_evidence_that_contradicts_itself_is_refused():
+    field = bp.DiscretizedField([(0, 1), (1, 2)], bins=8, equal="width", smoothing=1e-300).fit(chain(500))
+    far = {0: lambda x: (x < -2.2).astype(float) + 1e-300, 2: lambda x: (x > 2.5).astype(float) + 1e-300}
+    with pytest.raises(InputError, match="contradicts itself: no bin of 1"):
+        field.query({**far, 1: lambda x: (x == 0).astype(float) + (x > 9)})
 
 
 def test_what_is_refused():
