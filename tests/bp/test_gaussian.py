@@ -38,7 +38,7 @@ SLOW = pytest.mark.slow
     "schedule",
     [
         TwoPass(),
-        Residual(),
+        pytest.param(Residual(), marks=SLOW),
         pytest.param(Flooding(), marks=SLOW),
         pytest.param(Sequential(), marks=SLOW),
         pytest.param(Splash(splash_size=5), marks=SLOW),
