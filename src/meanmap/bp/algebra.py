@@ -174,8 +174,7 @@ class Counted(Product):
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """The same over one message."""
-        counted = incoming**self.share
-        return all_but_one(own, counted) * (counted / incoming)
+        return whole(own, incoming**self.share)[0][:, None] / incoming
 
 
 PRODUCT = Product()

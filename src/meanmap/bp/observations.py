@@ -120,7 +120,7 @@ class Tempered(Likelihood):
         return self.likelihood.at(observed, points) ** self.power
 
     def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same at points of each observation."""
+        """Values to the power."""
         return self.likelihood.at_each(observed, points) ** self.power
 
 

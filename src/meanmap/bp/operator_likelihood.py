@@ -92,21 +92,22 @@ class LearnedLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """The density ratio; where it comes out small or negative, `LEAST` of the largest."""
-        with Door() as door:
-            read = read_points(self.observed.kernel, observed, "observed", door)
-        check_alike(read, self.observed.points, "the observations", "those that were learned from")
-        return self.at_points(read, points)
-
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same at points of each observation, all at once."""
-        with Door() as door:
-            read = read_points(self.observed.kernel, observed, "observed", door)
-        there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
-        return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, read) @ self.matrix, there))
+        return self.at_points(self._read(observed), points)
 
     def at_points(self, read: Any, points: Any) -> np.ndarray:
         """The same for observations that were read."""
         return _positive(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
+        return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, self._read(observed)) @ self.matrix, there))
+
+    def _read(self, observed: Any) -> Any:
+        with Door() as door:
+            read = read_points(self.observed.kernel, observed, "observed", door)
+        check_alike(read, self.observed.points, "the observations", "those that were learned from")
+        return read
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
