@@ -32,7 +32,7 @@ def fitted(pairs, **options):
     return bp.DiscretizedField(TRIANGLE, relations=NAMES, variables="abcd", **options).fit(pairs)
 
 
-@pytest.mark.parametrize("reweighted", [False, True])
+@pytest.mark.parametrize("reweighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_without_evidence_beliefs_are_the_counts_on_cycles_too(reweighted):
     x, pairs = levels()
     field = fitted(pairs, reweighted=reweighted)
