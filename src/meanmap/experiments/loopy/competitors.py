@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, Setting
 from meanmap.experiments.loopy.rivals import BUDGET, METHODS, PRESETS, Rival
 from meanmap.experiments.loopy.tasks import Task, bimodal_chain, denoising, depth, gaussian_chain
@@ -39,16 +40,15 @@ def run(setting: Setting) -> Outcome:
     seeds = range(setting.seed, setting.seed + setting.choose(smoke=1, quick=3, paper=6))
     found: dict[tuple[str, str, str], np.ndarray] = {}
     chosen: dict[tuple[str, str], str] = {}
-    for task, make in tasks.items():
-        for method in METHODS:
-            rivals = (method.pictures if task in PICTURES else method.chains)[:budget]
-            scores = [np.mean([measured(rival, make(seed), seed)[0] for seed in tuning] or [0.0]) for rival in rivals]
-            chosen[task, method.name] = rivals[int(np.argmin(scores))].label
-            if (task, method.name) in PRESETS and setting.scale != "smoke":
-                rivals = (*rivals, PRESETS[task, method.name])
-            for rival in rivals:
-                results = [measured(rival, make(seed), seed) for seed in seeds]
-                found[task, method.name, rival.label] = np.array(results)
+    for task, method in track([(task, method) for task in tasks for method in METHODS], "methods"):
+        make = tasks[task]
+        rivals = (method.pictures if task in PICTURES else method.chains)[:budget]
+        scores = [np.mean([measured(rival, make(seed), seed)[0] for seed in tuning] or [0.0]) for rival in rivals]
+        chosen[task, method.name] = rivals[int(np.argmin(scores))].label
+        if (task, method.name) in PRESETS and setting.scale != "smoke":
+            rivals = (*rivals, PRESETS[task, method.name])
+        for rival in rivals:
+            found[task, method.name, rival.label] = np.array([measured(rival, make(seed), seed) for seed in seeds])
     return outcome(found, chosen, list(tasks), len(tuning), budget)
 
 
