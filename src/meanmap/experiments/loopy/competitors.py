@@ -19,8 +19,10 @@ UNITS = {
 }
 # Seeds of tuning lie far from those that are reported.
 TUNING = 1000
-# A query that takes longer is not run once more only to leave out its compilation: tuning compiled it already.
+# A query that draws and takes longer is not run once more to leave out its compilation: tuning compiled it already.
 LONG = 2.0
+# Errors of so many times the median diverged: they are in the table, and would hide all others in the picture.
+DIVERGED = 10
 
 
 def run(setting: Setting) -> Outcome:
@@ -60,7 +62,7 @@ def measured(rival: Rival, task: Task, seed: int) -> tuple[float, float, float, 
     learning = time.process_time() - start
     asked = {**task.asked, "rng": seed} if rival.draws else task.asked
     beliefs, asking, clock = _timed(field, asked)
-    if asking < LONG:
+    if not rival.draws or asking < LONG:
         beliefs, asking, clock = _timed(field, asked)
     return task.error(beliefs), asking, clock, learning
 
@@ -84,7 +86,10 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
             error = float(ratio.std(ddof=1) / np.sqrt(len(ratio))) if len(ratio) > 1 else None
             numbers[f"{task}: log error ratio, {name} to kernel"] = Number(float(ratio.mean()), error)
             numbers[f"{task}: times slower, {name}"] = Number(float(np.median(each[:, 1]) / np.median(kernel[:, 1])))
-    caption = "Error against processor seconds a query; filled: the setting chosen; bars: spread over seeds."
+    caption = (
+        "Error against processor seconds a query; filled: the setting chosen; squares: settings of the appendix; bars: "
+        "spread over seeds. Settings that diverged are in the table only."
+    )
     return Outcome(
         "Errors, least first. " + "; ".join(sentences) + ".",
         numbers,
@@ -120,8 +125,9 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
     figure, axes = pyplot.subplots(-(-len(tasks) // 2), min(len(tasks), 2), figsize=size, layout="constrained")
     colours = {method.name: f"C{i}" for i, method in enumerate(METHODS)}
     for axis, task in zip(np.atleast_1d(axes).flat, tasks, strict=True):
+        limit = DIVERGED * np.median([each[:, 0].mean() for (where, _, _), each in found.items() if where == task])
         for (where, method, label), each in found.items():
-            if where == task:
+            if where == task and each[:, 0].mean() < limit:
                 best = label == chosen[task, method]
                 error = each[:, 0]
                 axis.errorbar(
