@@ -32,7 +32,7 @@ def fitted(pairs, **options):
     return bp.DiscretizedField(TRIANGLE, relations=NAMES, variables="abcd", **options).fit(pairs)
 
 
-@pytest.mark.parametrize("reweighted", [False, True])
+@pytest.mark.parametrize("reweighted", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_without_evidence_beliefs_are_the_counts_on_cycles_too(reweighted):
     x, pairs = levels()
     field = fitted(pairs, reweighted=reweighted)
@@ -65,8 +65,8 @@ def slow_reweighted(field, own, rho, sweeps=400):
 @pytest.mark.parametrize(
     "schedule",
     [
-        Flooding(500),
         Residual(500),
+        pytest.param(Flooding(500), marks=pytest.mark.slow),
         pytest.param(Sequential(500), marks=pytest.mark.slow),
         pytest.param(Splash(500, splash_size=3), marks=pytest.mark.slow),
     ],
@@ -202,6 +202,13 @@ def test_smoothing_keeps_the_sum_and_the_sides():
     assert (found > 0).all()
     plain = Smoothing(1e-12)(counts)
     np.testing.assert_allclose(plain, counts / counts.sum(), atol=1e-9)
+
+
+def test_evidence_that_contradicts_itself_is_refused():
+    x = np.tile([0.0, 1.0], 50)
+    field = bp.DiscretizedField([(0, 1), (1, 2)], smoothing=1e-300).fit((x, x))
+    with pytest.raises(InputError, match="contradicts itself: no bin of 1"):
+        field.query({0: 1.0, 2: 1.0, 1: lambda x: (x == 0).astype(float)})
 
 
 def test_what_is_refused():

@@ -12,12 +12,13 @@ from meanmap.bp.fitted_field import FittedKernelField
 from meanmap.bp.fitted_grid import FittedKernelGrid
 from meanmap.bp.gaussian import spectral_radius
 from meanmap.bp.gaussian_field import FittedGaussianField, GaussianField
-from meanmap.bp.gaussian_graph import GaussianGraph, Solution, solve
+from meanmap.bp.gaussian_graph import GaussianGraph
 from meanmap.bp.histogram import Histogram
 from meanmap.bp.images import neighbour_pairs, patches
 from meanmap.bp.kernel_field import KernelField
 from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import KernelGrid
+from meanmap.bp.linear_solver import Solution, solve
 from meanmap.bp.messages import Given
 from meanmap.bp.mixture_field import FittedMixtureField, MixtureField
 from meanmap.bp.mixtures import Gibbs, Multiscale

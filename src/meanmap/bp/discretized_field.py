@@ -17,7 +17,7 @@ from meanmap.bp.observations import Likelihood
 from meanmap.bp.operators import EdgeMatrices
 from meanmap.bp.propagate import Engine
 from meanmap.core.arrays import parameter
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.report import Report
 from meanmap.graphs import edge_appearance
 
@@ -178,7 +178,11 @@ class FittedDiscretizedField(FittedField):
         """Sum-product over bins; `settings` may hold a tolerance."""
         found = self.engine.run(jnp.asarray(self._own(seen)), self._given(seen), damping=damping, **settings)
         weights = np.asarray(found.beliefs)
-        weights = weights / weights.sum(axis=-1, keepdims=True)
+        mass = weights.sum(axis=-1, keepdims=True)
+        if not (mass > 0).all():
+            name = self.graph.names[int(np.argmin(mass.min(axis=(1, 2))))]
+            raise InputError(f"the evidence contradicts itself: no bin of {name!r} is possible.")
+        weights = weights / mass
 
         def belief(node: int) -> Any:
             kind = self.kind_of(node)

@@ -13,6 +13,7 @@ import numpy as np
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.field_evidence import Evidence, learn_likelihoods, read_field_evidence
 from meanmap.bp.field_samples import FieldSamples, read_relations
+from meanmap.bp.fitted_field import DAMPING, SWEEPS
 from meanmap.bp.observations import Likelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.core.door import Door
@@ -21,12 +22,7 @@ from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
 
-__all__ = ["DAMPING", "SWEEPS", "Field", "FittedField"]
-
-# The settings of `KernelField`, so that what differs is the method.
-DAMPING = 0.3
-SWEEPS = 15
-
+__all__ = ["Field", "FittedField"]
 
 Fitted = TypeVar("Fitted", bound="FittedField")
 
@@ -101,7 +97,7 @@ class FittedField(ABC):
         For each kind that can be observed.
     """
 
-    # Where the user names nothing, on graphs with cycles.
+    # Where the user names nothing, on graphs with cycles: as of `KernelField`, so that what differs is the method.
     sweeps = SWEEPS
     damping = DAMPING
 

@@ -8,6 +8,7 @@ For p(x) ∝ exp(−½ xᵀ J x + hᵀ x), with P_{t∖s} = J_tt + Σ_{u≠s} P_
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -121,8 +122,8 @@ class GaussianModel:
             sent = np.zeros((len(both), h.shape[1], 2))
             sent[..., 1] = -both[:, None] * fixed[self.graph.sources] / scale
             given = Given(jnp.asarray(np.repeat(known[:, None], h.shape[1], axis=1)), jnp.asarray(sent))
-        edges = GaussianEdges(jnp.asarray(both if len(both) else np.zeros(1)))
-        engine = Engine(self.graph, edges, np.arange(len(both)), schedule, SUM)
+        engine = self._engine(schedule)
+        engine.operators = GaussianEdges(jnp.asarray(both if len(both) else np.zeros(1)))
         found = engine.run(jnp.asarray(own), given, damping=damping, tolerance=tolerance)
         beliefs = np.asarray(found.beliefs)
         precisions = beliefs[..., 0] * unit[:, None] ** 2
@@ -132,6 +133,18 @@ class GaussianModel:
             means[node], precisions[node] = fixed[node] / unit[node], np.inf
         report = self._report(found.report, engine.schedule, free, diagonal, h, means, precisions)
         return means, precisions, report
+
+    def _engine(self, schedule: Any) -> Engine:
+        """The graph laid out for a schedule, kept for the next query; couplings are those of each query's units."""
+        if schedule not in self._engines:
+            number = 2 * len(self.couplings)
+            edges = GaussianEdges(np.zeros(max(number, 1)))
+            self._engines[schedule] = Engine(self.graph, edges, np.arange(number), schedule, SUM)
+        return self._engines[schedule]
+
+    @cached_property
+    def _engines(self) -> dict[Any, Engine]:
+        return {}
 
     def _report(
         self,
@@ -147,8 +160,9 @@ class GaussianModel:
         # The query that knows least has the largest radius.
         radius = spectral_radius(self.matrix(diagonal.min(axis=1))[free][:, free])
         means = np.where(np.isfinite(means), means, 0.0)
-        known = h - self.matrix(np.zeros(self.graph.size)) @ np.where(free[:, None], 0.0, means)
-        left = known - self.matrix(np.zeros(self.graph.size)) @ np.where(free[:, None], means, 0.0) - diagonal * means
+        coupled = self.matrix(np.zeros(self.graph.size))
+        known = h - coupled @ np.where(free[:, None], 0.0, means)
+        left = known - coupled @ np.where(free[:, None], means, 0.0) - diagonal * means
         size = np.sqrt((known[free] ** 2).sum(axis=0))
         residual = float((np.sqrt((left[free] ** 2).sum(axis=0)) / np.where(size > 0, size, 1)).max(initial=0.0))
         improper = int((~(precisions[free] > 0)).sum())

@@ -1,7 +1,6 @@
-"""Gaussian variables with a given precision matrix, and belief propagation as a solver of J x = h."""
+"""Gaussian variables with a given precision matrix."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,14 +14,12 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import is_sparse
-from meanmap.core.report import Report
-from meanmap.graphs import Flooding, Graph
+from meanmap.graphs import Graph
 
-__all__ = ["GaussianGraph", "Solution", "solve"]
+__all__ = ["GaussianGraph", "add_edges", "normal_belief", "read_precision"]
 
+# Rounding may make entries differ from those across the diagonal by this share of the largest.
 SYMMETRIC = 1e-10
-# A solver goes on for as long as messages move.
-MOST_SWEEPS = 10_000
 
 
 class GaussianGraph:
@@ -58,7 +55,7 @@ class GaussianGraph:
     """
 
     def __init__(self, precision: Any, vector: Any = None, nodes: Iterable[Hashable] | None = None):
-        matrix = _read_precision(precision)
+        matrix = read_precision(precision)
         n = len(matrix.diagonal())
         h = np.zeros(n) if vector is None else as_array(vector, "vector").astype(float)
         if h.shape != (n,):
@@ -222,69 +219,7 @@ def normal_belief(name: Hashable, mean: np.ndarray, precision: np.ndarray, batch
     return NormalMixture.normal(mean, variance) if batched else NormalMixture.normal(mean[0], variance[0])
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """What `solve` found.
-
-    Attributes
-    ----------
-    x : array (n,) or (n, B)
-        So that J x = h.
-    variances : array (n,)
-        Of belief propagation: the diagonal of J⁻¹ on forests, an approximation of it with cycles.
-    report : Report
-        Whether messages settled, the spectral radius, and the relative residual ‖J x − h‖ / ‖h‖.
-    """
-
-    x: np.ndarray
-    variances: np.ndarray
-    report: Report
-
-
-def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
-    """Solve J x = h for a symmetric positive definite J by Gaussian belief propagation (Bickson 2008).
-
-    Parameters
-    ----------
-    matrix : array (n, n) or SciPy sparse matrix
-        J.
-    h : array (n,) or (n, B)
-        Right-hand sides; B of them cost one solve with longer messages.
-    schedule, damping
-        By default two passes where the graph of J is a forest, exact; else up to 10,000 sweeps of flooding.
-    tolerance : float
-        Stop when no message changes by more, in units in which J has a diagonal of ones.
-
-    Notes
-    -----
-    Where `spectral_radius(J)` < 1 (diagonal dominance is enough) messages converge, at least as fast as Jacobi's
-    iteration, whose asymptotic rate is that radius for |I − D^(−1/2) J D^(−1/2)|. Cost O(non-zeros) a sweep. For one
-    system on one machine a direct sparse solver is faster: 14 and 28 times on grids of 100 × 100 and 300 × 300 with a
-    radius of .98. Messages need only neighbours, and give variances too.
-
-    Examples
-    --------
-    >>> J = np.array([[3.0, 1.0, 1.0], [1.0, 3.0, 1.0], [1.0, 1.0, 3.0]])
-    >>> found = solve(J, [5.0, 5.0, 5.0])
-    >>> found.x.round(9).tolist(), found.report.converged
-    ([1.0, 1.0, 1.0], True)
-    """
-    read = _read_precision(matrix, "matrix")
-    right = as_array(h, "h").astype(float)
-    n = len(read.diagonal())
-    if right.ndim not in (1, 2) or len(right) != n:
-        raise ShapeError(f"h has shape {right.shape}; expected ({n},) or ({n}, B).")
-    check_finite(right, "h")
-    graph = GaussianGraph(read)
-    columns = right.reshape(len(right), -1)
-    if schedule is None and not graph.graph.is_forest:
-        schedule = Flooding(MOST_SWEEPS)
-    with Door():
-        means, precisions, report = graph._model.run({}, np.zeros(columns.shape), columns, schedule, damping, tolerance)
-    return Solution(means.reshape(right.shape), 1 / precisions[:, 0], report)
-
-
-def _read_precision(data: Any, argument: str = "precision") -> Any:
+def read_precision(data: Any, argument: str = "precision") -> Any:
     """A symmetric sparse matrix (CSR) with a positive diagonal."""
     if is_sparse(data):
         matrix: Any = scipy.sparse.csr_array(data).astype(float)

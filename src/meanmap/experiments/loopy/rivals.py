@@ -98,33 +98,42 @@ METHODS = (
 )
 
 
-def _preset_discrete(graph: Any, **options: Any) -> Any:
+def _splashed(graph: Any, **options: Any) -> Any:
+    """Appendix 2.1.1: 30 bins, locally consistent potentials, splashes."""
+    from meanmap import bp
+    from meanmap.graphs import Splash
+
+    return bp.DiscretizedField(graph, bins=30, schedule=Splash(15), **options)
+
+
+def _walking(particles: int, sweeps: int) -> Callable[..., Any]:
+    """100 sweeps in order, resampled every so many by 10 Metropolis steps; weights below 1e-7 are left out."""
+
+    def build(graph: Any, **options: Any) -> Any:
+        from meanmap import bp
+        from meanmap.graphs import Sequential
+
+        rounds = -(-100 // sweeps)
+        walk, schedule = bp.Metropolis(10), Sequential(sweeps)
+        return bp.ParticleField(
+            graph, particles=particles, rounds=rounds, proposal=walk, skip=1e-7, schedule=schedule, **options
+        )
+
+    return build
+
+
+def _smoothed(graph: Any, **options: Any) -> Any:
+    """Appendix 1: products by multiscale trees, a Gaussian on each draw. The number of components is not given."""
     from meanmap import bp
 
-    return bp.DiscretizedField(graph, **options)
+    return bp.MixtureField(graph, components=20, sampler=bp.Multiscale(), bandwidth="thumb", **options)
 
 
-def _preset_particle(graph: Any, **options: Any) -> Any:
-    """Appendix 2.2.2: 100 sweeps in order, 30 particles, resampled every 15 by 10 Metropolis steps, weights of 1e-7."""
-    from meanmap import bp
-    from meanmap.graphs import Sequential
-
-    schedule = Sequential(15)
-    walk = bp.Metropolis(10)
-    return bp.ParticleField(graph, particles=30, rounds=7, proposal=walk, skip=1e-7, schedule=schedule, **options)
-
-
-def _preset_mixture(graph: Any, **options: Any) -> Any:
-    """Appendix 1: products by multiscale KD-trees; a Gaussian on each draw. The number of components is not given."""
-    from meanmap import bp
-
-    sampler = bp.Multiscale()
-    return bp.MixtureField(graph, components=30, sampler=sampler, bandwidth="thumb", **options)
-
-
-# The appendix's settings for denoising; those for depth are 30 bins with splashes, and 20 particles every 10 sweeps.
+# The appendix's settings. Bins at the levels of colours are what `DiscretizedField` does by itself.
 PRESETS = {
-    "discretised": Rival("appendix 2.2.1", _preset_discrete),
-    "particle": Rival("appendix 2.2.2", _preset_particle, draws=True),
-    "mixture": Rival("appendix 1", _preset_mixture, draws=True),
+    ("denoising", "discretised"): Rival("appendix 2.2.1", _discretized(None).build),
+    ("denoising", "particle"): Rival("appendix 2.2.2", _walking(30, 15), draws=True),
+    ("denoising", "mixture"): Rival("appendix 1", _smoothed, draws=True),
+    ("depth", "discretised"): Rival("appendix 2.1.1", _splashed),
+    ("depth", "particle"): Rival("appendix 2.1.2", _walking(20, 10), draws=True),
 }
