@@ -209,7 +209,7 @@ EXPERIMENT = Experiment(
             )
         ),
         Claim(
-            "for large noise its trace is much higher, by 40 % (section 6.2)",
+            "for large noise its trace is much higher; in the paper by 40 % (section 6.2)",
             "times the better of the others at the largest noise",
             low=1.2,
             scales=("quick", "paper"),
