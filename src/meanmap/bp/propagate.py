@@ -1,12 +1,13 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.algebra import PRODUCT, Algebra, Counted
 from meanmap.bp.blocks import sequential, splashes
 from meanmap.bp.flooding import flood
 from meanmap.bp.layout import Layout
@@ -36,7 +37,7 @@ class Propagation:
     messages : array (2 |E|, B, L)
         One for each directed edge, its largest value 1.
     beliefs : array (n, B, L)
-        own × Π incoming messages, the largest absolute value 1.
+        Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
@@ -45,6 +46,8 @@ class Propagation:
         The share that came out below zero.
     report : Report
         How it ended.
+    layout : Layout
+        Where messages lie, and how they were counted.
     """
 
     messages: Any
@@ -53,6 +56,7 @@ class Propagation:
     low_share: Any
     negative_share: Any
     report: Report
+    layout: Layout
 
 
 class Engine:
@@ -68,9 +72,18 @@ class Engine:
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
         By default two passes on a forest, flooding otherwise.
+    algebra : Product, Sum or Reweighted, optional
+        How messages come together: values are multiplied, natural parameters are added.
     """
 
-    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(
+        self,
+        graph: Any,
+        operators: EdgeOperators,
+        template: np.ndarray,
+        schedule: Any = None,
+        algebra: Algebra = PRODUCT,
+    ):
         graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
@@ -81,7 +94,7 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        layout = Layout.of(graph, template, operators.number, single)
+        layout = Layout.of(graph, template, operators.number, single, algebra)
         passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
         # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
         with jax.ensure_compile_time_eval():
@@ -96,6 +109,7 @@ class Engine:
         floor: Any = None,
         tolerance: Any = None,
         potentials: bool = False,
+        counting: Any = None,
     ) -> Propagation:
         """Propagate from the nodes' own factors (n, B, L): priors and evidence.
 
@@ -113,32 +127,38 @@ class Engine:
             Stop when no message changes by more; by default 1e-6, 1e-4 in single precision.
         potentials : bool
             Whether operators are potentials of a probability, so that there is a partition function.
+        counting : float in (0, 1], optional
+            How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
+            Potentials are those to the power 1/μ, and learned operators as they are.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
+        layout = self.layout
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
-            beliefs = beliefs_of(self.layout, own, given.values)  # nobody has anything to work out
+            beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
-            return Propagation(given.values, beliefs, None, 0.0, 0.0, report)
+            return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
+        if counting is not None and self.passes is None:
+            layout = replace(layout, algebra=_counted(counting, settings))
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
             messages, read = pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
-            messages, count, trace, converged = self._until_settled(own, given, settings)
-            read = read_settled(self.layout, self.operators, own, given, settings, messages, potentials)
+            messages, count, trace, converged = self._until_settled(layout, own, given, settings)
+            read = read_settled(layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
-        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
+        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
 
-    def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
+    def _until_settled(self, layout: Layout, own: jax.Array, given: Given | None, settings: Settings) -> Any:
         schedule: Any = self.schedule
-        rows = _by_row(self.layout, given)
-        begin = self.layout, self.operators, own, rows, settings
+        rows = _by_row(layout, given)
+        begin = layout, self.operators, own, rows, settings
         if isinstance(schedule, Flooding):
             messages, count, trace = flood(*begin, schedule.max_sweeps)
             count = int(count)
             trace = np.asarray(trace)[:count]
         elif isinstance(schedule, Residual):
-            most = schedule.max_sweeps * max(len(self.layout.row), 1)
+            most = schedule.max_sweeps * max(len(layout.row), 1)
             messages, count, left = by_residual(*begin, schedule.at_once, most)
             count, trace = int(count), np.array([float(left)])
         elif isinstance(schedule, Sequential):
@@ -147,7 +167,7 @@ class Engine:
             messages, count, trace = splashes(self.graph, *begin, schedule)
         trace = np.asarray(trace, dtype=float)
         settled = bool(trace.size == 0 or trace[-1] <= float(settings.tolerance))
-        return messages[self.layout.row], count, trace, settled
+        return messages[layout.row], count, trace, settled
 
     def _report(self, count: int, trace: Any, converged: bool, share: float, floor: Any) -> Report:
         names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
@@ -186,6 +206,15 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
         tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
     tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
     return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
+
+
+def _counted(counting: Any, settings: Settings) -> Counted:
+    counting = float(parameter(counting, "counting", axes=0))
+    if counting > 1:
+        raise ParameterError(f"counting is {counting}; expected a share of each message, at most 1.")
+    if settings.floor is None or settings.floor == 0:
+        raise ParameterError(f"with counting={counting:g} messages are divided: they need a floor above zero.")
+    return Counted(np.asarray(counting, settings.damping.dtype))
 
 
 def _by_row(layout: Layout, given: Given | None) -> Given | None:

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from meanmap.bp.algebra import Product
 from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators
@@ -20,7 +21,7 @@ QUERIES_COUNTED = 8
 @jax.jit
 def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
     """Beliefs from messages of directed edges."""
-    return layout.beliefs(layout.ones(own).at[layout.row].set(messages), own)[0]
+    return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
 
 
 @partial(jax.jit, static_argnames="potentials")
@@ -49,21 +50,26 @@ def read_settled(
     potentials: bool,
 ) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
-    placed = layout.ones(own).at[layout.row].set(messages)
+    placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
+    if not isinstance(layout.algebra, Product):
+        return beliefs, None, jnp.zeros(()), jnp.zeros(())
     some = slice(None) if potentials else slice(QUERIES_COUNTED)
     products = layout.pre_messages(placed[:, some], own[:, some])
-    raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
+    raw = operators.send(products, layout.template, layout.grouping)
     if not potentials:
-        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
+        # Counted where messages leave: with a million nodes, gathering them where they arrive takes a gigabyte.
+        counted = ~layout.empty[:, None, None] & (own[layout.receiver[layout.reverse], some] > 0)  # not what fills up
         if given is not None:
-            counted &= ~given.known[:, some, None]
+            known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
+            counted &= ~known[layout.reverse][:, some, None]
         number = jnp.maximum(jnp.sum(counted), 1)
         negative = jnp.sum((raw < 0) & counted) / number
         if settings.floor is None:
             return beliefs, None, negative, negative
-        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
+        low = jnp.sum((placed[:-1][layout.reverse][:, some] <= settings.floor) & counted) / number
         return beliefs, None, low, negative
+    raw = raw[layout.reverse][layout.row]
     none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none

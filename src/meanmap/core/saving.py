@@ -1,0 +1,131 @@
+"""One file for one value: safetensors with the value's description in the header."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.decode import Decoder
+from meanmap.core.encode import Encoder
+from meanmap.core.errors import FileFormatError
+from meanmap.core.files import write_whole
+
+__all__ = ["FORMAT", "FileFormatError", "load", "save"]
+
+FORMAT = 1
+
+
+def save(value: Any, path: str | Path) -> Path:
+    """Save anything that was learned: kernels, embeddings, models, operators, results, lists and dictionaries of them.
+
+    Parameters
+    ----------
+    value : object of meanmap, array, number, text, list, tuple or dict of these
+        What to save. Functions, such as a kernel of your own as a lambda, cannot be.
+    path : path
+        Where; an existing file is replaced at once and whole.
+
+    Returns
+    -------
+    path : Path
+
+    Notes
+    -----
+    The file is a safetensors file: arrays bit for bit, and in its header a JSON description with a format version and a
+    checksum of everything.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import meanmap as mm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = mm.save(mm.kernels.RBF(0.3) + mm.kernels.Laplace(2.0), folder + "/kernel.meanmap")
+    ...     mm.load(path)
+    Sum(members=(RBF(lengthscale=0.3), Laplace(lengthscale=2.0)))
+    """
+    from safetensors.numpy import save as as_bytes
+
+    encoder = Encoder()
+    description = json.dumps({"format": FORMAT, "value": encoder.encode(value)}, allow_nan=False)
+    header = {"meanmap": description, "sha256": _checksum(description, encoder.arrays)}
+    return write_whole(path, as_bytes(encoder.arrays, header))
+
+
+def load(path: str | Path) -> Any:
+    """Load what [`save`][meanmap.save] wrote.
+
+    Parameters
+    ----------
+    path : path
+        A file.
+
+    Returns
+    -------
+    object
+        The value, arrays bit for bit.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not one of ours, was cut short or altered, or was written by a newer format.
+
+    Notes
+    -----
+    Nothing in a file is run: it names classes of this library only, whose fields are set and whose methods are not
+    called.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import meanmap as mm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     element = mm.load(mm.save(mm.embed([1.0, 2.0, 3.0], mm.kernels.RBF(1.0)), folder + "/element.meanmap"))
+    >>> float(element([2.0])[0]) == float(mm.embed([1.0, 2.0, 3.0], mm.kernels.RBF(1.0))([2.0])[0])
+    True
+    """
+    path = Path(path)
+    content = path.read_bytes()
+    try:
+        return _read(content)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path} cannot be loaded: {problem}.") from None
+
+
+def _read(content: bytes) -> Any:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    size = int.from_bytes(content[:8], "little")
+    try:
+        arrays = from_bytes(content)
+        header = json.loads(content[8 : 8 + size]).get("__metadata__", {})
+        description = header["meanmap"]
+        expected = header["sha256"]
+        tree = json.loads(description)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FileFormatError("it is not a file that mm.save wrote, or was cut short") from None
+    if not isinstance(tree, dict) or not isinstance(tree.get("format"), int):
+        raise FileFormatError("it does not say its format")
+    if tree["format"] > FORMAT:
+        raise FileFormatError(
+            f"it has format {tree['format']}, and this meanmap reads up to {FORMAT}: install a newer one"
+        )
+    if _checksum(description, arrays) != expected:
+        raise FileFormatError("its content is not what was written (the checksum differs)")
+    try:
+        return Decoder(arrays).decode(tree.get("value"))
+    except FileFormatError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
+        raise FileFormatError(f"its description does not fit together ({type(problem).__name__}: {problem})") from None
+
+
+def _checksum(description: str, arrays: dict[str, np.ndarray]) -> str:
+    whole = hashlib.sha256(description.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        whole.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        whole.update(np.ascontiguousarray(array).data)
+    return whole.hexdigest()
