@@ -30,7 +30,9 @@ def test_the_posterior_of_a_gaussian_chain_is_found():
 # Each comparison is with the best of five rules in that row, of the same seeds; by chance alone it fails once in a
 # thousand. Densities are each one's own: those of the rules smooth their weights, by Scott's rule. Given the product
 # form of ours, the rule m λ = √m was measured to be nearer on the bimodal chain, by .024 of .23 at 100 points, and
-# farther on the other two, by .1 and .05.
+# farther on the other two, by .1 and .05. Means on more seeds (71000 and on): on the bimodal chain with 300 points
+# .0895 ± .0103 against .0825 ± .0108 of soft evidence, .0069 ± .0057 behind (40 seeds), with densities .06 nearer; on
+# the Gaussian chain with 1000 points .0264 ± .0042 against .0285 ± .0055 of m λ = .1 √m (14 seeds).
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "seeds"), [(100, 20), (300, 12), (1000, 5)])
 @pytest.mark.parametrize("name", CASES)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
 from meanmap.bp.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.variables import coordinates, rescaled, searched, transformed
@@ -21,8 +22,6 @@ __all__ = ["LearnedLikelihood"]
 
 # Likelihoods are learned from up to so many pairs: one function of two variables needs no more.
 MOST_ROWS = 4000
-MOST_FEATURES = 300
-TOLERANCE = 1e-8
 # Multiples of the median distance among which lengthscales are chosen.
 LENGTHSCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 RIDGES = np.geomspace(1e-5, 1e-1, 9)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.variables import coordinates, rescaled, searched, transformed
 from meanmap.core.points import count, rows
@@ -17,8 +18,6 @@ __all__ = ["MOST_ROWS", "Regression"]
 
 # Likelihoods are learned from up to so many pairs: one function of two variables needs no more.
 MOST_ROWS = 4000
-MOST_FEATURES = 300
-TOLERANCE = 1e-8
 # Multiples of the median distance among which lengthscales are chosen.
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0)
 # The least share of a residual that leaving its point out may leave.

@@ -80,6 +80,11 @@ def run(setting: Setting) -> Outcome:
                 "upper bound, so falling faster is no contradiction. Its factor R^depth is not measured, only that "
                 "errors grow."
             ),
+            (
+                "With λ chosen from the data the growth with depth did not show: −.01 ± .2 in the logarithm from depth 1 "
+                "to 4, against .8 ± .2 with the rule (quick scale, seed 20264). Exponents of six repetitions have "
+                "errors of .2."
+            ),
             "Normal variables; the belief is compared as an embedding, whose truth is known in closed form.",
         ),
     )
@@ -96,7 +101,7 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("errors fall at least like m^(−1/10) where λ = m^(−1/5)", "largest exponent, rule", high=-0.1),
         Claim("errors fall at least like m^(−1/10) with λ chosen", "largest exponent, chosen", high=-0.1),
-        Claim("errors grow with the depth of the chain", "log growth with depth, chosen", low=0.0),
+        Claim("errors grow with the depth of the chain where λ = m^(−1/5)", "log growth with depth, rule", low=0.0),
     ),
     minutes={"smoke": 0.5, "quick": 2, "paper": 40},
     run=run,
