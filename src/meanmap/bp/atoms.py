@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.bp.layout import Layout, without_one
+from meanmap.bp.algebra import Algebra, Counted
+from meanmap.bp.layout import Layout
 from meanmap.core.progress import track
 
 __all__ = ["beliefs_at_atoms", "outgoing"]
@@ -28,11 +29,13 @@ def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
             part = np.asarray(nodes)[first : first + step]
             rows = slice(start + first * width, start + (first + len(part)) * width)
             received = products[rows].reshape(len(part), width, *own.shape[1:])
-            products[rows] = np.asarray(_without_one(layout.counting, own[part], received)).reshape(-1, *own.shape[1:])
+            products[rows] = np.asarray(_all_but_one(layout.algebra, own[part], received)).reshape(-1, *own.shape[1:])
     return products
 
 
-_without_one = jax.jit(without_one)
+@jax.jit
+def _all_but_one(algebra: Algebra, own: Any, received: Any) -> jax.Array:
+    return algebra.all_but_one(own, received)
 
 
 def beliefs_at_atoms(
@@ -70,8 +73,8 @@ def beliefs_at_atoms(
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
             heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
-            if layout.counting is not None:
-                heard **= layout.counting
+            if isinstance(layout.algebra, Counted):
+                heard **= layout.algebra.share
             if fixed is not None:
                 known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
                 heard[known] = fixed[1](edge[here[known]]) if len(known) else 1

@@ -18,6 +18,7 @@ from meanmap.bp.observations import Likelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.propagate import Engine
 from meanmap.bp.relations import Relations
+from meanmap.bp.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import count
 from meanmap.embeddings.points import PointEmbedding
@@ -182,6 +183,11 @@ class FittedKernelField:
             engine.operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
             self._engines[dtype] = engine
         return self._engines[dtype]
+
+    @property
+    def samples(self) -> dict[Hashable, NodeSample]:
+        """The points that were seen of each kind."""
+        return {name: variable.sample for name, variable in self.learned.variables.items()}
 
     def _variable(self, node: int) -> Any:
         return list(self.learned.variables.values())[self.kind[node]]

@@ -1,12 +1,11 @@
 """Random fields learned from data: kernel belief propagation on any graph (Song et al. 2011)."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from meanmap.bp.field_evidence import learn_likelihoods
 from meanmap.bp.field_samples import read_relations
 from meanmap.bp.fitted_field import FittedKernelField
-from meanmap.bp.observations import Likelihood, read_likelihood
-from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.relations import Relations
 from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
@@ -104,32 +103,10 @@ class KernelField:
         with Door():
             structure = read_relations(self, pairs)
             learned = Relations(structure.samples, structure.directions, self.update, self.ridge)
-            likelihoods = _likelihoods(structure.samples, observed, likelihood)
+            likelihoods = learn_likelihoods(structure.samples, observed, likelihood)
         return FittedKernelField(
             self.graph, learned, structure.template, structure.kind, likelihoods, schedule=self.schedule
         )
 
     def __repr__(self) -> str:
         return f"KernelField({self.graph!r})"
-
-
-def _likelihoods(samples: Mapping, observed: Any, likelihood: Any) -> dict[Hashable, Likelihood]:
-    """A likelihood for each kind that is observed."""
-    kinds = list(samples)
-    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
-    given = (
-        likelihood
-        if isinstance(likelihood, Mapping)
-        else {}
-        if likelihood is None
-        else dict.fromkeys(kinds, likelihood)
-    )
-    found = {}
-    for kind in kinds:
-        chosen = read_likelihood(given.get(kind, LearnedLikelihood))
-        if isinstance(chosen, Likelihood):
-            if kind in given:
-                found[kind] = chosen
-        elif kind in pairs:
-            found[kind] = chosen.fit(*pairs[kind])
-    return found
