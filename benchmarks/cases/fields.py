@@ -24,7 +24,8 @@ def sweeps(n: int, pairs: int = 2000) -> dict[str, Any]:
     values = PICTURE[:side, :side].ravel() + 30 * np.random.default_rng(0).normal(size=side**2)
     points = learned.variables["x"].points[:, 0]
     own = np.exp(-((values[:, None] - points) ** 2) / 1800).astype(np.float32) + 1e-6
-    operator = np.asarray(learned.operators.matrices[0], np.float32)
+    operators: Any = learned.operators
+    operator = np.asarray(operators.matrices[0], np.float32)
     graph = mm.graphs.grid(side, side)[0]
     template = np.zeros(2 * len(graph.edges), dtype=np.int64)
     engine = bp.Engine(graph, bp.EdgeMatrices(jnp.asarray(operator[None])), template, Flooding(SWEEPS))
