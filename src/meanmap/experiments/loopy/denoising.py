@@ -97,7 +97,12 @@ def discrete(
 
 
 def compare(colours: int, pairs: int, seeds: Any) -> dict[str, np.ndarray]:
-    """Errors of all methods on the same noisy pictures, one for each seed."""
+    """Errors of all methods on the same noisy pictures, one for each seed.
+
+    Measured on seeds 31 to 33, the learned likelihood of the noise and the better of both smoothings: with 100 colours and
+    200 pairs kernels have 5.9 and counts 6.8 grey levels. With 50 colours and 500 pairs counts are level, or ahead (5.7
+    and 5.3): nearly all pairs of neighbouring colours were then seen.
+    """
     found: dict[str, list[float]] = {}
     picture = rings(colours)
     for seed in seeds:
