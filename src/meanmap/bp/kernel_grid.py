@@ -153,8 +153,8 @@ def _likelihood(
     seen = np.concatenate([f.reshape(i.size, *f.shape[2:]) for f, i in zip(features, images, strict=True)])
     there = np.flatnonzero(~np.isnan(hidden) & ~np.isnan(seen.reshape(len(seen), -1)).any(axis=1))
     there = generator.permutation(there)[:pairs]
-    if issubclass(chosen, CentredLikelihood) and len(images) > 1:
-        image = np.repeat(np.arange(len(images)), [image.size for image in images])[there]
+    image = np.repeat(np.arange(len(images)), [image.size for image in images])[there]
+    if issubclass(chosen, CentredLikelihood) and len(np.unique(image)) > 1:
         return chosen.fit(hidden[there], seen[there], groups=image)
     return chosen.fit(hidden[there], seen[there])
 
