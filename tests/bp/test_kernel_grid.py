@@ -161,6 +161,29 @@ def test_bad_input_is_refused_in_words(model, call, kind, words):
         call(model)
 
 
+@pytest.mark.slow
+def test_beliefs_cover_when_messages_count_less_than_whole():
+    """Intervals of 90 %, beside a hole and within it; seeds on which nothing was chosen."""
+    from meanmap.experiments.loopy.denoising import noisy as with_noise
+    from meanmap.experiments.loopy.denoising import rings
+
+    picture = rings(50)
+    hole = np.zeros(picture.shape, dtype=bool)
+    hole[18:28, 30:42] = True
+    cover = {counting: [] for counting in (1.0, 0.6)}
+    for seed in (41, 42, 43, 44):
+        example, seen = (with_noise(picture, np.random.default_rng([seed, i])) for i in (1, 0))
+        model = mm.KernelGrid().fit(picture, example, pairs=2000, rng=seed)
+        for counting, found in cover.items():
+            restored = model.restore(np.where(hole, np.nan, seen), counting=counting)
+            inside = (restored.quantile(0.05) <= picture) & (picture <= restored.quantile(0.95))
+            found.append((inside[~hole].mean(), inside[hole].mean()))
+    plain, fewer = (np.mean(found, axis=0) for found in cover.values())
+    assert plain[1] < 0.6
+    assert 0.85 < fewer[0] < 0.97
+    assert fewer[1] > 0.8
+
+
 # The notes' targets: root mean square errors with learned likelihoods on noise that nothing was chosen on, six seeds.
 @pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "most"), [(500, 6.0), (2400, 4.9)])
