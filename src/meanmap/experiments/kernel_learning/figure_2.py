@@ -15,7 +15,7 @@ def run(setting: Setting) -> Outcome:
     import meanmap as mm
     from meanmap.experiments.kernel_learning.samples import grid_of_normals
 
-    runs = setting.choose(smoke=3, quick=20, paper=100)
+    runs = setting.choose(smoke=2, quick=20, paper=100)
     ratios = setting.choose(
         smoke=(1.0, 2.0, 4.0), quick=(1.0, 1.5, 2.0, 3.0, 4.0), paper=(1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
     )
