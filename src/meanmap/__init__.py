@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from meanmap.io import load, save
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
     from meanmap.stats import (
+        DriftMonitor,
         TestResult,
         conditional_independence_test,
         independence_test,
@@ -62,6 +63,7 @@ _FOLDERS = (
     "structure",
 )
 _NAMES = {
+    "DriftMonitor": "meanmap.stats",
     "Graph": "meanmap.graphs",
     "KernelField": "meanmap.bp",
     "KernelGraph": "meanmap.bp",
@@ -91,6 +93,7 @@ _NAMES = {
 }
 
 __all__ = [
+    "DriftMonitor",
     "Graph",
     "KernelField",
     "KernelGraph",

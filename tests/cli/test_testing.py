@@ -102,6 +102,19 @@ def test_picture_and_page(files, tmp_path):
         assert expected in text
 
 
+def test_pages_of_mixed_tables_and_of_samples_too_large_to_keep(tmp_path):
+    rng = np.random.default_rng(1)
+    names = [write(tmp_path / f"{i}.csv", a=rng.normal(i, 1, 40), town=rng.choice(["Ulm", "Bonn"], 40)) for i in (0, 1)]
+    page = tmp_path / "page.html"
+    assert run("two-sample", *names, "--seed", 0, "--report", page).exit_code == 0
+    assert "a most of all" in page.read_text()
+    for path in names:
+        np.save(path.with_suffix(".npy"), rng.normal(size=(11_000, 2)))
+    large = [path.with_suffix(".npy") for path in names]
+    assert run("two-sample", *large, "--seed", 0, "--report", page).exit_code == 0
+    assert "most of all" not in page.read_text()
+
+
 def test_standard_input(files):
     first, second, _ = files
     found = run("two-sample", "-", second, "--json", "--seed", 2, stdin=first.read_text())

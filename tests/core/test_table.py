@@ -205,3 +205,16 @@ def test_what_cannot_be_read_from_jax_is_explained():
         Table.of({"a": jnp.ones(())})
     with pytest.raises(NonFiniteError, match=r"table\['a'\] holds 1 value"):
         Table.of({"a": jnp.array([1.0, jnp.nan])})
+
+
+@pytest.mark.parametrize(("frame", "way"), [(pd.DataFrame, "to_pandas"), (pl.DataFrame, "to_polars")])
+def test_frames_come_in_and_go_out(frame, way):
+    data = frame({"height": [1.5, 2.0, 1.0], "colour": ["red", "blue", "red"]})
+    out = getattr(Table.of(data), way)()
+    assert isinstance(out, frame)
+    assert list(out.columns) == ["height", "colour"]
+    assert out["height"].to_list() == [1.5, 2.0, 1.0]
+    assert out["colour"].to_list() == ["red", "blue", "red"]
+    block = getattr(Table.of({"image": np.eye(2)}), way)()
+    assert list(block.columns) == ["image[0]", "image[1]"]
+    assert block.to_numpy().tolist() == np.eye(2).tolist()

@@ -14,7 +14,9 @@ from meanmap.estimators import (
     ConditionalDensity,
     ConditionalMeanRegressor,
     FourierFeatures,
+    LearnedFeatures,
     LowRankFeatures,
+    TwoStageFeatures,
 )
 
 EVERY = [
@@ -23,6 +25,8 @@ EVERY = [
     ConditionalMeanRegressor(),
     ConditionalDensity(),
     BagRegressor(),
+    LearnedFeatures(random_state=0),
+    TwoStageFeatures(n_inner=20, n_components=20, random_state=0),
 ]
 
 
@@ -63,6 +67,45 @@ def test_in_a_search_over_kernels_with_data_frames_out(pairs):
     search = GridSearchCV(make_pipeline(LowRankFeatures(), Ridge(1e-2)), {"lowrankfeatures__kernel": kernels}, cv=3)
     assert search.fit(frame, y).best_params_["lowrankfeatures__kernel"] is kernels[0]
     assert search.best_score_ > 0.95
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_in_and_out(kind, pairs):
+    """Every transformer, rows in order and columns by name."""
+    frames = pytest.importorskip(kind)
+    x = np.column_stack([pairs[0], pairs[0] ** 2])[:40]
+    frame = frames.DataFrame({"age": x[:, 0], "dose": x[:, 1]})
+    for estimator in (FourierFeatures(random_state=0), LowRankFeatures(), LearnedFeatures(random_state=0), EVERY[-1]):
+        plain = clone(estimator).fit_transform(x)
+        found = clone(estimator).set_output(transform=kind).fit_transform(frame)
+        assert isinstance(found, frames.DataFrame)
+        assert next(iter(found.columns)) == f"{type(estimator).__name__.lower()}0"
+        assert np.allclose(found.to_numpy(), plain, atol=1e-9)
+    model = ConditionalMeanRegressor().fit(frame, pairs[1][:40])
+    assert np.array_equal(model.predict(frame), ConditionalMeanRegressor().fit(x, pairs[1][:40]).predict(x))
+    assert list(model.feature_names_in_) == ["age", "dose"]
+
+
+def test_learned_features_are_those_of_the_learned_kernel(pairs):
+    x = pairs[0]
+    found = LearnedFeatures(tolerance=1e-8, random_state=0).fit(x)
+    seed = np.random.RandomState(0).randint(2**31 - 1)
+    assert found.kernel_.lengthscale == mm.learn_kernel(x, rng=int(seed)).kernel.lengthscale
+    assert np.allclose(found.transform(x) @ found.transform(x).T, found.kernel_(x), atol=1e-5)
+
+
+def test_two_stage_features_are_those_of_the_kernel_on_bags():
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(0.0, scale, size=(rng.integers(20, 40), 2)) for scale in rng.uniform(0.5, 2.0, size=30)]
+    found = TwoStageFeatures(n_inner=1000, n_components=2000, random_state=0).fit(bags)
+    phi = found.transform(bags)
+    assert np.abs(phi @ phi.T - found.kernel_(mm.kernels.Bags(bags))).mean() < 0.03
+    assert clone(found).fit(bags).transform(bags).tolist() == phi.tolist()
+    with pytest.raises(ValueError, match="bags of 1 columns; the model was fitted to 2"):
+        found.transform([np.zeros(5)])
+    assert TwoStageFeatures(n_components=3).fit_transform(bags).shape == (30, 3)
+    with pytest.raises(ValueError, match="d_out is 0"):
+        TwoStageFeatures(n_components=0).fit(bags)
 
 
 def test_regression_reads_the_belief_of_the_operator(pairs):

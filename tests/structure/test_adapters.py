@@ -93,7 +93,7 @@ def test_oracles_agree_with_causal_learn():
         generator = np.random.default_rng(seed)
         dag = random_dag(int(generator.integers(3, 11)), generator.uniform(0.15, 0.6), generator)
         numbered = networkx.relabel_nodes(dag, {f"v{i}": i for i in range(len(dag))})
-        data = generator.normal(size=(5, len(dag)))
+        data = generator.normal(size=(20, len(dag)))  # not looked at, but more rows than columns
         graph = search.pc(data, 0.05, "d_separation", show_progress=False, true_dag=numbered).G.graph
         # graph[j, i] = 1 and graph[i, j] = -1 for i → j, both -1 for i — j: i may point to j where graph[i, j] is -1.
         ours = mm.pc(DSeparation(dag))

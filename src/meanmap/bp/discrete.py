@@ -61,21 +61,21 @@ class DiscreteGraph:
         >>> DiscreteGraph.from_factors(factors).query()[1].tolist()
         [0.25, 0.75]
         """
-        priors = {i: np.ones(int(k)) for i, k in enumerate(factors.cardinalities)}
-        potentials: dict[tuple[int, int], np.ndarray] = {}
+        names = factors.names
+        priors = {name: np.ones(int(k)) for name, k in zip(names, factors.cardinalities, strict=True)}
+        potentials: dict[tuple[Hashable, Hashable], np.ndarray] = {}
         for scope, table in zip(factors.scopes, factors.tables, strict=True):
             if len(scope) == 1:
-                priors[scope[0]] = priors[scope[0]] * table
+                priors[names[scope[0]]] = priors[names[scope[0]]] * table
             elif len(scope) == 2:
                 (a, b), table = (scope, table) if scope[0] < scope[1] else (scope[::-1], table.T)
-                potentials[a, b] = potentials.get((a, b), 1.0) * table
+                potentials[names[a], names[b]] = potentials.get((names[a], names[b]), 1.0) * table
             elif len(scope) > 2:
                 raise InputError(
-                    f"a factor is on the {len(scope)} variables {scope}; expected at most two. Join them to one "
-                    "variable first."
+                    f"a factor is on the {len(scope)} variables {scope}; expected at most two. "
+                    "mm.bp.CliqueTree(factors) takes them all."
                 )
-        graph = Graph.of(list(potentials), nodes=range(len(factors.cardinalities)))
-        return cls(graph, potentials, priors)
+        return cls(Graph.of(list(potentials), nodes=names), potentials, priors)
 
     def query(
         self,

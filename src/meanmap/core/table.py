@@ -106,6 +106,28 @@ class Table(eqx.Module):
         followed = any(isinstance(block, jax.Array) for block in blocks)
         return (jnp if followed else np).concatenate(blocks, axis=1)
 
+    def to_pandas(self) -> Any:
+        """The same columns as a pandas DataFrame; of a block each column, as block[0], block[1], ..."""
+        import pandas
+
+        return pandas.DataFrame(self._single())
+
+    def to_polars(self) -> Any:
+        """The same columns as a polars DataFrame; of a block each column, as block[0], block[1], ..."""
+        import polars
+
+        return polars.DataFrame(self._single())
+
+    def _single(self) -> dict[str, np.ndarray]:
+        found = {}
+        for name, column in self.columns.items():
+            values = np.asarray(column)
+            if values.ndim == 1:
+                found[name] = values
+            else:
+                found.update({f"{name}[{j}]": values[:, j] for j in range(values.shape[1])})
+        return found
+
     def __repr__(self) -> str:
         def show(name):
             column = self.columns[name]

@@ -7,19 +7,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meanmap.estimators.bags import BagRegressor
+    from meanmap.estimators.bags import BagRegressor, TwoStageFeatures
     from meanmap.estimators.density import ConditionalDensity
-    from meanmap.estimators.features import FourierFeatures, LowRankFeatures
+    from meanmap.estimators.features import FourierFeatures, LearnedFeatures, LowRankFeatures
     from meanmap.estimators.regression import ConditionalMeanRegressor
 
-__all__ = ["BagRegressor", "ConditionalDensity", "ConditionalMeanRegressor", "FourierFeatures", "LowRankFeatures"]
+__all__ = [
+    "BagRegressor",
+    "ConditionalDensity",
+    "ConditionalMeanRegressor",
+    "FourierFeatures",
+    "LearnedFeatures",
+    "LowRankFeatures",
+    "TwoStageFeatures",
+]
 
 _HOMES = {
     "BagRegressor": "bags",
     "ConditionalDensity": "density",
     "ConditionalMeanRegressor": "regression",
     "FourierFeatures": "features",
+    "LearnedFeatures": "features",
     "LowRankFeatures": "features",
+    "TwoStageFeatures": "bags",
 }
 
 

@@ -11,9 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from meanmap.core.errors import ParameterError
 from meanmap.features import Features, Fourier, PivotedCholesky
 from meanmap.kernels import RBF, Kernel
+from meanmap.learning.learn import LearnedKernel, learn_kernel
 from meanmap.learning.median import median_heuristic
 
-__all__ = ["FourierFeatures", "LowRankFeatures", "kernel_at", "seed_of"]
+__all__ = ["FourierFeatures", "LearnedFeatures", "LowRankFeatures", "check_kernel", "kernel_at", "seed_of"]
+
+# Fewer rows tell nothing about a lengthscale.
+LEAST = 10
 
 
 class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -121,14 +125,67 @@ class LowRankFeatures(_KernelFeatures):
         return PivotedCholesky.fit(self.kernel_, X, tolerance=self.tolerance, max_rank=min(self.max_rank, len(X)))
 
 
+class LearnedFeatures(LowRankFeatures):
+    """Low-rank features of a kernel that is learned from the rows, without labels: its lengthscale or lengthscales.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        The kind of kernel, such as `mm.kernels.RBF([1.0, 1.0])` for one lengthscale a column; by default RBF with one.
+    tolerance, max_rank :
+        As for `LowRankFeatures`.
+    random_state : int, RandomState or None
+        Draws the landmarks of [`learn_kernel`][].
+
+    Attributes
+    ----------
+    learned_ : mm.learning.LearnedKernel
+        All modes, and what is doubtful.
+    kernel_ : Kernel
+        The kernel at the highest mode.
+    features_ : mm.features.PivotedCholesky
+        Its features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(100, 1))
+    >>> phi = LearnedFeatures(random_state=0).fit(x)
+    >>> bool(0.1 < phi.kernel_.lengthscale < 10), phi.transform(x).shape == (100, phi.features_.size)
+    (True, True)
+    """
+
+    learned_: LearnedKernel
+
+    def __init__(
+        self, kernel: Kernel | None = None, tolerance: float = 1e-6, max_rank: int = 500, random_state: Any = None
+    ):
+        super().__init__(kernel, tolerance, max_rank)
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn the kernel from the rows of X, and choose features."""
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=LEAST)
+        check_kernel(self.kernel, "mm.kernels.RBF(1.0)")
+        self.learned_ = learn_kernel(X, self.kernel, rng=seed_of(self.random_state))
+        self.kernel_ = self.learned_.kernel
+        self.features_ = self._features(X)
+        return self
+
+
 def kernel_at(kernel: Any, X: np.ndarray) -> Kernel:
     """The kernel, or RBF at the median distance; a single row, or equal ones, have none and get the scale 1."""
     if kernel is None:
         distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
         return RBF(median_heuristic(X)) if distinct else RBF(1.0)
-    if not isinstance(kernel, Kernel):
-        raise ParameterError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or None.")
+    check_kernel(kernel, "mm.kernels.RBF(1.0)")
     return kernel
+
+
+def check_kernel(kernel: Any, example: str) -> None:
+    """Refuse what is neither a kernel nor None."""
+    if kernel is not None and not isinstance(kernel, Kernel):
+        raise ParameterError(f"kernel is {kernel!r}; expected a kernel such as {example}, or None.")
 
 
 def seed_of(random_state: Any) -> int:

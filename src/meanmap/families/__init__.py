@@ -4,6 +4,7 @@ Exponential families hold natural parameters, so a product is a sum and a ratio 
 distribution has its characteristic function, which is its mean embedding in Fourier form.
 """
 
+from meanmap.families.adapters import from_numpyro, to_numpyro
 from meanmap.families.base import Distribution
 from meanmap.families.bernoulli import Bernoulli
 from meanmap.families.beta import Beta
@@ -33,4 +34,6 @@ __all__ = [
     "Normal",
     "PointMass",
     "Uniform",
+    "from_numpyro",
+    "to_numpyro",
 ]

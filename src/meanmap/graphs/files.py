@@ -1,6 +1,7 @@
 """Graphs in files: GraphML (edges and names) and UAI (factors of a Markov network with discrete variables)."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +61,29 @@ class Factors:
         The variables of each factor.
     tables : tuple of arrays
         ψ_c, one axis for each variable of its scope.
+    names : tuple
+        Of the variables; their numbers unless given.
+    labels : mapping
+        The labels of the states of those variables, by name, that have some.
     """
 
     cardinalities: np.ndarray
     scopes: tuple[tuple[int, ...], ...]
     tables: tuple[np.ndarray, ...]
+    names: tuple[Hashable, ...] = ()
+    labels: Mapping[Hashable, tuple] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many variables there are."""
+        return len(self.cardinalities)
 
     def __post_init__(self):
         object.__setattr__(self, "cardinalities", np.asarray(self.cardinalities, dtype=np.int64))
         n = len(self.cardinalities)
+        object.__setattr__(self, "names", tuple(self.names) or tuple(range(n)))
+        if len(set(self.names)) != n:
+            raise InputError(f"names are {self.names}; expected {n} different ones, one for each variable.")
         for number, (scope, table) in enumerate(zip(self.scopes, self.tables, strict=True)):
             if len(set(scope)) < len(scope) or not all(0 <= i < n for i in scope):
                 raise InputError(

@@ -1,6 +1,22 @@
-"""Files: what was learned, saved and loaded (safetensors with JSON in the header, no pickle), and tables of users."""
+"""Files: what was learned, saved and loaded (safetensors with JSON in the header, no pickle), and tables of users.
+
+Also draws of every posterior for ArviZ; what that needs is imported when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from meanmap.io.files import FORMAT, FileFormatError, load, save
 from meanmap.io.tables import read_table
 
-__all__ = ["FORMAT", "FileFormatError", "load", "read_table", "save"]
+if TYPE_CHECKING:
+    from meanmap.io.draws import posterior_draws, to_arviz
+
+__all__ = ["FORMAT", "FileFormatError", "load", "posterior_draws", "read_table", "save", "to_arviz"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("posterior_draws", "to_arviz"):
+        raise AttributeError(f"module 'meanmap.io' has no attribute {name!r}")
+    from meanmap.io import draws
+
+    return getattr(draws, name)

@@ -1,6 +1,7 @@
 """Hypothesis tests whose level can be trusted."""
 
 from meanmap.stats.conditional import conditional_independence_test
+from meanmap.stats.drift import DriftMonitor
 from meanmap.stats.independence import independence_test
 from meanmap.stats.joint_independence import joint_independence_test
 from meanmap.stats.k_sample import k_sample_test
@@ -9,6 +10,7 @@ from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rej
 from meanmap.stats.two_sample import two_sample_test
 
 __all__ = [
+    "DriftMonitor",
     "Null",
     "PowerCurve",
     "RejectionRate",

@@ -1,0 +1,105 @@
+"""Distributions of NumPyro as families, and back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError
+from meanmap.families.base import Distribution
+from meanmap.families.bernoulli import Bernoulli
+from meanmap.families.beta import Beta
+from meanmap.families.categorical import Categorical
+from meanmap.families.dirichlet import Dirichlet
+from meanmap.families.gamma import Gamma
+from meanmap.families.laplace import Laplace
+from meanmap.families.limits import PointMass
+from meanmap.families.mixture import Mixture
+from meanmap.families.multivariate_normal import MultivariateNormal
+from meanmap.families.normal import Normal
+from meanmap.families.uniform import Uniform
+
+__all__ = ["from_numpyro", "to_numpyro"]
+
+# From the name of a NumPyro class to ours. Those on the right read parameters that NumPyro calls otherwise.
+READERS: dict[str, Callable[[Any], Distribution]] = {
+    "Normal": lambda d: Normal(d.loc, d.scale**2),
+    "MultivariateNormal": lambda d: MultivariateNormal(d.loc, d.covariance_matrix),
+    "Beta": lambda d: Beta(d.concentration1, d.concentration0),
+    "Gamma": lambda d: Gamma(d.concentration, d.rate),
+    "Exponential": lambda d: Gamma(np.ones(np.shape(d.rate)), d.rate),
+    "Chi2": lambda d: Gamma(d.concentration, d.rate),
+    "BernoulliProbs": lambda d: Bernoulli(d.probs),
+    "BernoulliLogits": lambda d: Bernoulli.from_natural(d.logits),
+    "CategoricalProbs": lambda d: Categorical(d.probs),
+    "CategoricalLogits": lambda d: Categorical.from_natural(d.logits),
+    "Dirichlet": lambda d: Dirichlet(d.concentration),
+    "Laplace": lambda d: Laplace(d.loc, d.scale),
+    "Uniform": lambda d: Uniform(d.low, d.high),
+    "Delta": lambda d: PointMass(d.v, d.event_dim),
+    "MixtureSameFamily": lambda d: Mixture(from_numpyro(d.component_distribution), d.mixing_distribution.probs),
+    "Independent": lambda d: from_numpyro(d.base_dist),
+    "ExpandedDistribution": lambda d: from_numpyro(d.base_dist).broadcast_to(d.batch_shape),
+}
+
+
+def from_numpyro(distribution: Any) -> Distribution:
+    """The family that a NumPyro distribution is, with its batch; `to_event` only moves axes of the batch.
+
+    Normal, MultivariateNormal, Beta, Gamma, Exponential, Chi2, Bernoulli, Categorical, Dirichlet, Laplace, Uniform,
+    Delta, and MixtureSameFamily of these, so that each can be embedded, or be the prior or a message of `mm.ep`.
+
+    Examples
+    --------
+    >>> import numpyro.distributions as dist
+    >>> from_numpyro(dist.Gamma(2.0, 4.0))
+    Gamma(mean=0.5, sd=0.3536)
+    """
+    from numpyro.distributions import Distribution as NumPyro
+
+    if not isinstance(distribution, NumPyro):
+        raise KindError(
+            f"distribution is a {type(distribution).__name__}; expected one of numpyro.distributions, such as "
+            "numpyro.distributions.Normal(0.0, 1.0)."
+        )
+    name = type(distribution).__name__
+    if name not in READERS:
+        raise KindError(f"{name} is no family here; from_numpyro knows {', '.join(READERS)}.")
+    return READERS[name](distribution)
+
+
+def to_numpyro(distribution: Distribution) -> Any:
+    """The NumPyro distribution that a family or mixture is, batch and all.
+
+    Examples
+    --------
+    >>> to_numpyro(Normal([0.0, 1.0], 4.0)).variance.tolist()
+    [4.0, 4.0]
+    """
+    import numpyro.distributions as numpyro
+
+    match distribution:
+        case Normal():
+            return numpyro.Normal(distribution.mean, distribution.sd)
+        case MultivariateNormal():
+            return numpyro.MultivariateNormal(distribution.mean, distribution.covariance)
+        case Beta():
+            return numpyro.Beta(distribution.a, distribution.b)
+        case Gamma():
+            return numpyro.Gamma(distribution.shape_parameter, distribution.rate)
+        case Bernoulli():
+            return numpyro.BernoulliLogits(distribution.logit)
+        case Categorical():
+            return numpyro.CategoricalLogits(distribution.logits)
+        case Dirichlet():
+            return numpyro.Dirichlet(distribution.concentration)
+        case Laplace():
+            return numpyro.Laplace(distribution.location, distribution.scale)
+        case Uniform():
+            return numpyro.Uniform(distribution.low, distribution.high)
+        case PointMass():
+            return numpyro.Delta(distribution.x, event_dim=len(distribution.event_shape))
+        case Mixture():
+            labels = numpyro.CategoricalProbs(distribution.weights)
+            return numpyro.MixtureSameFamily(labels, to_numpyro(distribution.components))
+    raise KindError(f"{type(distribution).__name__} has no counterpart in NumPyro that is known here.")

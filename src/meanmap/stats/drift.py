@@ -1,0 +1,231 @@
+"""Do batches still come from the law of the reference? A monitor whose false alarms are bounded over time."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import ParameterError
+from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.rng import Rng
+from meanmap.core.table import Table
+from meanmap.features.base import Concatenated, transform_in_chunks
+from meanmap.stats.collections import fused
+from meanmap.stats.feature_statistics import landmark_features
+from meanmap.stats.permutations import CentredFeatures
+from meanmap.stats.samples import read_samples
+from meanmap.stats.settings import check_draws
+
+__all__ = ["DriftMonitor"]
+
+# This part of the reference chooses kernels and landmarks, and is compared with nothing: what is compared must not have
+# chosen them, or new points would differ from old ones without any drift.
+SHARE, LEAST, MOST = 0.25, 10, 500
+# Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
+LANDMARKS = 512, 256
+# Statistics that differ by less than this, for the largest, tie: sums in another order round differently.
+TIE = 1e-9
+# Exponents of the bets κ p^(κ − 1): small ones for drifts that one batch shows, large ones for those that take many.
+EXPONENTS = np.array([0.1, 0.2, 0.4, 0.7])
+
+
+@dataclass(frozen=True, eq=False)
+class DriftMonitor:
+    """Watches batches for drift away from a reference sample, with a bound on false alarms at all times.
+
+    Monitors do not change: `step` returns the next one. Made by [`DriftMonitor.of`][].
+
+    Attributes
+    ----------
+    run_length : float
+        While nothing drifts, the expected number of alarms in any T batches is at most T / run_length.
+    pvalues : array (T,)
+        Of every batch so far. While nothing drifts they are independent and uniform on (0, 1), so that any procedure
+        for p-values that come one after another is right for them too.
+    evidence : array (T,)
+        What has been gathered against "no drift" since the last alarm; at `run_length` there is the next.
+    alarms : tuple of int
+        The batches, counted from 1, at which there was an alarm.
+    seed : int
+        `rng=monitor.seed` repeats the run.
+
+    Notes
+    -----
+    Batch t is compared with a pool by the maximum mean discrepancy of features, fused over kernels as in
+    [`two_sample_test`][], and ranked among random subsets of both together; ties are broken at random. Then a random
+    part of both becomes the next pool, of the size of the first. Given which points a pool and a batch have together,
+    which of them were the batch is independent of all that is computed later; hence the p-values are independent and
+    exactly uniform while all points are exchangeable, whatever their law and the size of the reference. (Against a pool
+    that stays the same they are not: one unlucky reference would be behind all of them.)
+
+    Evidence is a bet on small p-values, E κ p^(κ − 1) = 1, gathered as R_t = (1 + R_{t−1}) κ p_t^(κ − 1) and averaged
+    over four κ (an e-detector: Shin, Ramdas & Rinaldo 2024; the sum is that of Shiryaev and Roberts). R_t − t is then a
+    martingale, and starting again from zero at each alarm gives E(number of alarms) · run_length ≤ T.
+
+    The price of the promise is memory: the pool turns over in about n / b batches (n points in it, b in a batch), so
+    that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
+    [`two_sample_test`][] now and then.
+
+    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool, however many
+    batches came before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = DriftMonitor.of(rng.normal(size=(500, 2)), run_length=1000, rng=0)
+    >>> for t in range(1, 41):
+    ...     monitor = monitor.step(rng.normal(0.0 if t <= 30 else 0.7, 1.0, size=(25, 2)))     # after 30 a shift
+    >>> monitor.alarms[0]
+    34
+    """
+
+    features: Concatenated
+    pool: np.ndarray
+    mean_squares: tuple[float, ...]
+    names: tuple[str, ...]
+    run_length: float
+    n_permutations: int
+    seed: int
+    gathered: np.ndarray
+    pvalues: np.ndarray
+    evidence: np.ndarray
+    alarms: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        reference: Any,
+        kernel: Any = None,
+        *,
+        run_length: float = 1000,
+        n_permutations: int = 1000,
+        rng: Any = None,
+    ) -> "DriftMonitor":
+        """A monitor before its first batch.
+
+        Parameters
+        ----------
+        reference : points
+            n points or rows of a table that show what is normal, at least 40. A quarter of them, 500 at most, only
+            choose kernels and landmarks.
+        kernel : Kernel, "median", "learned", a sequence of kernels, or None
+            As for [`two_sample_test`][].
+        run_length : float
+            Batches for each false alarm, at least, on average.
+        n_permutations : int
+            Random subsets that each batch is ranked among.
+        rng : None, int, numpy.random.Generator or JAX key
+            Chooses landmarks, subsets and pools.
+        """
+        check_draws(n_permutations)
+        if isinstance(run_length, bool) or not isinstance(run_length, int | float | np.number) or not run_length > 1:
+            raise ParameterError(f"run_length is {run_length!r}; expected a number above 1, such as 1000.")
+        random = Rng.of(rng)
+        if random.seed is None:
+            raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
+        names = tuple(Table.names_in(reference)) if Table.looks_like_one(reference) else ()
+        data: Any = Table.of(reference, "reference") if names else reference
+        data = data if names or is_sparse(data) else np.atleast_1d(data)
+        n = count(data)
+        check_rows(n, "reference", 4 * LEAST)
+        order = random.generator.permutation(n)
+        size = int(np.clip(SHARE * n, LEAST, MOST))
+        halves = [rows(data, np.sort(part)) for part in (order[: size // 2], order[size // 2 : size])]
+        with Door() as door:
+            chosen = read_samples(halves, ("reference", "reference"), kernel, random.generator, door)
+            number = LANDMARKS[len(chosen.kernels) > 1]
+            features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
+            own = _blocks(features, _mapped(features, chosen.pooled))
+            pool = _mapped(features, features.read(rows(data, np.sort(order[size:])), "reference", door))
+        squares = tuple(CentredFeatures(block).mean_square for block in own)
+        none = np.zeros(0)
+        return cls(
+            features, pool, squares, names, float(run_length), int(n_permutations), random.seed,
+            np.zeros(len(EXPONENTS)), none, none,
+        )  # fmt: skip
+
+    def step(self, batch: Any) -> "DriftMonitor":
+        """The monitor after one more batch of at least 2 points; batches may differ in size."""
+        with Door() as door:
+            named = self.names and Table.looks_like_one(batch)
+            data = Table.of(batch, "batch", self.names) if named else batch
+            points = self.features.read(data, "batch", door)
+            check_rows(count(points), "batch", 2)
+            new = _mapped(self.features, points)
+        generator = np.random.default_rng([self.seed, len(self.pvalues)])
+        both = np.concatenate([self.pool, new])
+        statistics = self._statistics(both, len(new), generator)
+        beyond = statistics[1:] - statistics[0]
+        near = TIE * np.abs(statistics).max()
+        larger, equal = np.sum(beyond > near), np.sum(np.abs(beyond) <= near)
+        pvalue = (larger + (1.0 - generator.random()) * (1 + equal)) / len(statistics)
+        gathered = (1 + self.gathered) * EXPONENTS * pvalue ** (EXPONENTS - 1)
+        evidence = float(gathered.mean())
+        alarm = evidence >= self.run_length
+        return replace(
+            self,
+            pool=both[generator.choice(len(both), len(self.pool), replace=False)],
+            gathered=np.zeros(len(EXPONENTS)) if alarm else gathered,
+            pvalues=np.append(self.pvalues, pvalue),
+            evidence=np.append(self.evidence, evidence),
+            alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
+        )
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the latest batch gave an alarm."""
+        return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(6, 2.8), layout="constrained").subplots()
+        batches = np.arange(1, len(self.evidence) + 1)
+        axes.semilogy(batches, np.maximum(self.evidence, 1e-2), color="C0", label="evidence since the last alarm")
+        axes.axhline(self.run_length, color="grey", ls="--", lw=1, label=f"an alarm at {self.run_length:g}")
+        at = np.array(self.alarms, int)
+        if len(at):
+            axes.plot(at, self.evidence[at - 1], "o", color="C3", label="alarms")
+        axes.set(xlabel="batch", ylabel="evidence of drift")
+        axes.legend(fontsize="small", loc="upper left")
+        return axes
+
+    def __str__(self) -> str:
+        told = ", ".join(map(str, self.alarms[-5:])) or "none"
+        latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
+        return f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
+
+    __repr__ = __str__
+
+    def _statistics(self, both: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
+        """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
+        total, rest = len(both), len(both) - size
+        subsets = [generator.choice(total, size, replace=False, shuffle=False) for _ in range(self.n_permutations)]
+        chosen = np.concatenate([np.arange(rest, total), *subsets])
+        starts = np.arange(0, len(chosen) + 1, size)
+        pick = csr_array((np.ones(len(chosen)), chosen, starts), shape=(1 + self.n_permutations, total))
+        centred = both - both.mean(axis=0)  # the sums of the other points are then minus those of the subset
+        found = []
+        for block in _blocks(self.features, centred):
+            sums, own = pick @ block, np.einsum("ij,ij->i", block, block)
+            q, inside = np.einsum("ij,ij->i", sums, sums), pick @ own
+            outside = own.sum() - inside
+            found.append(
+                (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
+            )
+        return fused(np.stack(found), self.mean_squares, np.sqrt(size * (size - 1.0)))[0]
+
+
+def _mapped(features: Concatenated, points: Any) -> np.ndarray:
+    return np.concatenate(list(transform_in_chunks(features, points)))
+
+
+def _blocks(features: Concatenated, phi: np.ndarray) -> list[np.ndarray]:
+    """The columns of each kernel."""
+    return np.split(phi, np.cumsum([member.size for member in features.members])[:-1], axis=1)

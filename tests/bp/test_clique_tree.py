@@ -1,0 +1,123 @@
+"""Clique trees against enumeration of all states, and pgmpy's exact answers where it is installed."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from meanmap.bp import CliqueTree, DiscreteGraph
+from meanmap.core.errors import InputError, KindError
+from meanmap.graphs import Factors, from_pgmpy, read_uai, write_uai
+
+
+def network(seed=0, n=7):
+    """Factors on one to three of n variables with two or three states, in any order."""
+    rng = np.random.default_rng(seed)
+    states = np.resize([2, 3], n)
+    scopes = [(int(rng.integers(n)),)] + [tuple(rng.choice(n, k, replace=False).tolist()) for k in (2, 3, 3, 2, 3)]
+    return Factors(states, tuple(scopes), tuple(rng.random(states[list(scope)]) + 0.05 for scope in scopes))
+
+
+def joint(factors, likelihoods=()):
+    """The table of all states."""
+    letters = [chr(97 + i) for i in range(factors.size)]
+    terms = ["".join(letters[i] for i in scope) for scope in factors.scopes] + [letters[i] for i, _ in likelihoods]
+    ones = [np.ones(k) for k in factors.cardinalities]
+    return np.einsum(
+        ",".join([*terms, *letters]) + "->" + "".join(letters),
+        *factors.tables, *(value for _, value in likelihoods), *ones,
+    )  # fmt: skip
+
+
+def marginals(table):
+    return [table.sum(tuple(j for j in range(table.ndim) if j != i)) / table.sum() for i in range(table.ndim)]
+
+
+def test_every_marginal_is_that_of_enumeration():
+    """Without evidence, with a state and a likelihood, two queries at once, through a UAI file."""
+    factors = network()
+    tree = CliqueTree(factors)
+    whole = joint(factors)
+    found = tree.query()
+    for i, expected in enumerate(marginals(whole)):
+        np.testing.assert_allclose(found[i], expected, atol=1e-12)
+    assert found.log_evidence == pytest.approx(np.log(whole.sum()))
+    likelihoods = np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.9]])
+    both = tree.query({1: likelihoods, 4: 0}, targets=[0, 2, 3])
+    for row in range(2):
+        expected = marginals(joint(factors, [(1, likelihoods[row]), (4, np.array([1.0, 0.0]))]))
+        for i in both:
+            np.testing.assert_allclose(both[i][row], expected[i], atol=1e-12)
+
+
+def test_the_most_probable_states_are_those_of_enumeration(tmp_path):
+    factors = network(1)
+    write_uai(factors, tmp_path / "network.uai")
+    found = CliqueTree(read_uai(tmp_path / "network.uai")).most_probable()
+    whole = joint(factors)
+    best = np.unravel_index(whole.argmax(), whole.shape)
+    assert [found[i] for i in range(factors.size)] == list(best)
+    assert found.log_evidence == pytest.approx(np.log(whole.max()))
+
+
+def factor(variables, values, **labels):
+    """What pgmpy's factors show."""
+    states = {name: labels.get(name, list(range(k))) for name, k in zip(variables, np.shape(values), strict=True)}
+    return SimpleNamespace(variables=list(variables), values=np.asarray(values), state_names=states)
+
+
+def test_models_of_pgmpy_by_what_they_show():
+    rain = factor(["rain"], [0.8, 0.2], rain=["no", "yes"])
+    wet = factor(["wet", "rain"], [[0.9, 0.1], [0.1, 0.9]], rain=["no", "yes"])
+    cpds = [SimpleNamespace(variable=each.variables[0], to_factor=lambda each=each: each) for each in (rain, wet)]
+    bayes = SimpleNamespace(get_cpds=lambda: cpds, nodes=lambda: ["rain", "wet"])
+    for model in (bayes, SimpleNamespace(get_factors=lambda: [rain, wet])):
+        factors = from_pgmpy(model)
+        assert factors.names == ("rain", "wet")
+        tree = CliqueTree(factors)
+        for seen in ({"rain": "yes"}, {"rain": np.array([0.0, 1.0])}):
+            assert np.allclose(tree.query(seen)["wet"], [0.1, 0.9])
+        assert np.allclose(tree.query({"rain": ["yes", "no"]})["wet"], [[0.1, 0.9], [0.9, 0.1]])
+        assert np.allclose(DiscreteGraph.from_factors(factors).query({"wet": 1})["rain"], [0.08 / 0.26, 0.18 / 0.26])
+    with pytest.raises(InputError, match="is 'maybe'; expected one of 'no', 'yes'"):
+        tree.query({"rain": "maybe"})
+    with pytest.raises(InputError, match="'wet' has no conditional probabilities"):
+        from_pgmpy(SimpleNamespace(get_cpds=lambda: cpds[:1], nodes=lambda: ["rain", "wet"]))
+    with pytest.raises(InputError, match="name its states"):
+        from_pgmpy(SimpleNamespace(get_factors=lambda: [rain, factor(["rain"], [0.5, 0.5])]))
+    with pytest.raises(KindError, match="model is a int; expected a discrete model of pgmpy"):
+        from_pgmpy(3)
+
+
+def test_bad_input():
+    with pytest.raises(KindError, match=r"expected mm\.graphs\.Factors"):
+        CliqueTree([("a", "b")])
+    with pytest.raises(InputError, match="16384 joint states"):
+        CliqueTree(Factors([2] * 14, (tuple(range(14)),), (np.ones([2] * 14),)))
+    with pytest.raises(InputError, match="expected 2 different ones"):
+        Factors([2, 2], (), (), ("a", "a"))
+    with pytest.raises(InputError, match="contradicts itself"):
+        CliqueTree(Factors([2, 2], ((0, 1),), (np.eye(2),))).query({0: 0, 1: 1})
+
+
+def test_networks_of_pgmpy_have_its_exact_answers():
+    """Asia and Alarm, with evidence, variable by variable."""
+    pytest.importorskip("pgmpy", reason="pgmpy is not installed here")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # pgmpy's own, when it loads its parts
+        from pgmpy.inference import VariableElimination
+        from pgmpy.utils import get_example_model
+
+    for name, evidence in [
+        ("asia", {"xray": "yes", "dysp": "yes"}),
+        ("alarm", {"BP": "LOW", "HRBP": "HIGH", "MINVOL": "ZERO"}),
+    ]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # the function that replaces it downloads the network
+            model = get_example_model(name)
+        exact, ours = VariableElimination(model), CliqueTree(from_pgmpy(model)).query(evidence)
+        for variable in set(model.nodes()) - set(evidence):
+            theirs = exact.query([variable], evidence, show_progress=False)
+            order = [theirs.state_names[variable].index(label) for label in from_pgmpy(model).labels[variable]]
+            np.testing.assert_allclose(ours[variable], np.asarray(theirs.values)[order], atol=1e-9)

@@ -1,0 +1,128 @@
+"""The monitor keeps its promise about false alarms, sees what changes, and goes on where it was stopped."""
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from scipy.stats import chi2, kstest
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.stats import DriftMonitor
+from meanmap.stats.permutations import CentredGram, permuted_mmd
+
+KERNEL = mm.kernels.RBF(1.5)
+
+
+def watched(runs, batches, *, reference=200, size=20, **settings):
+    """Monitors of data that do not drift, one for each run."""
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        monitor = DriftMonitor.of(rng.normal(size=(reference, 2)), KERNEL, rng=seed, **settings)
+        for _ in range(batches):
+            monitor = monitor.step(rng.normal(size=(size, 2)))
+        yield monitor
+
+
+def test_pvalues_are_uniform_and_independent():
+    """Thresholds that sound data exceed once in a thousand: uniformity by Kolmogorov and Smirnov, and correlation."""
+    p = np.array([monitor.pvalues for monitor in watched(4, 60, n_permutations=99, reference=60)])
+    assert kstest(p.ravel(), "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(p[:, 1:].ravel(), p[:, :-1].ravel())[0, 1]) < 3.3 / np.sqrt(p[:, 1:].size)
+
+
+@pytest.mark.slow
+def test_false_alarms_over_a_thousand_batches():
+    """50 runs of 1000 batches. The promise is at most 10 alarms in each on average; the mean is some standard errors
+    below it. That p-values of one run share a reference does not show: their means scatter as independent ones would.
+    """
+    runs = list(watched(50, 1000, run_length=100, n_permutations=199))
+    counts = np.array([len(monitor.alarms) for monitor in runs])
+    assert counts.mean() + 3 * counts.std() / np.sqrt(len(counts)) < 10
+    p = np.array([monitor.pvalues for monitor in runs])
+    assert kstest(p.ravel(), "uniform").pvalue > 1e-3
+    scatter = 12 * 1000 * np.sum((p.mean(1) - 0.5) ** 2)
+    low, high = chi2.ppf([5e-4, 1 - 5e-4], len(p))
+    assert low < scatter < high
+
+
+@pytest.mark.slow
+def test_against_a_reference_that_stays_the_promise_breaks():
+    """Why the pool is renewed: with one reference behind all tests the scatter of a run's mean p-value is far too
+    large, although each single p-value is uniform.
+    """
+    means = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        fresh = DriftMonitor.of(rng.normal(size=(200, 2)), KERNEL, n_permutations=99, rng=seed)
+        p = []
+        for _ in range(200):
+            fresh = DriftMonitor(**{**vars(fresh.step(rng.normal(size=(20, 2)))), "pool": fresh.pool})
+            p.append(fresh.pvalues[-1])
+        means.append(np.mean(p))
+    scatter = 12 * 200 * np.sum((np.array(means) - 0.5) ** 2)
+    assert scatter > 2 * chi2.ppf(1 - 1e-6, 40)
+
+
+def test_the_statistic_is_that_of_the_two_sample_test():
+    """On the kernel ⟨φ(x), φ(y)⟩ of its features: MMD² without pairs of a point with itself."""
+    rng = np.random.default_rng(0)
+    monitor = DriftMonitor.of(rng.normal(size=(80, 2)), KERNEL, n_permutations=19, rng=0)
+    batch = rng.normal(size=(12, 2))
+    phi = np.concatenate([monitor.pool, monitor.features(batch)])
+    found = monitor._statistics(phi, 12, np.random.default_rng(1))
+    subset = np.random.default_rng(1).choice(len(phi), 12, replace=False, shuffle=False)
+    assert len(found) == 20
+    for statistic, members in ((found[0], np.arange(len(phi) - 12, len(phi))), (found[1], subset)):
+        z = np.isin(np.arange(len(phi)), members).astype(np.float32)[None]
+        order = np.argsort(-z[0], kind="stable")
+        gram = CentredGram((phi @ phi.T)[np.ix_(order, order)])
+        assert statistic == pytest.approx(permuted_mmd(gram, z[:, order], 12, unbiased=True)[0], rel=1e-4, abs=1e-7)
+
+
+def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
+    """In columns by name, whatever the frame; a monitor that was saved in between says the same."""
+    rng = np.random.default_rng(0)
+
+    def table(rows, shift, frame):
+        columns = {"a": rng.normal(size=rows), "b": rng.normal(shift, 1.0, size=rows)}
+        return frame(columns) if frame is not polars.DataFrame else frame(columns).select("b", "a")
+
+    monitor = DriftMonitor.of(table(300, 0.0, pandas.DataFrame), n_permutations=199, run_length=200, rng=0)
+    assert "after 0 batches; alarms at: none" in str(monitor)
+    before = monitor
+    batches = [table(25, 1.0 * (t >= 10), (dict, pandas.DataFrame, polars.DataFrame)[t % 3]) for t in range(16)]
+    for t, batch in enumerate(batches):
+        monitor = monitor.step(batch)
+        if t == 7:
+            mm.save(monitor, tmp_path / "monitor.meanmap")
+    assert monitor.alarms
+    assert 11 <= monitor.alarms[0] <= 14
+    assert monitor.evidence[monitor.alarms[0] - 1] >= 200
+    assert not len(before.pvalues)
+    resumed = mm.load(tmp_path / "monitor.meanmap")
+    for batch in batches[8:]:
+        resumed = resumed.step(batch)
+    assert np.array_equal(resumed.pvalues, monitor.pvalues)
+    assert resumed.alarms == monitor.alarms
+    assert resumed.alarm == (resumed.alarms[-1] == 16)
+    axes = monitor.plot()
+    assert axes.get_yscale() == "log"
+    assert len(axes.lines) == 3
+
+
+def test_bad_input():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ParameterError, match="run_length is 1; expected a number above 1"):
+        DriftMonitor.of(rng.normal(size=50), run_length=1)
+    with pytest.raises(ParameterError, match="at least 19"):
+        DriftMonitor.of(rng.normal(size=50), n_permutations=3)
+    with pytest.raises(ValueError, match="has 30 points"):
+        DriftMonitor.of(rng.normal(size=30))
+    monitor = DriftMonitor.of({"a": rng.normal(size=50)}, KERNEL, rng=0)
+    with pytest.raises(ColumnError, match="batch has no column 'a'"):
+        monitor.step({"b": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="batch has 1 "):
+        monitor.step({"a": [1.0]})
+    with pytest.raises(ValueError, match="not finite"):
+        monitor.step({"a": [1.0, np.nan]})
