@@ -24,7 +24,7 @@ def cavities(n: int) -> Any:
 def trained() -> MessageOperator:
     """The operator at the size of the paper, 300 and 500 features."""
     came = cavities(1024)
-    return MessageOperator(KernelRegression(tune=False)).learn((came,), ep.ask(FACTOR, came))
+    return MessageOperator(KernelRegression(tune=None)).learn((came,), ep.ask(FACTOR, came))
 
 
 def predicted(came: Any) -> np.ndarray:

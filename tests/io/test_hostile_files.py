@@ -14,9 +14,9 @@ import pytest
 from safetensors.numpy import save as as_bytes
 
 import meanmap as mm
+from meanmap.core.encode import Encoder
+from meanmap.core.saving import _checksum
 from meanmap.io import FORMAT, FileFormatError
-from meanmap.io.encode import Encoder
-from meanmap.io.files import _checksum
 
 
 def forged(tree, arrays=None, **changes) -> bytes:
@@ -68,7 +68,8 @@ def test_a_newer_format_says_what_to_do(tmp_path):
     "name",
     [
         "os.system", "builtins.eval", "meanmap.cli.main", "meanmap.core.files.write_whole", "meanmap.core.files.os",
-        "meanmap.io.files.load", "meanmap.kernels.base.np.ndarray", "meanmap..kernels", "meanmap.kernels.base.jax.jit",
+        "meanmap.core.saving.load", "meanmap.kernels.base.np.ndarray", "meanmap..kernels",
+        "meanmap.kernels.base.jax.jit",
         "meanmap.kernels.__builtins__", "meanmap.core.arrays.np", "meanmap.stats.os", "", 3, None, ["meanmap.kernels"],
     ],
 )  # fmt: skip

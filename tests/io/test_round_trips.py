@@ -11,7 +11,7 @@ import scipy.sparse
 
 import meanmap as mm
 from meanmap import families
-from meanmap.io.encode import state
+from meanmap.core.encode import state
 
 
 def same(a, b) -> bool:

@@ -56,17 +56,20 @@ def read_settled(
         return beliefs, None, jnp.zeros(()), jnp.zeros(())
     some = slice(None) if potentials else slice(QUERIES_COUNTED)
     products = layout.pre_messages(placed[:, some], own[:, some])
-    raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
+    raw = operators.send(products, layout.template, layout.grouping)
     if not potentials:
-        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
+        # Counted where messages leave: with a million nodes, gathering them where they arrive takes a gigabyte.
+        counted = ~layout.empty[:, None, None] & (own[layout.receiver[layout.reverse], some] > 0)  # not what fills up
         if given is not None:
-            counted &= ~given.known[:, some, None]
+            known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
+            counted &= ~known[layout.reverse][:, some, None]
         number = jnp.maximum(jnp.sum(counted), 1)
         negative = jnp.sum((raw < 0) & counted) / number
         if settings.floor is None:
             return beliefs, None, negative, negative
-        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
+        low = jnp.sum((placed[:-1][layout.reverse][:, some] <= settings.floor) & counted) / number
         return beliefs, None, low, negative
+    raw = raw[layout.reverse][layout.row]
     none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none

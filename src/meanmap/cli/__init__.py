@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import citing, discovering, graphs, learning, models, reproducing, testing
+from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
 from meanmap.cli.options import in_a_folder
 
 __all__ = ["app", "main"]
@@ -19,6 +19,7 @@ app.command("learn-kernel")(learning.learn_kernel)
 app.command()(discovering.discover)
 app.add_typer(graphs.app, name="graph")
 app.command()(models.ep)
+app.add_typer(operators.app, name="operators")
 app.command()(citing.cite)
 app.command("list")(reproducing.list_experiments)
 app.command()(reproducing.reproduce)

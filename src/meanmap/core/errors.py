@@ -3,6 +3,7 @@
 __all__ = [
     "ColumnError",
     "EmptyError",
+    "FileFormatError",
     "InputError",
     "KindError",
     "NonFiniteError",
@@ -38,6 +39,10 @@ class ParameterError(InputError):
 
 class PrecisionError(InputError):
     """The floating-point type is too short for the requested solve."""
+
+
+class FileFormatError(InputError):
+    """A file that is not one of ours, or is no longer what was written."""
 
 
 class KindError(TypeError):

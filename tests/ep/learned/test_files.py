@@ -1,18 +1,24 @@
 """Operators as files: read back whole, refused where they do not belong, and never by pickle."""
 
-import json
-
 import numpy as np
 import pytest
 
 pytest.importorskip("safetensors", reason="operators are kept in safetensors files")
 
-from safetensors.numpy import load_file, save_file
-
 from meanmap import ep
-from meanmap.core import InputError, KindError
-from meanmap.ep.learned import KernelRegression, MessageOperator, load_operator, save_operator
-from meanmap.ep.learned.files import _read
+from meanmap.core import EmptyError, InputError, KindError, ParameterError
+from meanmap.ep.learned import (
+    READY,
+    Card,
+    KernelRegression,
+    MessageOperator,
+    Recorded,
+    build_operator,
+    load_operator,
+    read_card,
+    save_operator,
+)
+from meanmap.io import load, save
 
 Z = ep.Variable("z", ep.Normal)
 LABEL = ep.Density(lambda z: -np.log1p(0) - z**2 / 3, Z)
@@ -29,7 +35,7 @@ HEAVY = ep.Density(log_heavy, Z)
 def saved(tmp_path_factory):
     rng = np.random.default_rng(0)
     came = ep.Normal(rng.normal(size=64), rng.uniform(0.1, 2, 64))
-    small = KernelRegression(d_in=50, d_out=100, tune=False)
+    small = KernelRegression(d_in=50, d_out=100, tune=None)
     operator = MessageOperator(small).learn((came[:40],), _answer(came[:40])).learn((came[40:],), _answer(came[40:]))
     path = tmp_path_factory.mktemp("operators") / "heavy.safetensors"
     save_operator(operator, path, HEAVY)
@@ -71,21 +77,63 @@ def test_damaged_and_foreign_files_are_refused(saved, tmp_path):
     bad = tmp_path / "bad"
     for content in (b"", b"\x80\x04K\x01.", path.read_bytes()[:100], path.read_bytes()[:-8]):
         bad.write_bytes(content)
-        with pytest.raises(InputError, match="no safetensors file, or a damaged one"):
+        with pytest.raises(InputError, match="cannot be loaded"):
             load_operator(bad, HEAVY)
-    header, tensors = _read(path)
-    save_file(load_file(path), bad)
+    save([1.0], bad)
     with pytest.raises(InputError, match="holds no meanmap operator"):
         load_operator(bad, HEAVY)
+    content = load(path)
+    settings = content["settings"]
     for change, said in (
-        ({"version": 9}, "has version 9; this library reads version 1"),
-        ({"fitted_on": 10_000}, "is damaged: it lacks"),
-        ({"settings": {"learner": "eval", "target": "derivatives"}}, "is damaged: it lacks 'eval'"),
+        ({"version": 9}, "has version 9; this library reads version 2"),
+        ({"fitted_on": 10_000}, "a learner 'KernelRegression' fitted on 10000 of 64 messages"),
+        ({"settings": {**settings, "learner": "eval"}}, "a learner 'eval'"),
+        ({"settings": {**settings, "new": 1}}, "settings of another version: .*'new'"),
+        ({"seen": None}, "is damaged: it lacks seen"),
     ):
-        save_file(tensors, bad, metadata={"meanmap": json.dumps({**header, **change})})
+        save({**content, **change}, bad)
         with pytest.raises(InputError, match=said):
             load_operator(bad, HEAVY)
-    del tensors["outgoing.0"]
-    save_file(tensors, bad, metadata={"meanmap": json.dumps(header)})
-    with pytest.raises(InputError, match=r"lacks 'outgoing\.0'"):
-        load_operator(bad, HEAVY)
+
+
+def test_a_card_says_what_was_learned_and_how_far_it_is_off(saved, tmp_path):
+    operator, path = saved
+    with pytest.raises(InputError, match="has no card: give save_operator one"):
+        read_card(path)
+    rng = np.random.default_rng(1)
+    came = ep.Normal(rng.normal(size=50), rng.uniform(0.1, 2, 50))
+    fresh = Recorded.of((came,), _answer(came))
+    card = Card.of(operator, HEAVY, fresh, advice=("at night.",))
+    truth, said = came * _answer(came).messages[0], came * operator.predict((came,)).messages[0]
+    assert card.median == pytest.approx(np.median(truth.kl(said)), rel=1e-6)
+    assert (card.learned, card.audited, card.ranges[0][0]) == (64, 50, "z, mean")
+    assert 0.1 <= card.ranges[1][1] < card.ranges[1][2] <= 2
+    save_operator(operator, tmp_path / "with card", HEAVY, card=card)
+    assert read_card(tmp_path / "with card") == card
+    for expected in ("from 64 messages", "50 other messages", "at night"):
+        assert expected in " ".join(str(card).split())
+    with pytest.raises(EmptyError, match="learned nothing yet"):
+        Card.of(MessageOperator(), HEAVY, fresh)
+
+
+def test_ready_operators_are_refused_by_name():
+    with pytest.raises(ParameterError, match="no operator is called 'logit'; ready are logistic"):
+        build_operator("logit")
+    with pytest.raises(ParameterError, match="messages"):
+        build_operator("logistic", messages=10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READY)
+def test_operators_of_common_factors_hold_what_their_cards_say(name, tmp_path):
+    operator, card, factor = build_operator(name, rng=5)
+    assert card.high < 0.03
+    assert card.z < 2
+    path = save_operator(operator, tmp_path / name, factor, card=card)
+    assert path.stat().st_size < 200_000
+    # On messages drawn by another seed, after a journey through the file.
+    again, (factor, incoming) = load_operator(path, factor), READY[name].draw(1000, np.random.default_rng(99))
+    exact = ep.ask(factor, *(m for m in incoming if not isinstance(m, np.ndarray)))
+    other = Card.of(again, factor, Recorded.of(incoming, exact))
+    assert other.high < 5 * card.high
+    assert other.new < 2 * card.new + 0.01

@@ -26,7 +26,7 @@ def model_of(X, y):
 
 NAME = "Logistic(z)"
 # Few features, so that a test takes a moment.
-SMALL = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=False))
+SMALL = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=None))
 
 
 def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
@@ -45,6 +45,9 @@ def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
     assert asked[1] < 0.75 * asked[0]
     with pytest.raises(KindError, match="expected a trained"):
         learned.reuse(factor, MessageOperator())
+    counts = ep.Density(lambda t: -t, ep.Variable("t", ep.Gamma), name="decay")
+    with pytest.raises(KindError, match=r"trained on messages of Normal, given; decay has Gamma"):
+        ep.Learned().reuse(counts, learned.trained(factor))
     with pytest.raises(ParameterError, match="nothing was learned for"):
         ep.Learned().trained(factor)
     with pytest.raises(ParameterError, match="no factor 'other' was answered; known are"):
@@ -107,7 +110,7 @@ def test_a_drift_that_fools_a_frozen_operator_is_caught():
         exact = ep.ask(factor, narrow)
         return (narrow * exact.messages[0]).kl(narrow * answers[-1].messages[0]), learned.diary(factor.name)
 
-    regression = KernelRegression(widths="within", tune=False)
+    regression = KernelRegression(widths="within", tune=None)
     frozen, diary = errors(ep.Learned(refresh=False, audit=0.05, operator=MessageOperator(regression)))
     assert diary.z.max() > 2
     assert "doubt it" in " ".join(diary.notes())

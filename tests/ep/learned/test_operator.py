@@ -12,6 +12,7 @@ from meanmap import ep
 from meanmap.core import EmptyError, InputError, KindError, ParameterError
 from meanmap.ep.learned import Derivatives, Forest, KernelRegression, MessageOperator, Network, Recorded, TiltedMoments
 from meanmap.ep.learned.kernel_regression import newest
+from meanmap.ep.learned.trees import OnlineTree
 
 Z, P, T = ep.Variable("z", ep.Normal), ep.Variable("p", ep.Beta), ep.Variable("t", ep.Gamma)
 LABEL = ep.Logistic(Z, observed=1)
@@ -19,7 +20,7 @@ SIGMOID = ep.BlackBox(jax.nn.sigmoid, Z, P)
 
 
 # Few features, so that a test takes a moment.
-SMALL = KernelRegression(d_in=100, d_out=200, tune=False)
+SMALL = KernelRegression(d_in=100, d_out=200, tune=None)
 
 
 def log_compound(t):
@@ -162,6 +163,44 @@ def test_rivals_learn_the_same_messages(regression):
     assert np.median((new * exact.messages[0]).kl(new * said.messages[0])) < 1e-3
 
 
+def test_a_tree_splits_its_leaves_online_and_the_one_before_stays_as_it_was():
+    from sklearn.tree import ExtraTreeRegressor
+
+    rng = np.random.default_rng(15)
+    rows, targets = rng.normal(size=(60, 3)).astype(np.float32), rng.normal(size=(60, 2))
+    start = OnlineTree.grow(ExtraTreeRegressor, rows, targets, np.arange(20))
+    tree, before = start, start.predict(rows)
+    for first in range(20, 60, 8):
+        tree = tree.learn(ExtraTreeRegressor, rows, targets, np.arange(first, first + 8), fewest=1)
+    # One row in each leaf: what was learned is known exactly, whenever it came.
+    np.testing.assert_allclose(tree.predict(rows), targets)
+    np.testing.assert_array_equal(start.predict(rows), before)
+    waiting = start.learn(ExtraTreeRegressor, rows, targets, np.arange(20, 21), fewest=3)
+    leaf = int(start.tree.apply(rows[20:21])[0])
+    mean = targets[[*start.members[leaf], 20]].mean(0)
+    np.testing.assert_allclose(waiting.predict(rows[20:21])[0], mean)
+
+
+def test_lengthscales_by_marginal_likelihood_are_those_of_the_dense_formula():
+    came = cavities(40, 16)
+    numbers = np.random.default_rng(16).normal(size=(40, 2))
+    found = {
+        tune: KernelRegression(d_in=20, d_out=40, tune=tune).fit((came,), numbers)
+        for tune in ("marginal likelihood", "leave-one-out", None)
+    }
+
+    def evidence(fitted):
+        phi = fitted.features((came,))
+        gram = phi @ phi.T + fitted.noise * np.eye(40)
+        quadratic = np.einsum("nq,nm,mq->", numbers, np.linalg.inv(gram), numbers)
+        return -(2 * np.linalg.slogdet(2 * np.pi * gram)[1] + quadratic) / 2
+
+    best: Any = found["marginal likelihood"]
+    assert float(best.posterior.log_marginal_likelihood()) == pytest.approx(evidence(best), rel=1e-6)
+    assert evidence(best) >= max(evidence(found["leave-one-out"]), evidence(found[None]))
+    assert evidence(best) > evidence(found[None])  # something else than the median was chosen
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -211,6 +250,8 @@ def test_what_cannot_be_learned_is_said(trained):
         KernelRegression("rbf")
     with pytest.raises(ParameterError, match="expected 'breiman'"):
         Forest("random")
+    with pytest.raises(ParameterError, match="expected 'leave-one-out', 'marginal likelihood' or None"):
+        KernelRegression(tune="evidence")
     came = cavities(20, 0)
     same = ep.Answer((ep.Normal.from_natural(np.zeros(20), np.zeros(20)),), np.full(20, np.nan))
     with pytest.raises(InputError, match="all 20 answers are the same: there is nothing to learn"):

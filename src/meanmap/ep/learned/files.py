@@ -1,74 +1,76 @@
-"""Operators as files: settings and format in a JSON header, the messages they learned from as tensors; no pickle.
+"""Operators as files: settings, card, and the messages that were learned from.
 
 What an operator has seen, with the seed of its features, is smaller than its covariance, and says more: a file is read
 by training again on the same messages, which takes a moment.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from meanmap import families
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.files import write_whole
+from meanmap.core.saving import load, save
+from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.forest import Forest
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.network import Network
 from meanmap.ep.learned.operator import MessageOperator
-from meanmap.ep.learned.recorded import Recorded, families_of
+from meanmap.ep.learned.recorded import Recorded, families_into, families_of
 from meanmap.ep.learned.signature import Signature
-from meanmap.families import Family
 
-__all__ = ["load_operator", "save_operator"]
+__all__ = ["load_operator", "read_card", "save_operator"]
 
-FORMAT, VERSION = "meanmap operator", 1
-# The header's entry, and what a file may hold at most: an operator is small.
-_HEADER = "meanmap"
-_FAMILIES = ("Normal", "Beta", "Gamma", "Bernoulli")
+FORMAT, VERSION = "meanmap operator", 2
 _LEARNERS = {each.__name__: each for each in (KernelRegression, Forest, Network)}
 
 
-def save_operator(operator: MessageOperator, path: Any, factor: Any, power: float = 1.0) -> None:
-    """Write a trained operator to a safetensors file, marked with the factor that it was trained for.
+def save_operator(
+    operator: MessageOperator, path: str | Path, factor: Any, power: float = 1.0, card: Card | None = None
+) -> Path:
+    """Write a trained operator to a file of [`save`][meanmap.save], marked with the factor that it was trained for.
 
     Parameters
     ----------
     operator : MessageOperator
         Trained.
     path : path
-        Such as "logistic.safetensors".
+        Such as "logistic.operator".
     factor : BlackBox or Density
         Whose messages it sends.
     power : float
         α of power EP in which it was trained.
-    """
-    from safetensors.numpy import save
+    card : Card, optional
+        What those who use it have to know.
 
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from meanmap import ep
+    >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
+    >>> came = ep.Normal(np.linspace(-3, 3, 100), np.geomspace(0.1, 2, 100)), np.ones(100)
+    >>> operator = ep.learned.MessageOperator().learn(came, ep.ask(factor, came[0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = ep.learned.save_operator(operator, folder + "/logistic.operator", factor)
+    ...     again = ep.learned.load_operator(path, factor)
+    >>> bool((again.predict(came).numbers == operator.predict(came).numbers).all())
+    True
+    """
     if not isinstance(operator, MessageOperator) or not operator.fitted or operator.seen is None:
         raise KindError(f"operator is {operator!r}; expected a trained MessageOperator.")
-    seen, tensors = operator.seen, {}
-    kinds = families_of(seen.incoming)
-    for at, (came, went) in enumerate(zip(seen.incoming, seen.messages, strict=True)):
-        tensors[f"incoming.{at}"] = np.stack(came.natural, -1) if isinstance(came, Family) else np.asarray(came)
-        if went is not None:
-            tensors[f"outgoing.{at}"] = np.stack(went.natural, -1)
-    tensors["log_normaliser"] = seen.log_normaliser
-    header = {
+    content = {
         "format": FORMAT,
         "version": VERSION,
         "factor": Signature.of(factor, power).factor,
         "power": float(power),
-        "families": kinds,
         "fitted_on": operator.fitted_on,
         "settings": operator.settings(),
+        "seen": operator.seen,
+        "card": card,
     }
-    arrays = {name: np.ascontiguousarray(value, np.float64) for name, value in tensors.items()}
-    write_whole(path, save(arrays, {_HEADER: json.dumps(header)}))
+    return save(content, path)
 
 
-def load_operator(path: Any, factor: Any, power: float = 1.0) -> MessageOperator:
+def load_operator(path: str | Path, factor: Any, power: float = 1.0) -> MessageOperator:
     """Read a trained operator for a factor.
 
     Raises
@@ -76,63 +78,48 @@ def load_operator(path: Any, factor: Any, power: float = 1.0) -> MessageOperator
     InputError
         If the file is none of ours, is damaged, or was trained for another factor, other families or another power.
     """
-    header, tensors = _read(Path(path))
-    try:
-        wanted = Signature.of(factor, power)
-        if header["factor"] != wanted.factor:
-            raise InputError(f"{path} was trained for {header['factor']}; expected {wanted.factor}, the given factor.")
-        if header["power"] != wanted.power:
-            raise InputError(f"{path} was trained at power {header['power']:g}; expected {wanted.power:g}.")
-        kinds = tuple(header["families"])
-        of_factor = _families_of_factor(factor)
-        if kinds != of_factor:
-            raise InputError(
-                f"{path} was trained on messages of {', '.join(kinds)}; the given factor has {', '.join(of_factor)}."
-            )
-        settings = dict(header["settings"])
-        learner, target = _LEARNERS[settings.pop("learner")], settings.pop("target")
-        incoming = tuple(_family(kind, tensors[f"incoming.{at}"]) for at, kind in enumerate(kinds))
-        messages = tuple(
-            None if kind == "given" else _family(kind, tensors[f"outgoing.{at}"]) for at, kind in enumerate(kinds)
+    content = _read(path)
+    wanted = Signature.of(factor, power)
+    if content["factor"] != wanted.factor:
+        raise InputError(f"{path} was trained for {content['factor']}; expected {wanted.factor}, the given factor.")
+    if content["power"] != wanted.power:
+        raise InputError(f"{path} was trained at power {content['power']:g}; expected {wanted.power:g}.")
+    seen, of_factor = content["seen"], families_into(factor)
+    kinds = families_of(seen.incoming)
+    if kinds != of_factor:
+        raise InputError(
+            f"{path} was trained on messages of {', '.join(kinds)}; the given factor has {', '.join(of_factor)}."
         )
-        seen = Recorded(incoming, messages, tensors["log_normaliser"])
-        first = int(header["fitted_on"])
-        if not 0 < first <= len(seen) or any(len(value) != len(seen) for value in tensors.values()):
-            raise KeyError("rows")
-    except (KeyError, TypeError, AttributeError, IndexError) as problem:
-        raise InputError(f"{path} is damaged: it lacks {problem}, or has it in another form.") from problem
-    operator = MessageOperator(learner(**settings), target, seen[:first]).refit()
+    settings = dict(content["settings"])
+    learner, target, first = settings.pop("learner"), settings.pop("target"), content["fitted_on"]
+    if learner not in _LEARNERS or not 0 < first <= len(seen):
+        raise InputError(f"{path} has a learner {learner!r} fitted on {first} of {len(seen)} messages; expected ours.")
+    try:
+        operator = MessageOperator(_LEARNERS[learner](**settings), target, seen[:first])
+    except TypeError as problem:
+        raise InputError(f"{path} has settings of another version: {problem}.") from problem
+    operator = operator.refit()
     return operator.learn_recorded(seen[first:]) if first < len(seen) else operator
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    from safetensors import SafetensorError, safe_open
+def read_card(path: str | Path) -> Card:
+    """The card in the file of an operator."""
+    card = _read(path)["card"]
+    if card is None:
+        raise InputError(f"{path} has no card: give save_operator one, ep.learned.Card.of(operator, factor, fresh).")
+    return card
 
-    if not path.is_file():
+
+def _read(path: str | Path) -> dict[str, Any]:
+    if not Path(path).is_file():
         raise InputError(f"there is no file {path}.")
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            header = json.loads((file.metadata() or {}).get(_HEADER, "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(f"{path} is no safetensors file, or a damaged one: {problem}.") from problem
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    content = load(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} holds no {FORMAT}: expected a file that ep.learned.save_operator wrote.")
-    if header.get("version") != VERSION:
-        raise InputError(f"{path} has version {header.get('version')!r}; this library reads version {VERSION}.")
-    if any(value.dtype != np.float64 for value in tensors.values()):
-        raise InputError(f"{path} is damaged: its numbers are not float64.")
-    return header, tensors
-
-
-def _family(kind: str, values: np.ndarray) -> Any:
-    if kind == "given":
-        return values
-    if kind not in _FAMILIES:
-        raise KeyError(kind)
-    return getattr(families, kind).from_natural(*values.T)
-
-
-def _families_of_factor(factor: Any) -> tuple[str, ...]:
-    variables = [getattr(a, "variable", a) for a in factor.arguments]
-    return tuple(v.family.__name__ if hasattr(v, "family") else "given" for v in variables)
+    if content.get("version") != VERSION:
+        raise InputError(f"{path} has version {content.get('version')!r}; this library reads version {VERSION}.")
+    kinds = {"factor": str, "power": float, "fitted_on": int, "settings": dict, "seen": Recorded, "card": Card | None}
+    for name, kind in kinds.items():
+        if name not in content or not isinstance(content[name], kind):
+            raise InputError(f"{path} is damaged: it lacks {name}, or has it in another form.")
+    return content

@@ -1,6 +1,8 @@
-"""A forest as the operator (Eslami et al. 2014), to compare with: trees on moments of messages."""
+"""A forest as the operator (Eslami et al. 2014), to compare with: trees on moments of messages, split online."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,40 +10,44 @@ import numpy as np
 from meanmap.core.errors import ParameterError
 from meanmap.ep.learned.points import coordinates
 from meanmap.ep.learned.regression import Estimate, Regression
+from meanmap.ep.learned.trees import OnlineTree
 
 __all__ = ["Forest"]
-
-# A forest is grown again once so much more has been learned; until then new messages wait in it.
-_GROWTH = 1.2
 
 
 @dataclass(frozen=True)
 class Forest(Regression):
     """Rows of numbers by a forest of regression trees on means and log variances of the messages.
 
-    The novelty is the variance over trees, in units of the variance that is left out of bag. Trees are scikit-learn's;
-    instead of splitting leaves online, as the paper does, the forest is grown again whenever a fifth more is known.
+    The novelty is the variance over trees, in units of the variance that is left out of bag: a heuristic, for trees
+    that are all flat outside of what they have seen agree there. More rows split the leaves they fall into. Far from
+    what was learned first a tree may become a long chain; `fit` grows all trees anew.
 
     Parameters
     ----------
     kind : {"breiman", "extremely randomised"}
-        Bootstrapped trees with the best splits (Breiman 2001), or all rows and random splits (Geurts et al. 2006).
+        The best splits (Breiman 2001), or random ones (Geurts et al. 2006). Either way each tree sees a bootstrap
+        sample, so that the rows left out tell the noise; rows that come later are in it Poisson(1) times.
     trees : int
         How many; the paper has 64.
     leaf : int
         Fewest rows in a leaf.
     seed : int
+
+    Notes
+    -----
+    Eslami, Tarlow, Kohli and Winn (2014), section 4. Trees are scikit-learn's, and so are those that are grafted on to
+    leaves. A forest that is read from a file has learned later rows in one batch, and differs a little.
     """
 
     kind: str = "extremely randomised"
     trees: int = 64
     leaf: int = 1
     seed: int = 0
-    forest: Any = None
+    forest: tuple[OnlineTree, ...] = ()
     noise: Any = None
     rows: Any = None
     targets: Any = None
-    grown_on: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in ("breiman", "extremely randomised"):
@@ -54,28 +60,43 @@ class Forest(Regression):
     def fit(self, incoming: tuple[Any, ...], numbers: np.ndarray, also: tuple[Any, ...] | None = None) -> "Forest":
         """Grow all trees."""
         del also  # a tree needs no widths
-        return replace(self, rows=coordinates(incoming), targets=np.asarray(numbers))._grown()
+        rows, targets = _rows(incoming), np.asarray(numbers, float)
+        rng, n = np.random.default_rng(self.seed), len(rows)
+        bags = [rng.integers(0, n, n) for _ in range(self.trees)]
+        forest = tuple(OnlineTree.grow(self._make(at), rows, targets, bag) for at, bag in enumerate(bags))
+        votes = np.stack([tree.predict(rows) for tree in forest])
+        out = np.stack([np.bincount(bag, minlength=n) == 0 for bag in bags])[:, :, None]
+        left_out = (votes * out).sum(0) / np.maximum(out.sum(0), 1) - targets
+        noise = np.maximum((left_out**2).mean(0, where=out.any(0)), 1e-12)
+        return replace(self, forest=forest, noise=noise, rows=rows, targets=targets)
 
     def add(self, incoming: tuple[Any, ...], numbers: np.ndarray) -> "Forest":
-        """Keep more rows; grow again when there are a fifth more."""
-        rows = np.concatenate([self.rows, coordinates(incoming)])
-        more = replace(self, rows=rows, targets=np.concatenate([self.targets, numbers]))
-        return more._grown() if len(rows) >= _GROWTH * self.grown_on else more
+        """Split the leaves that more rows fall into."""
+        new = _rows(incoming)
+        rows, targets = np.concatenate([self.rows, new]), np.concatenate([self.targets, numbers])
+        places = np.arange(len(self.rows), len(rows))
+        times = np.random.default_rng([self.seed, len(rows)]).poisson(1.0, (self.trees, len(new)))
+        forest = tuple(
+            tree.learn(self._make(at), rows, targets, np.repeat(places, count), self.leaf)
+            for at, (tree, count) in enumerate(zip(self.forest, times, strict=True))
+        )
+        return replace(self, forest=forest, rows=rows, targets=targets)
 
-    def _grown(self) -> "Forest":
-        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+    def _make(self, at: int) -> Callable[[], Any]:
+        from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
-        kind = RandomForestRegressor if self.kind == "breiman" else ExtraTreesRegressor
-        forest = kind(self.trees, min_samples_leaf=self.leaf, bootstrap=True, oob_score=True, random_state=self.seed)
-        forest.fit(self.rows, self.targets)
-        left_out = np.reshape(forest.oob_prediction_, self.targets.shape) - self.targets
-        noise = np.maximum((left_out**2).mean(0), 1e-12)
-        return replace(self, forest=forest, noise=noise, grown_on=len(self.rows))
+        kind = DecisionTreeRegressor if self.kind == "breiman" else ExtraTreeRegressor
+        # All columns at each split, as scikit-learn's forests do by default.
+        return partial(kind, min_samples_leaf=self.leaf, max_features=1.0, random_state=self.seed * self.trees + at)
 
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
         """Mean over trees, and their spread with what is left out of bag."""
-        rows = coordinates(incoming).astype(np.float32)
-        width = self.targets.shape[1]
-        votes = np.stack([tree.predict(rows).reshape(len(rows), width) for tree in self.forest.estimators_])
+        rows = _rows(incoming)
+        votes = np.stack([tree.predict(rows) for tree in self.forest])
         spread = votes.var(axis=0)
         return Estimate(votes.mean(axis=0), np.sqrt(spread + self.noise), (spread / self.noise).mean(axis=1))
+
+
+def _rows(incoming: tuple[Any, ...]) -> np.ndarray:
+    """As scikit-learn's trees read them."""
+    return coordinates(incoming).astype(np.float32)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.core.arrays import parameter
@@ -12,25 +11,16 @@ from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.kernel_regression import KernelRegression
-from meanmap.ep.learned.operator import MessageOperator, Predicted
-from meanmap.ep.learned.points import varying
-from meanmap.ep.learned.recorded import Recorded, usable
+from meanmap.ep.learned.operator import MessageOperator
+from meanmap.ep.learned.pupil import FEWEST, Pupil, Rules
+from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling
-from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
+from meanmap.families import Bernoulli, Beta, Gamma, Normal
 
 __all__ = ["Learned"]
-
-# Nothing is learned from fewer messages than this.
-_FEWEST = 10
-# Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
-_OUTSIDE = 0.05
-# ... or when so many messages from outside were learned one by one, as a factor without a plate sends them.
-_STRAYS = 20
-# ... or when so many audits, at least, are off by so many of their standard deviations.
-_AUDITS, _TOO_FAR = 10, 2.0
 
 
 class Learned(HostOracle):
@@ -90,19 +80,16 @@ class Learned(HostOracle):
         operator: MessageOperator | None = None,
     ):
         self.oracle = oracle
-        self.threshold = _threshold(threshold)
-        self.initial = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * _FEWEST))
-        self.audit = float(audit)
-        if not 0 <= self.audit <= 1:
+        first = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * FEWEST))
+        if not 0 <= float(audit) <= 1:
             raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
-        self.refresh = bool(refresh)
+        self.rules = Rules(_threshold(threshold), first, float(audit), bool(refresh))
         self.operator = MessageOperator() if operator is None else operator
         if not isinstance(self.operator, MessageOperator):
             raise KindError(f"operator is a {type(operator).__name__}; expected an ep.learned.MessageOperator.")
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
-        self.operators: dict[Signature, MessageOperator] = {}
-        self._waiting: dict[Signature, Recorded] = {}
+        self._pupils: dict[Signature, Pupil] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
 
@@ -114,7 +101,7 @@ class Learned(HostOracle):
         the first batch, and the oracle draws 500,000 points from N(0, 200).
         """
         oracle = ImportanceSampling(500_000, proposal=Normal(0.0, 200.0), paired=False) if oracle is None else oracle
-        regression = KernelRegression(widths="within", tune=False, as_normal=True)
+        regression = KernelRegression(d_in=300, d_out=500, widths="within", tune=None, as_normal=True)
         return cls(
             oracle,
             threshold=np.exp(-9) / regression.noise - 1,
@@ -128,7 +115,13 @@ class Learned(HostOracle):
         """Start from an operator that was trained for a factor before; returns the same object."""
         if not isinstance(operator, MessageOperator) or not operator.fitted:
             raise KindError(f"operator is {operator!r}; expected a trained ep.learned.MessageOperator.")
-        self.operators[Signature.of(factor, power)] = operator
+        assert operator.seen is not None
+        known, wanted = families_of(operator.seen.incoming), families_into(factor)
+        if known != wanted:
+            raise KindError(
+                f"this operator was trained on messages of {', '.join(known)}; {factor.name} has {', '.join(wanted)}."
+            )
+        self._pupils[Signature.of(factor, power)] = Pupil(operator, self.rules)
         return self
 
     def check(self, factor: Any) -> None:
@@ -147,136 +140,36 @@ class Learned(HostOracle):
         name, signature = questions.factor.name, Signature.of(questions.factor, questions.power)
         if questions.sweep == 0 or name not in self._diaries:
             self._diaries[name] = Diary(self._diaries.get(name))
-        diary, operator = self._diaries[name], self.operators.get(signature, self.operator)
-        operator = self._suited(operator, questions, diary)
+        diary, pupil = self._diaries[name], self._pupils.setdefault(signature, Pupil(self.operator, self.rules))
+        pupil.prepare(questions, diary)
         with diary.clock("predicting"):
-            guess = self._guess(operator, questions)
-            asked = self._in_doubt(operator, questions, guess, diary)
-        audited = self._to_audit(questions, ~asked, guess)
-        wanted = asked | audited
-        exact = None
+            guess = pupil.guess(questions)
+            asked = pupil.in_doubt(questions, guess, diary.caution)
+        audited = pupil.to_audit(questions, ~asked, guess)
+        wanted, exact = asked | audited, None
         if wanted.any():
             with diary.clock("asking", int(wanted.sum())):
                 exact = self._ask(questions[wanted])
             with diary.clock("learning"):
-                operator = self._learn(operator, questions, wanted, audited, exact, guess, diary)
-        elif questions.sweep is None and operator.fitted:
-            operator = self._settle(operator, signature)
-        self.operators[signature] = operator
+                pupil.learn(questions, wanted, audited, exact, guess, diary)
+        elif questions.sweep is None:
+            pupil.settle()
         with diary.clock("predicting"):
-            answer = _combined(questions, operator, guess, asked, None if exact is None else exact[asked[wanted]])
+            answer = pupil.combined(questions, guess, asked, None if exact is None else exact[asked[wanted]])
         novelty = np.nan if guess is None else float(np.median(guess.novelty))
         diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
         return answer
-
-    def _suited(self, operator: MessageOperator, questions: Questions, diary: Diary) -> MessageOperator:
-        """The operator, with settings chosen anew if too much of what comes in is unlike what they were chosen on."""
-        if not self.refresh or len(operator) < self.initial:
-            return operator
-        assert operator.range is not None
-        lawful = usable(questions.incoming)
-        if not lawful.any():
-            return operator
-        incoming = questions[lawful].incoming
-        outside = int(operator.range.outside(incoming).sum())
-        diary.strays += outside
-        if outside <= max(_OUTSIDE * len(questions), 1) and diary.strays < _STRAYS:
-            return operator
-        with diary.clock("learning"):
-            diary.refreshed("messages left the range")
-            return operator.refit(also=incoming)
-
-    def _guess(self, operator: MessageOperator, questions: Questions) -> Predicted | None:
-        """Predictions for all questions; a message that is no law has no embedding, and is infinitely new."""
-        lawful = usable(questions.incoming)
-        if not operator.fitted or not lawful.any():
-            return None
-        if lawful.all():
-            return operator.predict(questions.incoming)
-        place = np.maximum(np.cumsum(lawful) - 1, 0)  # the others get the prediction of a neighbour, which nobody uses
-        guess = operator.predict(questions[lawful].incoming)[place]
-        guess.novelty[~lawful] = np.inf
-        return guess
-
-    def _in_doubt(
-        self, operator: MessageOperator, questions: Questions, guess: Predicted | None, diary: Diary
-    ) -> np.ndarray:
-        """Which questions the oracle has to answer."""
-        lawful = usable(questions.incoming)
-        asked = ~lawful
-        if len(operator) < self.initial:
-            room = min(-(-self.initial // 2), self.initial - len(operator))
-            if not operator.fitted and not _enough(questions[lawful].incoming):
-                room = len(questions)
-            asked[questions.generator().permutation(np.flatnonzero(lawful))[:room]] = True
-            return asked
-        if guess is None:
-            return asked
-        limit = self.threshold / diary.caution
-        doubtful = np.flatnonzero(lawful & (guess.novelty > limit))
-        if len(doubtful):
-            asked[doubtful[operator.regression.choose(questions[doubtful].incoming, limit)]] = True
-        return asked
-
-    def _to_audit(self, questions: Questions, accepted: np.ndarray, guess: Predicted | None) -> np.ndarray:
-        if guess is None or questions.sweep is None or not self.audit:
-            return np.zeros(len(questions), bool)
-        return accepted & (questions.generator().random(len(questions)) < self.audit)
 
     def _ask(self, questions: Questions) -> Answer:
         oracle = self._oracles[questions.factor.name]
         return questions.ask(oracle) if isinstance(oracle, Oracle) else check_answer(oracle, questions)
 
-    def _learn(
-        self,
-        operator: MessageOperator,
-        questions: Questions,
-        wanted: np.ndarray,
-        audited: np.ndarray,
-        exact: Answer,
-        guess: Predicted | None,
-        diary: Diary,
-    ) -> MessageOperator:
-        """Audits are compared with predictions; then what the oracle said is learned.
-
-        Audits alone are kept until something else is learned: otherwise every sweep would change the operator a little,
-        and beliefs would never come to rest.
-        """
-        if audited.any():
-            assert guess is not None
-            places = audited[wanted]
-            diary.compare(operator.scores(questions[audited].incoming, exact[places], guess[audited]))
-        lawful = usable(questions.incoming)[wanted]
-        signature = Signature.of(questions.factor, questions.power)
-        if lawful.any():
-            new = Recorded.of(questions[wanted].incoming, exact)[lawful]
-            waiting = self._waiting.pop(signature, None)
-            self._waiting[signature] = new if waiting is None else waiting + new
-        failed = self.refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
-        waiting = self._waiting.get(signature)
-        ready = operator.fitted or (waiting is not None and _enough(waiting.incoming))
-        if ready and ((wanted & ~audited).any() or failed):
-            operator = self._settle(operator, signature)
-        if failed:
-            diary.caution *= diary.recent_score() ** 2
-        started = 0 < operator.fitted_on < self.initial <= len(operator)
-        if failed or started or (self.refresh and operator.fitted and len(operator) >= 2 * operator.fitted_on):
-            reason = "audits failed" if failed else "the first batch was learned" if started else "much was learned"
-            diary.refreshed(reason)
-            return operator.refit(also=questions[usable(questions.incoming)].incoming if self.refresh else None)
-        return operator
-
-    def _settle(self, operator: MessageOperator, signature: Signature) -> MessageOperator:
-        """Learn what waits."""
-        waiting = self._waiting.pop(signature, None)
-        return operator if waiting is None else operator.learn_recorded(waiting)
-
     def trained(self, factor: Any, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""
         signature = Signature.of(factor, power)
-        if signature not in self.operators:
+        if signature not in self._pupils:
             raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
-        return self.operators[signature]
+        return self._pupils[signature].operator
 
     def diary(self, name: str) -> Diary:
         """What the last run did about a factor: sweeps, audits, reasons, seconds."""
@@ -293,32 +186,8 @@ class Learned(HostOracle):
         return self._diaries[factor.name].notes() if factor.name in self._diaries else ()
 
     def __repr__(self) -> str:
-        known = ", ".join(f"{s.factor}: {len(o)} messages" for s, o in self.operators.items())
+        known = ", ".join(f"{s.factor}: {len(p.operator)} messages" for s, p in self._pupils.items())
         return f"Learned({known or 'nothing yet'})"
-
-
-def _combined(
-    questions: Questions, operator: MessageOperator, guess: Predicted | None, asked: np.ndarray, exact: Answer | None
-) -> Answer:
-    """Answers of the oracle where it was asked, predictions elsewhere."""
-    n, rest = len(questions), ~asked
-    empty = tuple(jax.tree.map(np.zeros_like, m) if isinstance(m, Family) else None for m in questions.incoming)
-    answer = Answer(empty, np.zeros(n), doubt=np.zeros(n))
-    if exact is not None and asked.any():
-        count = int(asked.sum())
-        doubt = np.zeros(count) if exact.doubt is None else exact.doubt
-        answer = answer.put(asked, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
-    if rest.any():
-        incoming = questions[rest].incoming
-        # What was new may be known by now: the same learning answers the whole plate.
-        said = operator.predict(incoming) if guess is None or asked.any() else guess[rest]
-        answer = answer.put(rest, Answer(said.messages, said.log_normaliser, doubt=operator.doubt(incoming, said)))
-    return answer
-
-
-def _enough(incoming: tuple[Any, ...]) -> bool:
-    """Whether messages are enough, and different enough, to take widths from."""
-    return len(usable(incoming)) >= _FEWEST and bool(varying(incoming))
 
 
 def _threshold(value: Any) -> float:

@@ -10,7 +10,7 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.factor import Answer
 from meanmap.families import Family
 
-__all__ = ["Recorded", "families_of", "usable"]
+__all__ = ["Recorded", "families_into", "families_of", "usable"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Recorded:
             total = np.full(len(jax.tree.leaves(sent)[0]), np.nan)
         return cls(*jax.tree.map(lambda leaf: np.array(leaf, np.float64), (incoming, sent, total)))
 
+    @property
+    def answer(self) -> Answer:
+        """The answers alone."""
+        return Answer(self.messages, self.log_normaliser)
+
     def __len__(self) -> int:
         return len(self.log_normaliser)
 
@@ -70,6 +75,12 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
         else "given"
         for value in incoming
     )
+
+
+def families_into(factor: Any) -> tuple[str, ...]:
+    """The same for what comes into a factor."""
+    variables = [getattr(argument, "variable", argument) for argument in factor.arguments]
+    return tuple(v.family.__name__ if hasattr(v, "family") else "given" for v in variables)
 
 
 def usable(incoming: tuple[Any, ...]) -> np.ndarray:

@@ -6,8 +6,9 @@ from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, S
 
 __all__ = ["EXPERIMENT"]
 
-# One message comes in, with two numbers: fewer features learn it from fewer answers.
-THRESHOLD, D_IN, D_OUT, AUDIT = 0.3, 100, 200, 0.005
+# Chosen on seeds 401 to 404, which are not reported: a percent bears more doubt than the default, and a first batch of
+# a hundred leaves less to ask for later than the twenty of the paper.
+THRESHOLD, INITIAL, D_IN, D_OUT, AUDIT = 2.0, 100, 300, 500, 0.005
 
 
 def problems(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -21,21 +22,17 @@ def problems(n: int, rng: np.random.Generator) -> np.ndarray:
 def run(setting: Setting) -> Outcome:
     """One message a problem into the factor ∫ Gamma(τ; 1, r) Gamma(r; 1, 1) dr = (1 + τ)⁻²."""
     import jax
-    import jax.numpy as jnp
     from matplotlib import pyplot
 
     from meanmap import ep
-    from meanmap.ep.learned import KernelRegression, MessageOperator
+    from meanmap.ep.learned import KernelRegression, MessageOperator, log_compound_gamma
 
-    def log_compound_gamma(tau):
-        return -2 * jnp.log1p(tau)
-
-    count = setting.choose(smoke=200, quick=2000, paper=10_000)
+    count = setting.choose(smoke=60, quick=2000, paper=10_000)
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
     came = ep.Gamma(*problems(count, setting.rng(0)))
     exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=2001)).messages[0]
     operator = MessageOperator(KernelRegression(d_in=D_IN, d_out=D_OUT))
-    learned = ep.Learned(initial=20, threshold=THRESHOLD, audit=AUDIT, operator=operator)
+    learned = ep.Learned(initial=INITIAL, threshold=THRESHOLD, audit=AUDIT, operator=operator)
     learned.check(factor)
     natural, asked = [], []
     for at in range(count):
@@ -50,8 +47,9 @@ def run(setting: Setting) -> Outcome:
     left.loglog(exact.rate, np.maximum(worst, 1e-8), ".", markersize=2)
     left.axhline(0.01, color="0.6", linestyle=":")
     left.set(xlabel="rate of the posterior by quadrature", ylabel="relative error, the larger of shape and rate")
-    right.plot(np.convolve(asked, np.ones(100) / 100, mode="valid"))
-    right.set(xlabel="problem", ylabel="part asked, over 100 problems", ylim=(0, None))
+    window = min(100, count // 4)
+    right.plot(np.convolve(asked, np.ones(window) / window, mode="valid"))
+    right.set(xlabel="problem", ylabel=f"part asked, over {window} problems", ylim=(0, None))
     numbers = {
         "within 1%": Number(float((worst < 0.01).mean()), float(np.sqrt(0.01 * 0.99 / count))),
         "asked after the first quarter": Number(later),

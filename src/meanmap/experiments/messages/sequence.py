@@ -17,16 +17,16 @@ def run(setting: Setting) -> Outcome:
     from meanmap import ep
     from meanmap.experiments.messages.problems import four_synthetic, four_uci, logistic_model, observed_beta_model
 
-    rows = setting.choose(smoke=60, quick=200, paper=200)
-    ours = ep.Learned(initial=setting.choose(smoke=60, quick=300, paper=300))
+    rows = setting.choose(smoke=32, quick=200, paper=200)
+    ours = ep.Learned(initial=setting.choose(smoke=32, quick=300, paper=300))
     oracle = setting.choose(smoke=ep.Quadrature(), quick=ep.Quadrature(), paper=None)
-    published = ep.Learned.published(oracle, initial=setting.choose(smoke=60, quick=300, paper=300))
+    published = ep.Learned.published(oracle, initial=setting.choose(smoke=32, quick=300, paper=300))
     lines, trace, scores = [], [], []
     uci = four_uci(setting.seed, most=rows)
     problems = [*((f"synthetic {i + 1}", p) for i, p in enumerate(four_synthetic(setting.seed, rows)))]
     problems += list(zip(("banknote", "transfusion", "ionosphere", "fertility"), uci, strict=True))
     if setting.scale == "smoke":
-        problems = problems[1:6:4]
+        problems = problems[:2]
     for name, (X, y, X_test, y_test) in problems:
         exact = ep.infer(logistic_model(X, y))
         learned = ep.infer(logistic_model(X, y), messages=ours, rng=setting.seed)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.decode import Decoder
+from meanmap.core.encode import Encoder
+from meanmap.core.errors import FileFormatError
 from meanmap.core.files import write_whole
-from meanmap.io.decode import Decoder
-from meanmap.io.encode import Encoder
-from meanmap.io.errors import FileFormatError
 
 __all__ = ["FORMAT", "FileFormatError", "load", "save"]
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from meanmap.io.errors import FileFormatError
+from meanmap.core.errors import FileFormatError
 
 __all__ = ["Decoder"]
 

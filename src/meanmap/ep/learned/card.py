@@ -1,0 +1,138 @@
+"""The card of an operator: what it learned from, how far it was off when audited, and when not to use it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import EmptyError
+from meanmap.ep.learned.operator import MessageOperator
+from meanmap.ep.learned.points import coordinates
+from meanmap.ep.learned.recorded import Recorded
+from meanmap.ep.learned.signature import Signature
+from meanmap.families import Beta, Family, Gamma
+
+__all__ = ["Card"]
+
+# Messages that are newer than this, in units of the noise, are asked about by `Learned` as it is set.
+_NEW = 0.25
+# Where means and variances of a family are taken.
+_PLACES = {Beta: "logit ", Gamma: "log "}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What somebody has to know before they use an operator that others have trained.
+
+    Attributes
+    ----------
+    factor : str
+        Kind and function of the factor, as a file is marked with it.
+    power : float
+        α of power EP.
+    learned : int
+        From so many messages.
+    ranges : tuple of (str, float, float)
+        What came in, by coordinate: the least and the largest value.
+    audited : int
+        So many other messages were asked of the oracle and compared.
+    median, high : float
+        KL divergence (nats) of the belief that follows, half and 99% of them; the largest over the directions.
+    z : float
+        Root mean square of errors in units of the stated deviation, of the worst number: above 1 it is too sure.
+    new : float
+        The part of the audited messages that would be asked about.
+    advice : tuple of str
+        When not to use it.
+    """
+
+    factor: str
+    power: float
+    learned: int
+    ranges: tuple[tuple[str, float, float], ...]
+    audited: int
+    median: float
+    high: float
+    z: float
+    new: float
+    advice: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, operator: MessageOperator, factor: Any, fresh: Recorded, power: float = 1.0, advice: tuple[str, ...] = ()
+    ) -> "Card":
+        """The card of an operator after an audit on messages that it has not learned, with the answers to them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from meanmap import ep
+        >>> factor = ep.Logistic(ep.Variable("z", ep.Normal), observed=1)
+        >>> rng = np.random.default_rng(0)
+        >>> came = ep.Normal(rng.normal(size=400), rng.uniform(0.1, 2, 400))
+        >>> seen = ep.learned.Recorded.of((came, np.ones(400)), ep.ask(factor, came))
+        >>> operator = ep.learned.MessageOperator().learn_recorded(seen[:300])
+        >>> card = ep.learned.Card.of(operator, factor, seen[300:])
+        >>> card.audited, card.high < 1e-3
+        (100, True)
+        """
+        if operator.seen is None:
+            raise EmptyError("this operator has learned nothing yet: there is nothing to write on its card.")
+        said, divergences = operator.predict(fresh.incoming), []
+        for came, exact, told in zip(fresh.incoming, fresh.messages, said.messages, strict=True):
+            if exact is not None:
+                truth, guess = came * exact, came * told
+                proper = np.asarray(truth.is_proper() & guess.is_proper())
+                kl = np.full(len(proper), np.inf)
+                kl[proper] = np.maximum(np.asarray(truth[proper].kl(guess[proper])), 0.0)
+                divergences.append(kl)
+        worst = np.max(divergences, axis=0)
+        scores = operator.scores(fresh.incoming, fresh.answer, said)
+        return cls(
+            factor=Signature.of(factor, power).factor,
+            power=float(power),
+            learned=len(operator),
+            ranges=_ranges(factor, operator.seen),
+            audited=len(fresh),
+            median=float(np.median(worst)),
+            high=float(np.quantile(worst, 0.99)),
+            z=float(np.sqrt(np.nanmean(scores**2, axis=0)).max()),
+            new=float((said.novelty > _NEW).mean()),
+            advice=tuple(advice),
+        )
+
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """What it says, and of what."""
+        return (
+            ("factor", f"{self.factor}, power {self.power:g}"),
+            ("learned from", f"{self.learned} messages"),
+            *((name, f"{low:.3g} to {high:.3g}") for name, low, high in self.ranges),
+            ("audited on", f"{self.audited} other messages, {self.new:.1%} of them new to it"),
+            ("error of the belief", f"KL {self.median:.1e} (half), {self.high:.1e} (99%) nats"),
+            ("error / stated", f"{self.z:.2g} (root mean square)"),
+            *(("do not use it", each) for each in self.advice),
+        )
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        return "\n".join(f"{name:{width}}  {text}" for name, text in self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        ranges = {name: [low, high] for name, low, high in self.ranges}
+        return {**vars(self), "ranges": ranges, "advice": list(self.advice)}
+
+
+def _ranges(factor: Any, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
+    found, given = [], 0
+    for argument, came in zip(factor.arguments, seen.incoming, strict=True):
+        table = coordinates((came,))
+        if isinstance(came, Family):
+            name = _PLACES.get(type(came), "") + getattr(argument, "variable", argument).name
+            low, high = table.min(0), table.max(0)
+            low[1], high[1] = np.exp(low[1]), np.exp(high[1])
+            found += [(f"{name}, {what}", low[at], high[at]) for at, what in enumerate(("mean", "variance"))]
+        else:
+            given += 1
+            found.append((f"given {given}", table.min(), table.max()))
+    return tuple((name, float(low), float(high)) for name, low, high in found)

@@ -1,0 +1,160 @@
+"""What is learned for one kind of factor: where it is sure, what to ask about, and what to make of the answers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.ep.factor import Answer
+from meanmap.ep.learned.diary import Diary
+from meanmap.ep.learned.operator import MessageOperator, Predicted
+from meanmap.ep.learned.points import varying
+from meanmap.ep.learned.recorded import Recorded, usable
+from meanmap.ep.questions import Questions
+from meanmap.families import Family
+
+__all__ = ["FEWEST", "Pupil", "Rules"]
+
+# Nothing is learned from fewer messages than this.
+FEWEST = 10
+# Settings are chosen anew when so much of what comes in lies outside the range they were chosen on.
+_OUTSIDE = 0.05
+# ... or when so many messages from outside were learned one by one, as a factor without a plate sends them.
+_STRAYS = 20
+# ... or when so many audits, at least, are off by so many of their standard deviations.
+_AUDITS, _TOO_FAR = 10, 2.0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How much doubt is borne, how many answers come first, how much is audited, and whether widths may change."""
+
+    threshold: float
+    initial: int
+    audit: float
+    refresh: bool
+
+
+class Pupil:
+    """An operator, and the answers that wait to be learned by it."""
+
+    def __init__(self, operator: MessageOperator, rules: Rules):
+        self.operator, self.rules = operator, rules
+        self.waiting: Recorded | None = None
+
+    def prepare(self, questions: Questions, diary: Diary) -> None:
+        """Choose settings anew if too much of what comes in is unlike what they were chosen on."""
+        operator = self.operator
+        lawful = usable(questions.incoming)
+        if not self.rules.refresh or len(operator) < self.rules.initial or not lawful.any():
+            return
+        assert operator.range is not None
+        incoming = questions[lawful].incoming
+        outside = int(operator.range.outside(incoming).sum())
+        diary.strays += outside
+        if outside > max(_OUTSIDE * len(questions), 1) or diary.strays >= _STRAYS:
+            with diary.clock("learning"):
+                diary.refreshed("messages left the range")
+                self.operator = operator.refit(also=incoming)
+
+    def guess(self, questions: Questions) -> Predicted | None:
+        """Predictions for all questions; a message that is no law has no embedding, and is infinitely new."""
+        lawful = usable(questions.incoming)
+        if not self.operator.fitted or not lawful.any():
+            return None
+        if lawful.all():
+            return self.operator.predict(questions.incoming)
+        place = np.maximum(np.cumsum(lawful) - 1, 0)  # the others get the prediction of a neighbour, which nobody uses
+        guess = self.operator.predict(questions[lawful].incoming)[place]
+        guess.novelty[~lawful] = np.inf
+        return guess
+
+    def in_doubt(self, questions: Questions, guess: Predicted | None, caution: float) -> np.ndarray:
+        """Which questions the oracle has to answer."""
+        lawful = usable(questions.incoming)
+        asked = ~lawful
+        if len(self.operator) < self.rules.initial:
+            room = min(-(-self.rules.initial // 2), self.rules.initial - len(self.operator))
+            if not self.operator.fitted and not _enough(questions[lawful].incoming):
+                room = len(questions)
+            asked[questions.generator().permutation(np.flatnonzero(lawful))[:room]] = True
+            return asked
+        if guess is None:
+            return asked
+        limit = self.rules.threshold / caution
+        doubtful = np.flatnonzero(lawful & (guess.novelty > limit))
+        if len(doubtful):
+            asked[doubtful[self.operator.regression.choose(questions[doubtful].incoming, limit)]] = True
+        return asked
+
+    def to_audit(self, questions: Questions, accepted: np.ndarray, guess: Predicted | None) -> np.ndarray:
+        """A random part of the accepted messages; none when it is for the evidence."""
+        if guess is None or questions.sweep is None or not self.rules.audit:
+            return np.zeros(len(questions), bool)
+        return accepted & (questions.generator().random(len(questions)) < self.rules.audit)
+
+    def learn(
+        self,
+        questions: Questions,
+        wanted: np.ndarray,
+        audited: np.ndarray,
+        exact: Answer,
+        guess: Predicted | None,
+        diary: Diary,
+    ) -> None:
+        """Audits are compared with predictions; then what the oracle said about those `wanted` is learned.
+
+        Audits alone are kept until something else is learned: otherwise every sweep would change the operator a little,
+        and beliefs would never come to rest.
+        """
+        refresh = self.rules.refresh
+        if audited.any():
+            assert guess is not None
+            places = audited[wanted]
+            diary.compare(self.operator.scores(questions[audited].incoming, exact[places], guess[audited]))
+        lawful = usable(questions.incoming)
+        if lawful[wanted].any():
+            new = Recorded.of(questions[wanted].incoming, exact)[lawful[wanted]]
+            self.waiting = new if self.waiting is None else self.waiting + new
+        failed = refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
+        ready = self.operator.fitted or (self.waiting is not None and _enough(self.waiting.incoming))
+        if ready and ((wanted & ~audited).any() or failed):
+            self.settle()
+        if failed:
+            diary.caution *= diary.recent_score() ** 2
+        known, fitted_on = len(self.operator), self.operator.fitted_on
+        started = 0 < fitted_on < self.rules.initial <= known
+        if failed or started or (refresh and self.operator.fitted and known >= 2 * fitted_on):
+            reason = "audits failed" if failed else "the first batch was learned" if started else "much was learned"
+            diary.refreshed(reason)
+            self.operator = self.operator.refit(also=questions[lawful].incoming if refresh else None)
+
+    def settle(self) -> None:
+        """Learn what waits."""
+        if self.waiting is not None and (self.operator.fitted or _enough(self.waiting.incoming)):
+            self.operator, self.waiting = self.operator.learn_recorded(self.waiting), None
+
+    def combined(
+        self, questions: Questions, guess: Predicted | None, asked: np.ndarray, exact: Answer | None
+    ) -> Answer:
+        """Answers of the oracle where it was asked, predictions elsewhere."""
+        n, rest = len(questions), ~asked
+        empty = tuple(jax.tree.map(np.zeros_like, m) if isinstance(m, Family) else None for m in questions.incoming)
+        answer = Answer(empty, np.zeros(n), doubt=np.zeros(n))
+        if exact is not None and asked.any():
+            count = int(asked.sum())
+            doubt = np.zeros(count) if exact.doubt is None else exact.doubt
+            answer = answer.put(asked, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
+        if rest.any():
+            incoming = questions[rest].incoming
+            # What was new may be known by now: the same learning answers the whole plate.
+            said = self.operator.predict(incoming) if guess is None or asked.any() else guess[rest]
+            doubt = self.operator.doubt(incoming, said)
+            answer = answer.put(rest, Answer(said.messages, said.log_normaliser, doubt=doubt))
+        return answer
+
+
+def _enough(incoming: tuple[Any, ...]) -> bool:
+    """Whether messages are enough, and different enough, to take widths from."""
+    return len(usable(incoming)) >= FEWEST and bool(varying(incoming))
