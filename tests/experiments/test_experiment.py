@@ -1,6 +1,7 @@
 """Claims, verdicts, records and the report, on an experiment made for the purpose."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -64,6 +65,8 @@ def test_a_record_is_read_back_whole_and_saves_the_second_run(tmp_path):
     path.write_text(json.dumps(marked))
     assert run_one(TOY.id, setting, tmp_path).answer == "kept"
     assert run_one(TOY.id, Setting("smoke", 4), tmp_path).answer != "kept"
+    path.write_text(json.dumps({**marked, "numbers": {"other": [0.0, None]}}))  # of an earlier form of the experiment
+    assert run_one(TOY.id, setting, tmp_path).answer != "kept"
     assert run_one(TOY.id, Setting("quick", 3), tmp_path).answer != "kept"
 
 
@@ -105,3 +108,24 @@ def test_every_experiment_has_an_id_of_its_own_that_names_its_paper():
         assert id.split("-")[0] in {"kernel", "trees", "loopy", "messages", "draft"}
         assert experiment.claims
         assert experiment.minutes["smoke"] <= 2.0
+
+
+# Figures with measurements in them; the first of each version of the paper on messages is a drawing of a model.
+FIGURES = {
+    "Flaxman": range(1, 5),
+    "Song, Gretton & Guestrin (2010)": range(1, 3),
+    "Song et al. (2011), appendix": range(1, 5),
+    "Jitkrittum et al. (2015)": range(2, 6),
+    "its draft": range(2, 11),
+}
+
+
+def test_every_figure_of_the_papers_has_an_experiment():
+    shown = {paper: set() for paper in FIGURES}
+    for experiment in registry.all_experiments().values():
+        for part in experiment.source.replace("(2015), draft", "(2015); its draft").split(";"):
+            paper = next((name for name in FIGURES if name in part), None)
+            words = re.search(r"figures? ([\d, and]+)", part)
+            if paper is not None and words is not None:
+                shown[paper] |= {int(number) for number in re.findall(r"\d+", words[1])}
+    assert shown == {paper: set(figures) for paper, figures in FIGURES.items()}

@@ -51,6 +51,7 @@ def test_a_page_is_marked_up():
     assert [image["alt"] for image in page.all("img")] == ['A line, "rising"'] * 6
     scopes = [cell["scope"] for cell in page.all("th")]
     assert scopes == ["col", "col", "row", "row"] * 6
+    assert [cell.get("class") for cell in page.all("td")] == ["number"] * 12  # numbers stand below each other
     assert not page.all("script")
 
 

@@ -18,6 +18,7 @@ def one_blas_thread() -> Iterator[None]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> with one_blas_thread():
     ...     inverse = np.linalg.inv(np.eye(3))
     """

@@ -31,7 +31,7 @@ figcaption { font-size: .92rem; }
 .scroll { overflow-x: auto; margin: .9rem 0; }
 table { border-collapse: collapse; }
 th, td { vertical-align: top; border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
-tbody th { font-weight: normal; } td { text-align: right; font-variant-numeric: tabular-nums; }
+tbody th { font-weight: normal; } .number { text-align: right; font-variant-numeric: tabular-nums; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .92rem; }
 """
 
@@ -121,10 +121,11 @@ def _section(section: Section, number: int) -> str:
 
 
 def _table(rows: tuple[tuple[str, ...], ...], title: str) -> str:
-    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in rows[0])
+    marks = [' class="number"' if all(map(_is_number, column)) else "" for column in zip(*rows[1:], strict=True)]
+    head = "".join(f'<th scope="col"{mark}>{html.escape(cell)}</th>' for cell, mark in zip(rows[0], marks, strict=True))
     body = "".join(
-        f'<tr><th scope="row">{html.escape(first)}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
+        f'<tr><th scope="row"{marks[0]}>{html.escape(first)}</th>'
+        + "".join(f"<td{mark}>{html.escape(cell)}</td>" for cell, mark in zip(others, marks[1:], strict=True))
         + "</tr>\n"
         for first, *others in rows[1:]
     )
@@ -134,6 +135,11 @@ def _table(rows: tuple[tuple[str, ...], ...], title: str) -> str:
         f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
+
+
+def _is_number(cell: str) -> bool:
+    """Whether digits stand at its beginning, or nothing is in it."""
+    return cell.lstrip("−-+<> ")[:1].isdigit() or not cell.strip(" -–")
 
 
 def _figure(figure: Any, caption: str) -> str:

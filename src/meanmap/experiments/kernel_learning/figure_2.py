@@ -15,7 +15,7 @@ def run(setting: Setting) -> Outcome:
     import meanmap as mm
     from meanmap.experiments.kernel_learning.samples import grid_of_normals
 
-    runs = setting.choose(smoke=3, quick=20, paper=100)
+    runs = setting.choose(smoke=2, quick=20, paper=100)
     ratios = setting.choose(
         smoke=(1.0, 2.0, 4.0), quick=(1.0, 1.5, 2.0, 3.0, 4.0), paper=(1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 15.0)
     )
@@ -67,10 +67,10 @@ def run(setting: Setting) -> Outcome:
         c.plot(ratios, 1 - np.array(shares), "o-", ms=size, lw=size / 3, label=name)
     c.set(xlabel="ratio of eigenvalues", ylabel="share not rejected", ylim=(-0.02, 1.02))
     c.set_title("C: errors of the second kind (at ratio 1: 1 − level)", fontsize="medium")
-    c.legend(fontsize="small")
+    c.legend(fontsize="small", loc="center right")
     fit.plot(d)
     d.axvline(median, color="black", ls=":", label="median distance")
-    d.legend(fontsize="small", framealpha=1, loc="lower center")
+    d.legend(fontsize="small", framealpha=1, loc="upper right")
     d.set_title("D: the objective", fontsize="medium")
     near = mm.posterior_witness(x, y, fit.kernel)
     side = np.linspace(-5.0, 5.0, 60)

@@ -4,7 +4,7 @@ from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, S
 
 __all__ = ["EXPERIMENT"]
 
-LEVEL, LANDMARKS, TERMS = 0.8, 10, 32
+LEVEL, LANDMARKS = 0.8, 10
 
 
 def run(setting: Setting) -> Outcome:
@@ -17,7 +17,7 @@ def run(setting: Setting) -> Outcome:
     from meanmap.embeddings import PosteriorDifference, Witness
     from meanmap.experiments.kernel_learning.samples import normal_and_laplace
 
-    draws = setting.choose(smoke=100, quick=500, paper=1000)
+    draws, terms = setting.choose(smoke=50, quick=500, paper=1000), setting.choose(smoke=8, quick=32, paper=32)
     grid = np.linspace(-4.0, 4.0, 161)
     numbers: dict[str, Number] = {}
     rows: list[tuple[str, ...]] = [
@@ -36,7 +36,7 @@ def run(setting: Setting) -> Outcome:
         if not printed:
             return mm.posterior_witness(x, y, found)
         # The noise τ² of each draw, and landmarks at all points: the model as printed.
-        index = np.linspace(0, found.noise.size - 1, TERMS).astype(int)
+        index = np.linspace(0, found.noise.size - 1, terms).astype(int)
         parts = []
         for scale, noise in zip(found.kernel.lengthscale[index], found.noise.ravel()[index], strict=True):
             one = mm.kernels.RBF(scale)
