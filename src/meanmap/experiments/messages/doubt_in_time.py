@@ -46,10 +46,12 @@ def run(setting: Setting) -> Outcome:
     pairs = [at for at in range(1, len(which)) if which[at] == which[at - 1]]
     same = np.median([np.corrcoef(logs[at - 1], logs[at])[0, 1] for at in pairs])
     shifted = np.median([np.corrcoef(logs[at - 1], np.roll(logs[at], rows // 2))[0, 1] for at in pairs])
-    medians = np.median(doubt, axis=1)
-    first = [int(np.flatnonzero(which == at)[0]) for at in range(1, PROBLEMS)]
-    rises = min(medians[at] / medians[at - 1] for at in first)
-    falls = max(medians[np.flatnonzero(which == at)[-1]] / medians[at_first] for at, at_first in enumerate(first, 1))
+    # In the first sweep of a problem all cavities are the prior, which is known by then: what is new comes after it.
+    high, sweeps = np.quantile(doubt, 0.95, axis=1), [np.flatnonzero(which == at) for at in range(PROBLEMS)]
+    peaks = [high[those].max() for those in sweeps]
+    ends = [high[those[-1]] for those in sweeps]
+    rises = min(peak / end for peak, end in zip(peaks[1:], ends[:-1], strict=True))
+    falls = max(end / peak for peak, end in zip(peaks, ends, strict=True))
     numbers = {
         "correlation a sweep apart": Number(float(same)),
         "correlation of other members": Number(float(shifted)),
@@ -58,8 +60,8 @@ def run(setting: Setting) -> Outcome:
     }
     figure, axes = pyplot.subplots(figsize=(9, 3.2), constrained_layout=True)
     axes.semilogy(doubt.ravel(), linewidth=0.5)
-    for at in first:
-        axes.axvline(at * rows, color="k", linestyle=":")
+    for those in sweeps[1:]:
+        axes.axvline(those[0] * rows, color="k", linestyle=":")
     axes.axhline(learned.rules.threshold, color="C1", linewidth=1)
     axes.set(xlabel="incoming message", ylabel="novelty, in units of the noise", xlim=(0, doubt.size))
     text = (
