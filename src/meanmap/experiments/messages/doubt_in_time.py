@@ -46,8 +46,8 @@ def run(setting: Setting) -> Outcome:
     pairs = [at for at in range(1, len(which)) if which[at] == which[at - 1]]
     same = np.median([np.corrcoef(logs[at - 1], logs[at])[0, 1] for at in pairs])
     shifted = np.median([np.corrcoef(logs[at - 1], np.roll(logs[at], rows // 2))[0, 1] for at in pairs])
-    # In the first sweep of a problem all cavities are the prior, which is known by then: what is new comes after it.
-    high, sweeps = np.quantile(doubt, 0.95, axis=1), [np.flatnonzero(which == at) for at in range(PROBLEMS)]
+    # The largest doubt of a sweep: in the first one of a problem cavities are the prior, which is known by then.
+    high, sweeps = doubt.max(axis=1), [np.flatnonzero(which == at) for at in range(PROBLEMS)]
     peaks = [high[those].max() for those in sweeps]
     ends = [high[those[-1]] for those in sweeps]
     rises = min(peak / end for peak, end in zip(peaks[1:], ends[:-1], strict=True))
@@ -66,7 +66,8 @@ def run(setting: Setting) -> Outcome:
     axes.set(xlabel="incoming message", ylabel="novelty, in units of the noise", xlim=(0, doubt.size))
     text = (
         f"The doubt repeats itself every {rows} messages (correlation {same:.2f} from sweep to sweep, {shifted:.2f} "
-        f"between other members), rises at least {rises:.1f} times at each new problem and falls with learning."
+        f"between other members). The largest rises {rises:.0f} times or more at each new problem, and falls with "
+        "learning."
     )
     caption = "Dotted, a new problem begins; the line is the threshold above which the oracle is asked."
     return Outcome(text, numbers, ((figure, caption),))
@@ -79,8 +80,10 @@ EXPERIMENT = Experiment(
     (
         Claim("doubt is periodic: it belongs to a member (figure 5)", "correlation a sweep apart", low=0.3),
         Claim("and not to others", "correlation of other members", -0.3, 0.3),
-        Claim("it rises on every new data set", "least rise at a new problem", low=1.0, scales=("quick", "paper")),
-        Claim("and falls with learning", "largest part left at its end", high=1.0, scales=("quick", "paper")),
+        Claim(
+            "the largest rises on every new data set", "least rise at a new problem", low=1.0, scales=("quick", "paper")
+        ),
+        Claim("and falls with learning", "largest part left at its end", high=0.5, scales=("quick", "paper")),
     ),
     {"smoke": 0.3, "quick": 0.5, "paper": 1},
     run,

@@ -14,6 +14,7 @@ INNER = OUTER = (50, 100, 200, 400, 800)
 def run(setting: Setting) -> Outcome:
     """Gram matrices of one-dimensional Gaussians, exact and by random features."""
     from matplotlib import pyplot
+    from matplotlib.ticker import NullLocator
 
     from meanmap import ep
     from meanmap.features import TwoStage
@@ -48,6 +49,9 @@ def run(setting: Setting) -> Outcome:
         right.loglog(outer, row, "o-", label=f"D_in = {d_in}")
     right.set(xlabel="D_out", ylabel="Frobenius norm of the error", title="Gaussian kernel on embeddings")
     right.legend(frameon=False, fontsize=8)
+    for axes in (left, right):
+        axes.set_xticks(outer, [str(d) for d in outer])
+        axes.xaxis.set_minor_locator(NullLocator())
     gain, other = norms[-1, 0] / norms[-1, -1], norms[0, -1] / norms[-1, -1]
     numbers = {"slope of the error": Number(slope), "lead of outer features": Number(float(gain / other))}
     text = (
