@@ -32,7 +32,12 @@ def run(setting: Setting) -> Outcome:
     came = ep.Gamma(*problems(count, setting.rng(0)))
     exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=2001)).messages[0]
     operator = MessageOperator(KernelRegression(d_in=D_IN, d_out=D_OUT))
-    learned = ep.Learned(initial=INITIAL, threshold=THRESHOLD, audit=AUDIT, operator=operator)
+    learned = ep.Learned(
+        initial=setting.choose(smoke=20, quick=INITIAL, paper=INITIAL),
+        threshold=THRESHOLD,
+        audit=AUDIT,
+        operator=operator,
+    )
     learned.check(factor)
     natural, asked = [], []
     for at in range(count):
