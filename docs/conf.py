@@ -24,7 +24,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 # The gallery's sources reach readers as gallery pages.
-exclude_patterns = ["_build", "_templates", "examples", "tutorials", "benchmarks/[!i]*.rst"]
+exclude_patterns = ["_build", "_templates", "examples", "benchmarks/[!i]*.rst"]
 templates_path = ["_templates"]
 default_role = "literal"
 # `fit` in a docstring is nearly always the one next to it; and full paths in a list of names are meant.
@@ -65,8 +65,8 @@ napoleon_preprocess_types = False
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["tutorials", "examples"],
-    "gallery_dirs": ["learn", "gallery"],
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,

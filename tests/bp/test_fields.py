@@ -11,7 +11,8 @@ from meanmap.core.errors import InputError, KindError
 
 CHAIN = [(0, 1), (1, 2)]
 RING = [(i, (i + 1) % 5) for i in range(5)]
-FIELDS = [pytest.param(mm.KernelField, marks=pytest.mark.slow), bp.GaussianField, bp.DiscretizedField]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in (mm.KernelField, bp.MixtureField, bp.ParticleField)]
+FIELDS = [bp.GaussianField, bp.DiscretizedField, *SLOW]
 
 
 def pairs(m=400, correlation=0.6, seed=0):

@@ -117,12 +117,12 @@ def test_bad_input():
         DriftMonitor.of(rng.normal(size=50), run_length=1)
     with pytest.raises(ParameterError, match="at least 19"):
         DriftMonitor.of(rng.normal(size=50), n_permutations=3)
-    with pytest.raises(ValueError, match="reference has 30 points"):
+    with pytest.raises(ValueError, match="has 30 points"):
         DriftMonitor.of(rng.normal(size=30))
     monitor = DriftMonitor.of({"a": rng.normal(size=50)}, KERNEL, rng=0)
     with pytest.raises(ColumnError, match="batch has no column 'a'"):
         monitor.step({"b": [1.0, 2.0]})
-    with pytest.raises(ValueError, match="batch has 1 point"):
+    with pytest.raises(ValueError, match="batch has 1 "):
         monitor.step({"a": [1.0]})
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="not finite"):
         monitor.step({"a": [1.0, np.nan]})

@@ -19,16 +19,21 @@ from meanmap.bp.kernel_field import KernelField
 from meanmap.bp.kernel_graph import KernelGraph
 from meanmap.bp.kernel_grid import KernelGrid
 from meanmap.bp.messages import Given
+from meanmap.bp.mixture_field import FittedMixtureField, MixtureField
+from meanmap.bp.mixtures import Gibbs, Multiscale
 from meanmap.bp.noise_likelihoods import CentredLikelihood, NoiseLikelihood
 from meanmap.bp.observations import Likelihood, Tempered, UserLikelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
+from meanmap.bp.particle_field import FittedParticleField, ParticleField
+from meanmap.bp.particles import Adaptive, Metropolis
 from meanmap.bp.propagate import Engine, Propagation
 from meanmap.bp.restored import Restored
 from meanmap.bp.stream import Stream
 from meanmap.bp.updates import Constant, Full, Linear
 
 __all__ = [
+    "Adaptive",
     "Approximation",
     "Beliefs",
     "CentredLikelihood",
@@ -48,9 +53,12 @@ __all__ = [
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
+    "FittedMixtureField",
+    "FittedParticleField",
     "Full",
     "GaussianField",
     "GaussianGraph",
+    "Gibbs",
     "Given",
     "Histogram",
     "KernelField",
@@ -59,8 +67,12 @@ __all__ = [
     "LearnedLikelihood",
     "Likelihood",
     "Linear",
+    "Metropolis",
+    "MixtureField",
+    "Multiscale",
     "NoiseLikelihood",
     "NormalMixture",
+    "ParticleField",
     "Propagation",
     "Restored",
     "Solution",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.messages import Given, Settings, damped, finish
-from meanmap.bp.products import all_but_one, scaled, whole
+from meanmap.bp.products import UNROLLED, all_but_one, scaled, whole
 
 __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
 
@@ -96,11 +96,16 @@ class Sum(Algebra):
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """Sums of what comes before plus sums of what comes behind: a difference would cancel digits."""
-        before = jnp.cumsum(incoming, axis=1)
-        behind = jnp.cumsum(incoming[:, ::-1], axis=1)[:, ::-1]
-        none = jnp.zeros_like(incoming[:, :1])
-        before = jnp.concatenate([none, before[:, :-1]], axis=1)
-        return own[:, None] + before + jnp.concatenate([behind[:, 1:], none], axis=1)
+        slots = jnp.moveaxis(incoming, 1, 0)
+        if len(slots) > UNROLLED:
+            none = jnp.zeros_like(slots[:1])
+            before, behind = (jnp.cumsum(jnp.concatenate([none, each[:-1]]), axis=0) for each in (slots, slots[::-1]))
+            return jnp.moveaxis(own + before + behind[::-1], 0, 1)
+        before, behind = [own], [jnp.zeros_like(own)]
+        for j in range(len(slots) - 1):
+            before.append(before[-1] + slots[j])
+            behind.append(behind[-1] + slots[-1 - j])
+        return jnp.stack([first + second for first, second in zip(before, behind[::-1], strict=True)], axis=1)
 
     def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """The sum."""
@@ -169,8 +174,7 @@ class Counted(Product):
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """The same over one message."""
-        counted = incoming**self.share
-        return all_but_one(own, counted) * (counted / incoming)
+        return whole(own, incoming**self.share)[0][:, None] / incoming
 
 
 PRODUCT = Product()

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.bp.algebra import Counted
+from meanmap.bp.algebra import Algebra, Counted
 from meanmap.bp.layout import Layout
 from meanmap.core.progress import track
 
@@ -17,15 +17,25 @@ AT_ONCE = 4_000_000
 
 
 def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
-    """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges."""
-    placed = np.ones((len(layout.reverse) + 1, *own.shape[1:]), own.dtype)
-    placed[layout.row] = messages
-    return np.asarray(_products(layout, placed, own))
+    """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges.
+
+    Some nodes at a time: with a million of them, what is in between would need two gigabytes.
+    """
+    products = np.ones((len(layout.reverse), *own.shape[1:]), own.dtype)
+    products[layout.row] = messages
+    for nodes, (start, width) in zip(layout.nodes, layout.widths, strict=True):
+        step = max(AT_ONCE // max(width * own[0].size, 1), 1)
+        for first in range(0, len(nodes), step):
+            part = np.asarray(nodes)[first : first + step]
+            rows = slice(start + first * width, start + (first + len(part)) * width)
+            received = products[rows].reshape(len(part), width, *own.shape[1:])
+            products[rows] = np.asarray(_all_but_one(layout.algebra, own[part], received)).reshape(-1, *own.shape[1:])
+    return products
 
 
 @jax.jit
-def _products(layout: Layout, placed: Any, own: Any) -> jax.Array:
-    return layout.pre_messages(placed, own)
+def _all_but_one(algebra: Algebra, own: Any, received: Any) -> jax.Array:
+    return algebra.all_but_one(own, received)
 
 
 def beliefs_at_atoms(

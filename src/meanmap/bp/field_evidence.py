@@ -33,6 +33,13 @@ class Observed:
             out[there] = self.likelihood.at(self.values[:, nodes][there], points)
         return np.swapaxes(out, 0, 1)
 
+    def at_each(self, nodes: np.ndarray, points: np.ndarray, query: int) -> np.ndarray:
+        """Likelihoods (nodes, n) in one query, each node at its own points (nodes, n, d)."""
+        out, there = np.ones(points.shape[:2]), self.there[query, nodes]
+        if there.any():
+            out[there] = self.likelihood.at_each(self.values[query, nodes[there]], points[there])
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -66,6 +73,17 @@ class Evidence:
         for i, node in enumerate(nodes.tolist() if self.functions else ()):
             if node in self.functions:
                 values[i] *= self.functions[node].at([None], points)[0]
+        return values
+
+    def at_each(self, kind: Hashable, nodes: np.ndarray, points: np.ndarray, query: int) -> np.ndarray:
+        """The nodes' own factors (nodes, n) in one query, each at its own points (nodes, n, d)."""
+        if kind in self.observed:
+            values = self.observed[kind].at_each(nodes, points, query)
+        else:
+            values = np.ones(points.shape[:2])
+        for i, node in enumerate(nodes.tolist() if self.functions else ()):
+            if node in self.functions:
+                values[i] *= self.functions[node].at_each([None], points[i : i + 1])[0]
         return values
 
 

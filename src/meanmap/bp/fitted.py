@@ -113,7 +113,7 @@ class FittedKernelGraph:
         nodes = [self.graph.index(name) for name in names]
         with Door() as door:
             seen = read_evidence(self.graph, self.samples, evidence or {}, door)
-            observed = self.observed(seen)
+            observed = Observed.of(self.graph, self.likelihoods, seen)
             weights: list[np.ndarray] = []
             functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
             found = []
@@ -136,10 +136,6 @@ class FittedKernelGraph:
             if (known := self.samples.nodes[node].labels) is not None and node not in seen.points
         }
         return Beliefs(names, answers.__getitem__, report, labels=labels)
-
-    def observed(self, seen: Evidence) -> Observed:
-        """What observed nodes tell their neighbours."""
-        return Observed.of(self.graph, self.likelihoods, seen)
 
     def propagated(
         self, observed: Observed, floor: float | None, damping: float = 0.0

@@ -138,7 +138,7 @@ class FittedKernelField:
         damping: float,
         dtype: np.dtype,
         counting: float | None = None,
-    ) -> tuple[list[np.ndarray], Any]:
+    ) -> tuple[Any, Any]:
         """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
         own = self._own(seen, dtype)
         known = self._known(seen)
@@ -146,8 +146,7 @@ class FittedKernelField:
         found = self._engine_in(dtype).run(jnp.asarray(own), given, damping=damping, floor=floor, counting=counting)
         report = found.report
         weights: list[Any] = [None] * len(nodes)
-        place = np.full(self.graph.size, -1)
-        place[nodes] = np.arange(len(nodes))
+        place = np.zeros(self.graph.size, dtype=np.int64)
         if self.learned.readouts is None:
             beliefs = np.asarray(found.beliefs[nodes])
             for i, node in enumerate(nodes):
@@ -165,11 +164,16 @@ class FittedKernelField:
                 own_at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
                 heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms)[:, None]  # noqa: E731
                 fixed = None if known is None else (known, heard)
+                table = np.empty((len(chosen), seen.size, len(variable.masses)), dtype)
+                place[chosen] = np.arange(len(chosen))
                 for part, values in beliefs_at_atoms(layout, chosen, products, readouts, own_at, fixed, floor):
                     values *= variable.masses.astype(dtype)
                     values /= values.sum(axis=-1, keepdims=True)
-                    for i, node in enumerate(part):
-                        weights[place[node]] = values[i]
+                    table[place[part]] = values
+                if len(chosen) == len(nodes):  # all of one kind: a million of them are a gigabyte, not copied
+                    return table[place[nodes]] if (np.diff(place[nodes]) != 1).any() else table, report
+                for i in np.flatnonzero(self.kind[nodes] == which):
+                    weights[i] = table[place[nodes[i]]]
         return weights, report
 
     def _engine_in(self, dtype: np.dtype) -> Engine:

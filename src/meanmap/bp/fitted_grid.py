@@ -94,7 +94,7 @@ class FittedKernelGrid:
             weights, report = field.propagate(
                 seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting
             )
-        return Restored(field.learned.variables[kind], np.stack(weights), (height, width), batched, report)
+        return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
 
     def __repr__(self) -> str:
         return f"FittedKernelGrid({self.field.learned.length} values a message)"

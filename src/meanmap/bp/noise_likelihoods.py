@@ -64,14 +64,26 @@ class NoiseLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
+        a, b = self._whitened(observed, points)
+        squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
+        squares -= squares.min(axis=1, keepdims=True)
+        return np.exp(-squares / 2)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        a, b = self._whitened(observed, points.reshape(-1, points.shape[-1]))
+        squares = np.sum((a[:, None] - b.reshape(*points.shape[:2], -1)) ** 2, axis=2)
+        squares -= squares.min(axis=1, keepdims=True)
+        return np.exp(-squares / 2)
+
+    def _whitened(self, observed: Any, points: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Observations, and what is expected at points, in units of the noise."""
         y = numbers(observed, "observed")
         triangle = scipy.linalg.cholesky(self.covariance, lower=True)
         if y.shape[1] != len(triangle):
             raise ShapeError(f"the observations have {y.shape[1]} columns; expected {len(triangle)} as when learned.")
         a, b = (scipy.linalg.solve_triangular(triangle, v.T, lower=True).T for v in (y, self.regression(points)))
-        squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
-        squares -= squares.min(axis=1, keepdims=True)
-        return np.exp(-squares / 2)
+        return a, b
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +142,19 @@ class CentredLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """p(x̂ | x)."""
+        return self.noise.at(self._guess(observed), points)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        return self.noise.at_each(self._guess(observed), points)
+
+    def _guess(self, observed: Any) -> np.ndarray:
+        """x̂ of each observation."""
         sample = self.regression.sample
         with Door() as door:
             read = read_points(sample.kernel, observed, "observed", door)
         check_alike(read, sample.points, "the observations", "those that were learned from")
-        return self.noise.at(self.regression(read), points)
+        return self.regression(read)
 
 
 def _guesses(seen: NodeSample, x: np.ndarray, groups: Any) -> np.ndarray:

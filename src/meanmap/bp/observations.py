@@ -49,6 +49,10 @@ class Likelihood(ABC):
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """Values (N, n) for N observations and n points x that were read, the largest of each row 1."""
 
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
+        return np.concatenate([self.at(observed[i : i + 1], points[i]) for i in range(len(points))])
+
 
 @dataclass(frozen=True, eq=False)
 class UserLikelihood(Likelihood):
@@ -58,6 +62,19 @@ class UserLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """What the function gives, checked."""
+        values = self._values(observed, points)
+        top = values.max(axis=1)
+        if not (top > 0).all():
+            raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
+        return values / top[:, None]
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """What the function gives for each observation."""
+        values = np.concatenate([self._values(observed[i : i + 1], points[i]) for i in range(len(points))])
+        top = values.max(axis=1, keepdims=True)
+        return values / np.where(top > 0, top, 1)
+
+    def _values(self, observed: Any, points: Any) -> np.ndarray:
         x = points[:, 0] if isinstance(points, np.ndarray) and points.shape[1:] == (1,) else points
         values = as_array(self.function(observed, x), "the likelihood")
         shape = (len(observed), count(points))
@@ -69,10 +86,7 @@ class UserLikelihood(Likelihood):
         check_finite(values, "the likelihood")
         if (values < 0).any():
             raise InputError(f"the likelihood has the negative value {values.min():.3g}.")
-        top = values.max(axis=1)
-        if not (top > 0).all():
-            raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
-        return values / top[:, None]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +118,10 @@ class Tempered(Likelihood):
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """Values to the power."""
         return self.likelihood.at(observed, points) ** self.power
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """Values to the power."""
+        return self.likelihood.at_each(observed, points) ** self.power
 
 
 def columns(points: Any) -> int:

@@ -92,14 +92,25 @@ class LearnedLikelihood(Likelihood):
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """The density ratio; where it comes out small or negative, `LEAST` of the largest."""
-        with Door() as door:
-            read = read_points(self.observed.kernel, observed, "observed", door)
-        check_alike(read, self.observed.points, "the observations", "those that were learned from")
-        return self.at_points(read, points)
+        return self.at_points(self._read(observed), points)
 
     def at_points(self, read: Any, points: Any) -> np.ndarray:
         """The same for observations that were read."""
-        values = transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T
-        top = values.max(axis=1, keepdims=True)
-        # Nothing positive is left far from all that was seen: the observation then says nothing.
-        return np.where(top > 0, np.maximum(values / np.where(top > 0, top, 1), LEAST), 1.0)
+        return _positive(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T)
+
+    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+        """The same at points of each observation, all at once."""
+        there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
+        return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, self._read(observed)) @ self.matrix, there))
+
+    def _read(self, observed: Any) -> Any:
+        with Door() as door:
+            read = read_points(self.observed.kernel, observed, "observed", door)
+        check_alike(read, self.observed.points, "the observations", "those that were learned from")
+        return read
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    """Scaled rows of a density ratio. Nothing positive is left far from all that was seen: that says nothing."""
+    top = values.max(axis=1, keepdims=True)
+    return np.where(top > 0, np.maximum(values / np.where(top > 0, top, 1), LEAST), 1.0)

@@ -1,21 +1,21 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.algebra import PRODUCT, Algebra, Counted, Product
+from meanmap.bp.algebra import PRODUCT, Algebra, Counted
 from meanmap.bp.blocks import sequential, splashes
 from meanmap.bp.flooding import flood
 from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators
 from meanmap.bp.residual import by_residual
-from meanmap.bp.two_pass import Passes, two_pass
+from meanmap.bp.settled import beliefs_of, pass_and_read, read_settled
+from meanmap.bp.two_pass import Passes
 from meanmap.core.arrays import parameter
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
@@ -25,8 +25,6 @@ from meanmap.graphs.rooted import check_forest
 
 __all__ = ["Engine", "Propagation", "low_note"]
 
-# Signs of messages are counted in up to so many of the queries that are answered at once.
-QUERIES_COUNTED = 8
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
 
@@ -136,17 +134,17 @@ class Engine:
         settings = _settings(damping, floor, tolerance, own.dtype)
         layout = self.layout
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
-            beliefs = _beliefs(layout, own, given.values)  # nobody has anything to work out
+            beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
             return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
         if counting is not None and self.passes is None:
             layout = replace(layout, algebra=_counted(counting, settings))
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
-            messages, read = _pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
+            messages, read = pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
             messages, count, trace, converged = self._until_settled(layout, own, given, settings)
-            read = _read(layout, self.operators, own, given, settings, messages, potentials)
+            read = read_settled(layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
         return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
@@ -227,71 +225,3 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
     values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
     return Given(known, values)
-
-
-@jax.jit
-def _beliefs(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
-    """Beliefs from messages of directed edges."""
-    return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
-
-
-@partial(jax.jit, static_argnames="potentials")
-def _pass_and_read(
-    passes: Passes,
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    potentials: bool,
-) -> tuple[jax.Array, Any]:
-    messages = two_pass(passes, layout, operators, own, given, settings)
-    return messages, _read(layout, operators, own, given, settings, messages, potentials)
-
-
-@partial(jax.jit, static_argnames="potentials")
-def _read(
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    messages: jax.Array,
-    potentials: bool,
-) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
-    """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
-    placed = layout.silence(own).at[layout.row].set(messages)
-    beliefs, log_scale = layout.beliefs(placed, own)
-    if not isinstance(layout.algebra, Product):
-        return beliefs, None, jnp.zeros(()), jnp.zeros(())
-    some = slice(None) if potentials else slice(QUERIES_COUNTED)
-    products = layout.pre_messages(placed[:, some], own[:, some])
-    raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
-    if not potentials:
-        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
-        if given is not None:
-            counted &= ~given.known[:, some, None]
-        number = jnp.maximum(jnp.sum(counted), 1)
-        negative = jnp.sum((raw < 0) & counted) / number
-        if settings.floor is None:
-            return beliefs, None, negative, negative
-        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
-        return beliefs, None, low, negative
-    none = jnp.zeros((), own.dtype)
-    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
-    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
-
-
-def _bethe(
-    products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array, log_scale: jax.Array, reduce: Any
-) -> jax.Array:
-    """log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V).
-
-    With p the product of what a node knows without one neighbour, r a message before and m after scaling,
-    Z_st = Σ p_t r_st, Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
-    """
-    edges = messages.shape[0] // 2
-    nodes = jnp.log(reduce(beliefs, axis=-1)) + log_scale
-    own_part = jnp.log(reduce(products * messages, axis=-1))
-    pairs = jnp.log(reduce(products[:edges] * raw[:edges], axis=-1)) - own_part[:edges] - own_part[edges:]
-    return nodes.sum(axis=0) + pairs.sum(axis=0)

@@ -14,7 +14,7 @@ import numpy as np
 from meanmap.bp.fitted import FLOOR, FittedKernelGraph
 from meanmap.bp.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.learning import LikelihoodEdge, MessageEdge
-from meanmap.bp.observed import raised
+from meanmap.bp.observed import Observed, raised
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.points import joined
@@ -163,7 +163,7 @@ class Stream:
             if seen.batched and before.batched and seen.size != before.size:
                 raise ShapeError(f"evidence comes for {seen.size} chains; the steps before had {before.size}.")
             past = self._sent_ahead()
-            observed = self.slice.observed(seen)
+            observed = Observed.of(self.slice.graph, self.slice.likelihoods, seen)
             found = [here for _, here in self.slice.propagated(observed, self.floor)]
             count = self.slice.samples.nodes[node].count
             heard = np.concatenate([np.asarray(here.beliefs)[node] for here in found])[: seen.size, :count]

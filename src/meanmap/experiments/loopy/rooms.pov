@@ -5,7 +5,7 @@
 #version 3.7;
 #ifndef (Distance) #declare Distance = 0; #end
 global_settings { assumed_gamma 1.0 }
-#declare R = seed(1000 + frame_number);
+#declare R = seed(2000 + frame_number);
 #macro Between(A, B) (A + (B - A) * rand(R)) #end
 #macro Paint() rgb <Between(0.2, 0.9), Between(0.2, 0.9), Between(0.2, 0.9)> #end
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from meanmap.experiments.experiment import Experiment, Outcome, Setting
-from meanmap.experiments.loopy.depth import CLAIMS, compare, outcome
+from meanmap.experiments.loopy.depth import CLAIMS, compare, error, outcome
 
 
 def run(setting: Setting) -> Outcome:
@@ -20,7 +20,7 @@ def run(setting: Setting) -> Outcome:
         test = np.isin(kind, order[third::3])
         train = np.flatnonzero(~test)[np.argsort(order[kind[~test]], kind="stable")]
         found = compare(list(features[train]), list(depth[train]), features[test], setting.seed)
-        errors.append(np.nanmean(np.abs(found - depth[test]), axis=(2, 3)))
+        errors.append(error(found, depth[test]))
         shown = shown or (depth[test], found)
     note = "Scenes are those of Middlebury 2006; a cell is seen by how alike both views are at each disparity."
     return outcome(np.concatenate(errors, axis=1), shown, "scenes", note)

@@ -93,22 +93,31 @@ def kalman_filter(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) ->
 def run(setting: Setting) -> Outcome:
     """All methods on several walks at growing noise."""
     from meanmap.core.progress import track
-    from meanmap.experiments.trees.room import frames, random_walk
 
     half = setting.choose(smoke=100, quick=600, paper=1800)
-    noises = setting.choose(smoke=(0.0, 0.4), quick=(0.0, 0.2, 0.4, 0.8), paper=(0.0, 0.1, 0.2, 0.4, 0.8))
-    answers = learned_tree, embedding_dynamics, kalman_filter
+    noises = setting.choose(smoke=(0.0, 0.4), quick=(0.0, 0.2, 0.4, 0.8), paper=(0.0, 0.2, 0.4, 0.8))
     walks = setting.choose(smoke=1, quick=2, paper=3)
-    means = np.zeros((walks, len(noises), len(METHODS)))
-    for walk in track(range(walks), "walks"):
-        rng = setting.rng(walk)
-        rotations = random_walk(2 * half, rng)
-        clean = frames(rotations, HEIGHT, WIDTH).reshape(2 * half, -1)
-        for at, noise in enumerate(noises):
-            images = clean + noise * rng.normal(size=clean.shape)
-            for method, answer in enumerate(answers):
-                found = answer(rotations[:half], images[:half], images[half:])
-                means[walk, at, method] = trace(rotations[half:], found).mean()
+    means = [on_a_walk(setting.rng(walk), half, noises) for walk in track(range(walks), "walks")]
+    return outcome(np.array(means), noises)
+
+
+def on_a_walk(rng: np.random.Generator, half: int, noises: tuple[float, ...]) -> np.ndarray:
+    """Mean traces (noises, methods) on the second half of a walk, all methods learned from the first."""
+    from meanmap.experiments.trees.room import frames, random_walk
+
+    rotations = random_walk(2 * half, rng)
+    clean = frames(rotations, HEIGHT, WIDTH).reshape(2 * half, -1)
+    means = np.zeros((len(noises), len(METHODS)))
+    for at, noise in enumerate(noises):
+        images = clean + noise * rng.normal(size=clean.shape)
+        for method, answer in enumerate((learned_tree, embedding_dynamics, kalman_filter)):
+            found = answer(rotations[:half], images[:half], images[half:])
+            means[at, method] = trace(rotations[half:], found).mean()
+    return means
+
+
+def outcome(means: np.ndarray, noises: tuple[float, ...]) -> Outcome:
+    """Numbers and pictures from mean traces (walks, noises, methods)."""
     numbers = {}
     for method, name in enumerate(METHODS):
         for at, noise in enumerate(noises):

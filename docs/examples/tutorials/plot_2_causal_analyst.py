@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import meanmap as mm
+from meanmap.structure import CallableTest
 
 rng = np.random.default_rng(3)
 
@@ -120,10 +121,13 @@ print(tree)
 # Taking it elsewhere
 # -------------------
 #
-# Results are ordinary graphs, for NetworkX or as GraphML files; and the tests can serve the searches of causal-learn
-# and pgmpy instead.
+# Results are ordinary graphs, for NetworkX or as GraphML files; and the tests can serve the searches of other packages:
+# pgmpy takes a callable, ``PC(ci_test=CallableTest(table))``, and causal-learn a name,
+# ``pc(data, 0.05, register_in_causal_learn())``.
 
 print(sorted(known.to_networkx().edges))
+test = CallableTest({name: column for name, column in lake.items() if name != "fish"}, rng=0)
+print("warmth and algae, given the sun, look independent:", test("warmth", "algae", ["sun"]))
 
 # %%
 # From the command line: ``meanmap discover lake.csv --tiers sun,fertiliser/warmth,algae --plot causes.png``.

@@ -110,6 +110,6 @@ for day in range(4):
 # milliseconds a call it is the difference between seconds and minutes.
 #
 # What this did not show: Gaussian processes and rankings (``ep.models``), oracles of one's own
-# (:ref:`sphx_glr_gallery_ep_plot_own_oracle.py`), saving a learned operator for colleagues (`mm.save`), and random
-# simulators (``ep.models.simulator``).
+# (:ref:`sphx_glr_gallery_ep_plot_own_oracle.py`), saving a learned operator for colleagues (`mm.save`), random
+# simulators (``ep.models.simulator``), and draws for ArviZ (``mm.io.to_arviz``).
 plt.show()

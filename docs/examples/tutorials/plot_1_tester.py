@@ -140,6 +140,22 @@ print(mm.independence_test(before["milk"], before["weight"], rng=0).pvalue)
 print(mm.conditional_independence_test(before["milk"], before["fat"], before["grade"], rng=0).pvalue)
 
 # %%
+# From now on
+# -----------
+#
+# A test once a week will raise an alarm some week. A monitor compares every batch with the reference, and its promise
+# is about all batches together: while nothing changes, one alarm in 1000 batches is expected at most.
+
+monitor = mm.DriftMonitor.of(np.column_stack([herd(1500, rng, False)[name] for name in ("milk", "fat")]), rng=0)
+for week in range(60):
+    batch = herd(50, rng, after=week >= 40)
+    monitor = monitor.step(np.column_stack([batch["milk"], batch["fat"]]))
+print(monitor)
+figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
+monitor.plot(axes)
+axes.axvline(40.5, color="0.7", linestyle=":")
+
+# %%
 # From the command line
 # ---------------------
 #
@@ -150,7 +166,8 @@ print(mm.conditional_independence_test(before["milk"], before["fat"], before["gr
 #    meanmap test two-sample before.csv after.csv --report difference.html
 #    meanmap test independence before.csv --x milk --y fat
 #
-# What this did not show: samples of a million rows or from a stream, which take the same call
-# (:ref:`sphx_glr_gallery_tests_plot_two_samples.py`), dependent rows such as time series, to which none of these
-# permutation arguments apply as they stand, and several samples at once (:func:`meanmap.k_sample_test`).
+# :doc:`/choosing` says when to leave the defaults. What this did not show: samples of a million rows or from a stream,
+# which take the same call (:ref:`sphx_glr_gallery_tests_plot_two_samples.py`), dependent rows such as time series, to
+# which none of these permutation arguments apply as they stand, and several samples at once
+# (:func:`meanmap.k_sample_test`).
 plt.show()

@@ -1,0 +1,50 @@
+"""
+Watching for drift
+==================
+
+Batches arrive and are compared with a reference. A test of each at level 0.05 would cry wolf once in twenty batches;
+here the promise is about all batches together.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import meanmap as mm
+
+rng = np.random.default_rng(0)
+
+# %%
+# A process with three columns. After batch 60 two of them begin to move together, which no chart of means or spreads
+# shows; after batch 100 it is repaired.
+
+
+def produce(rows, together=0.0):
+    x = rng.normal(size=(rows, 3))
+    x[:, 1] = together * x[:, 0] + np.sqrt(1 - together**2) * x[:, 1]
+    return x
+
+
+monitor = mm.DriftMonitor.of(produce(4000), run_length=1000, rng=0)
+for t in range(140):
+    monitor = monitor.step(produce(100, together=0.7 * (60 <= t < 100)))
+print(monitor)
+
+# %%
+# The alarms after the repair are right, too: by then the pool that batches are compared with had begun to take the
+# drift for normal, and what is told is that it changed again. Evidence is gathered from batch to batch. At each alarm
+# it starts again from nothing, so that alarms go on while the drift does. P-values are independent and uniform as
+# long as nothing drifts.
+
+figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
+monitor.plot(above)
+below.plot(np.arange(1, 141), monitor.pvalues, ".")
+below.set(xlabel="batch", ylabel="p-value")
+for axes in (above, below):
+    axes.axvspan(60.5, 100.5, color="0.93", zorder=0)
+
+# %%
+# What drifted? The test of two samples says which columns, and a saved monitor goes on where it was.
+
+result = mm.two_sample_test(produce(300), produce(300, together=0.7), rng=0)
+print({name: round(share, 2) for name, share in result.driving_columns(rng=0).items()})
+plt.show()
