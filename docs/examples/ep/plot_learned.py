@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from meanmap import ep
-from meanmap.ep.learned import Forest, MessageOperator
+from meanmap.ep.learned import Card, Forest, MessageOperator, Recorded
 
 rng = np.random.default_rng(0)
 
@@ -39,6 +39,16 @@ print(post)
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 axes.plot(asked)
 axes.set(xlabel="sweep, over all problems", ylabel="part asked of the oracle")
+
+# %%
+# What was learned can be kept, with a card for those who use it: what it learned from, and how far it is off on other
+# messages. ``meanmap operators build`` makes such files for common factors.
+
+factor = problem().factors[1]
+fresh = ep.Normal(rng.normal(size=200), rng.uniform(0.05, 2, 200)), rng.integers(0, 2, 200).astype(float)
+exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal, plate=200), observed=fresh[1]), fresh[0])
+operator = learned.trained(factor)
+print(Card.of(operator, factor, Recorded.of(fresh, exact), advice=("alone: quadrature is quicker for this factor.",)))
 
 # %%
 # Where nothing was seen. Both operators learned messages with means between −4 and 4; along the line to 10 the kernel's

@@ -38,6 +38,7 @@ def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
         assert float(exact["w"].kl(post["w"])) < 1e-3
         assert post.log_evidence == pytest.approx(exact.log_evidence, abs=0.5)
         asked.append(post.report.counts[f"{NAME}: asked of the oracle"])
+        assert "learning did not pay" in " ".join(post.report.notes)  # quadrature is quicker than any learning
         assert post.doubt[NAME].max() < 0.2
         # The next one starts from what this one has learned.
         factor = model.factors[1]

@@ -78,8 +78,8 @@ class KernelRegression(Regression):
 
     One feature map and one posterior covariance S serve all numbers: the variance φᵀSφ does not depend on what is
     learned. Each number has a scale of its own, raised where leave-one-out errors are larger than was said. To regress
-    them jointly, with their correlations as prior (coregionalisation), was measured to change the divergence of beliefs
-    by less than a hundredth of a decade, and is left out.
+    them jointly, with their correlations as prior (coregionalisation), was measured to be no better with 200 messages
+    of the logistic factor and nearly a decade of divergence worse with 1000, and is left out.
 
     Parameters
     ----------

@@ -144,8 +144,9 @@ def build_operator(
     Examples
     --------
     >>> from meanmap import ep
-    >>> operator, card, factor = ep.learned.build_operator("logistic", messages=1200, rng=0)
-    >>> card.audited, card.high < 1e-2
+    >>> small = ep.learned.MessageOperator(ep.learned.KernelRegression(d_in=100, d_out=200, tune=None))
+    >>> operator, card, factor = ep.learned.build_operator("logistic", messages=1200, operator=small, rng=0)
+    >>> card.audited, card.high < 0.1
     (300, True)
     >>> known = ep.Learned().reuse(factor, operator)  # and then ep.infer(model, messages=known)
     """

@@ -32,7 +32,12 @@ def run(setting: Setting) -> Outcome:
     came = ep.Gamma(*problems(count, setting.rng(0)))
     exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=2001)).messages[0]
     operator = MessageOperator(KernelRegression(d_in=D_IN, d_out=D_OUT))
-    learned = ep.Learned(initial=INITIAL, threshold=THRESHOLD, audit=AUDIT, operator=operator)
+    learned = ep.Learned(
+        initial=setting.choose(smoke=20, quick=INITIAL, paper=INITIAL),
+        threshold=THRESHOLD,
+        audit=AUDIT,
+        operator=operator,
+    )
     learned.check(factor)
     natural, asked = [], []
     for at in range(count):
@@ -46,7 +51,7 @@ def run(setting: Setting) -> Outcome:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
     left.loglog(exact.rate, np.maximum(worst, 1e-8), ".", markersize=2)
     left.axhline(0.01, color="0.6", linestyle=":")
-    left.set(xlabel="rate of the posterior by quadrature", ylabel="relative error, the larger of shape and rate")
+    left.set(xlabel="rate of the posterior by quadrature", ylabel="relative error of shape or rate")
     window = min(100, count // 4)
     right.plot(np.convolve(asked, np.ones(window) / window, mode="valid"))
     right.set(xlabel="problem", ylabel=f"part asked, over {window} problems", ylim=(0, None))

@@ -46,10 +46,12 @@ def run(setting: Setting) -> Outcome:
     pairs = [at for at in range(1, len(which)) if which[at] == which[at - 1]]
     same = np.median([np.corrcoef(logs[at - 1], logs[at])[0, 1] for at in pairs])
     shifted = np.median([np.corrcoef(logs[at - 1], np.roll(logs[at], rows // 2))[0, 1] for at in pairs])
-    medians = np.median(doubt, axis=1)
-    first = [int(np.flatnonzero(which == at)[0]) for at in range(1, PROBLEMS)]
-    rises = min(medians[at] / medians[at - 1] for at in first)
-    falls = max(medians[np.flatnonzero(which == at)[-1]] / medians[at_first] for at, at_first in enumerate(first, 1))
+    # The largest doubt of a sweep: in the first one of a problem cavities are the prior, which is known by then.
+    high, sweeps = doubt.max(axis=1), [np.flatnonzero(which == at) for at in range(PROBLEMS)]
+    peaks = [high[those].max() for those in sweeps]
+    ends = [high[those[-1]] for those in sweeps]
+    rises = min(peak / end for peak, end in zip(peaks[1:], ends[:-1], strict=True))
+    falls = max(end / peak for peak, end in zip(peaks, ends, strict=True))
     numbers = {
         "correlation a sweep apart": Number(float(same)),
         "correlation of other members": Number(float(shifted)),
@@ -58,13 +60,14 @@ def run(setting: Setting) -> Outcome:
     }
     figure, axes = pyplot.subplots(figsize=(9, 3.2), constrained_layout=True)
     axes.semilogy(doubt.ravel(), linewidth=0.5)
-    for at in first:
-        axes.axvline(at * rows, color="k", linestyle=":")
+    for those in sweeps[1:]:
+        axes.axvline(those[0] * rows, color="k", linestyle=":")
     axes.axhline(learned.rules.threshold, color="C1", linewidth=1)
     axes.set(xlabel="incoming message", ylabel="novelty, in units of the noise", xlim=(0, doubt.size))
     text = (
         f"The doubt repeats itself every {rows} messages (correlation {same:.2f} from sweep to sweep, {shifted:.2f} "
-        f"between other members), rises at least {rises:.1f} times at each new problem and falls with learning."
+        f"between other members). The largest rises {rises:.0f} times or more at each new problem, and falls with "
+        "learning."
     )
     caption = "Dotted, a new problem begins; the line is the threshold above which the oracle is asked."
     return Outcome(text, numbers, ((figure, caption),))
@@ -77,8 +80,10 @@ EXPERIMENT = Experiment(
     (
         Claim("doubt is periodic: it belongs to a member (figure 5)", "correlation a sweep apart", low=0.3),
         Claim("and not to others", "correlation of other members", -0.3, 0.3),
-        Claim("it rises on every new data set", "least rise at a new problem", low=1.0, scales=("quick", "paper")),
-        Claim("and falls with learning", "largest part left at its end", high=1.0, scales=("quick", "paper")),
+        Claim(
+            "the largest rises on every new data set", "least rise at a new problem", low=1.0, scales=("quick", "paper")
+        ),
+        Claim("and falls with learning", "largest part left at its end", high=0.5, scales=("quick", "paper")),
     ),
     {"smoke": 0.3, "quick": 0.5, "paper": 1},
     run,
