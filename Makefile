@@ -8,6 +8,9 @@ CASE ?=
 # kept for the others, and for the next run.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
   JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+# Most of the time goes into compiling programs that run once: by day without the costly passes of the compiler, which
+# takes a quarter of it away; `make test-all` compiles as users do.
+QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format bench docs clean
@@ -41,8 +44,8 @@ demo: .venv/.ready ## every part of the library on small data, drawn into meanma
 	.venv/bin/meanmap demo
 
 test: .venv/.ready .venv-oldest/.ready ## the daily tests on the newest versions, then those marked `oldest` on the oldest
-	$(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) $(ARGS)
-	$(TEST_ENV) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m "oldest and not slow" tests
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q -n $(WORKERS) $(ARGS)
+	$(TEST_ENV) $(QUICKLY) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m "oldest and not slow" tests
 
 test-all: .venv/.ready .venv-oldest/.ready ## the same with the slow tests and many more random cases
 	MEANMAP_TEST_PROFILE=night $(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) -m "" $(ARGS)

@@ -150,7 +150,7 @@ CASES = (
     ),
     Case(
         name="discrete-tree-root",
-        title="The marginal of the root only.",
+        title="The marginal of the root only; ours sends the messages of all marginals, pgmpy those towards the root.",
         sizes=(31, 63, 127),
         setup=tree,
         ours=root_ours,

@@ -77,21 +77,26 @@ def test_constant_at_full_rank_is_full():
         assert abs(exact[node].mean() - close[node].mean()) < 1e-8
 
 
-def test_messages_on_a_ring_are_those_of_a_slow_loop():
+@pytest.mark.parametrize("counting", [None, 0.6])
+def test_messages_on_a_ring_are_those_of_a_slow_loop(counting):
     x_t, _, matrix = dense(make_pairs())
     own = {0: np.exp(-((x_t - 1) ** 2)), 1: np.ones(40), 2: np.exp(-2 * (x_t + 0.5) ** 2), 3: np.ones(40)}
     messages = {(t, s): np.ones(40) for a, b in RING for t, s in ((a, b), (b, a))}
+    power = counting or 1
     for _ in range(6):
         new = {}
         for t, s in messages:
-            product = own[t] * np.prod([messages[u, v] for u, v in messages if v == t and u != s], axis=0)
+            product = (
+                own[t] * np.prod([messages[u, v] ** power for u, v in messages if v == t], axis=0) / messages[s, t]
+            )
             value = product @ matrix
             value = np.maximum(value / value.max(), 1e-3)
             new[t, s] = 0.7 * value + 0.3 * messages[t, s]
         messages = new
-    belief = own[1] * messages[0, 1] * messages[2, 1]
+    belief = own[1] * (messages[0, 1] * messages[2, 1]) ** power
     field = fitted(bp.Full(), schedule=Flooding(6))
-    found = field.query({0: lambda x: np.exp(-((x - 1) ** 2)), 2: lambda x: np.exp(-2 * (x + 0.5) ** 2)})
+    evidence = {0: lambda x: np.exp(-((x - 1) ** 2)), 2: lambda x: np.exp(-2 * (x + 0.5) ** 2)}
+    found = field.query(evidence, counting=counting)
     np.testing.assert_allclose(found[1].weights, belief / belief.sum(), rtol=1e-6, atol=1e-12)
 
 
@@ -245,6 +250,9 @@ def test_a_node_of_degree_450_and_one_alone():
         (lambda: fitted(bp.Full()).query({0: lambda x: -(x**2)}), InputError, "negative value"),
         (lambda: fitted(bp.Full()).query({0: lambda x: x[:3]}), ShapeError, "likelihood gave shape"),
         (lambda: fitted(bp.Full()).query(observations=np.zeros(4)), InputError, "have no likelihood"),
+        (lambda: fitted(bp.Full()).query({0: 1.0}, counting=0), ParameterError, "counting is 0"),
+        (lambda: fitted(bp.Full()).query({0: 1.0}, counting=1.5), ParameterError, "at most 1"),
+        (lambda: fitted(bp.Full()).query({0: 1.0}, counting=0.5, floor=None), ParameterError, "need a floor"),
     ],
 )
 def test_bad_input_is_refused_in_words(call, kind, words):

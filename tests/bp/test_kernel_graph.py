@@ -186,6 +186,8 @@ def test_labels_vectors_and_rotations():
     assert back.expect((colour == "blue").astype(float)) > 0.9
     with pytest.raises(InputError, match="a label that is not among the 120 of the data"):
         model.query({"colour": "green"})
+    with pytest.raises(InputError, match=r"evidence\['turn'\]"):
+        model.query({"turn": 2 * np.eye(3)})
     both = model.query({"colour": ["red", "blue"]}, targets=["place"])["place"].mean()
     assert both.shape == (2, 2)
     assert both[0, 0] > 1 > -1 > both[1, 0]
@@ -253,6 +255,11 @@ def test_bad_data_are_refused(table, change, error, words):
 def test_bad_evidence_is_refused(model, evidence, error, words):
     with pytest.raises(error, match=words):
         model.query(evidence)
+
+
+def test_unknown_targets_are_refused(model):
+    with pytest.raises(InputError, match="no node 'z'"):
+        model.query(targets=["z"])
 
 
 def test_bad_settings_are_refused():

@@ -5,7 +5,7 @@ import pytest
 
 from meanmap import bp
 from meanmap.bp.observations import read_likelihood
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 
 GRID = np.linspace(-1.5, 1.5, 41)[:, None]
 
@@ -74,6 +74,32 @@ def test_labels_are_observations():
     values = bp.LearnedLikelihood.fit(x, label).at(["up", "down"], np.array([[-1.0], [1.0]]))
     assert values[0, 1] > 5 * values[0, 0]
     assert values[1, 0] > 5 * values[1, 1]
+
+
+def test_guesses_of_whole_groups_left_out_are_not_too_sure():
+    """Each of 30 pictures has a shade of its own, which features show: within a picture guessing is easy."""
+    rng = np.random.default_rng(6)
+    picture = np.repeat(np.arange(20), 25)
+    x = rng.normal(size=20)[picture] + 0.5 * rng.normal(size=500)
+    features = rng.normal(size=(20, 2))[picture]
+    alone, together = (bp.CentredLikelihood.fit(x, features, groups=g) for g in (None, picture))
+    # Of a picture that was not seen, features say nothing: its likelihoods should be flat.
+    least = [likelihood.at(features[::25], GRID).min(axis=1).mean() for likelihood in (alone, together)]
+    assert least[0] < 0.2
+    assert least[1] > 0.4
+    with pytest.raises(ShapeError, match="groups has shape"):
+        bp.CentredLikelihood.fit(x, features, groups=picture[:5])
+    with pytest.raises(InputError, match="one group only"):
+        bp.CentredLikelihood.fit(x, features, groups=np.zeros(500))
+
+
+def test_a_tempered_likelihood_is_a_power():
+    likelihood = bp.NoiseLikelihood.fit(*linear_gaussian(m=50))
+    tempered = bp.Tempered(likelihood, 0.3)
+    np.testing.assert_allclose(tempered.at([0.5], GRID), likelihood.at([0.5], GRID) ** 0.3)
+    assert tempered.width == 1
+    with pytest.raises(ParameterError, match="power is 0"):
+        bp.Tempered(likelihood, 0)
 
 
 def test_bad_observations_are_refused():

@@ -67,7 +67,7 @@ def test_a_tree_joins_everything(farm):
 
 def test_queries_are_those_of_the_model(farm, model):
     found = json.loads(run("graph", "query", model, "--given", "growth=2", "--json").stdout)["beliefs"]
-    fitted = mm.load(model)["model"]
+    fitted = mm.load(model)
     beliefs = fitted.query({"growth": 2.0})
     assert list(found) == ["harvest", "class"]
     assert found["harvest"]["mean"] == pytest.approx(float(beliefs["harvest"].mean()), rel=1e-9)

@@ -1,5 +1,6 @@
 """`meanmap test`: answers, exit codes and files, as a script would see them."""
 
+import errno
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli import app
+from meanmap.cli.options import refusals
 
 
 def run(*arguments, stdin=None):
@@ -100,6 +102,19 @@ def test_picture_and_page(files, tmp_path):
         assert expected in text
 
 
+def test_pages_of_mixed_tables_and_of_samples_too_large_to_keep(tmp_path):
+    rng = np.random.default_rng(1)
+    names = [write(tmp_path / f"{i}.csv", a=rng.normal(i, 1, 40), town=rng.choice(["Ulm", "Bonn"], 40)) for i in (0, 1)]
+    page = tmp_path / "page.html"
+    assert run("two-sample", *names, "--seed", 0, "--report", page).exit_code == 0
+    assert "a most of all" in page.read_text()
+    for path in names:
+        np.save(path.with_suffix(".npy"), rng.normal(size=(11_000, 2)))
+    large = [path.with_suffix(".npy") for path in names]
+    assert run("two-sample", *large, "--seed", 0, "--report", page).exit_code == 0
+    assert "most of all" not in page.read_text()
+
+
 def test_standard_input(files):
     first, second, _ = files
     found = run("two-sample", "-", second, "--json", "--seed", 2, stdin=first.read_text())
@@ -137,3 +152,28 @@ def test_bad_input_is_one_line_and_exit_code_2(files, arguments, said):
     assert found.stdout == ""
     assert found.stderr.count("\n") == 1
     assert said in found.stderr
+
+
+def test_a_reader_that_has_enough_is_no_bad_input():
+    """`meanmap ... | head`: the pipe breaks, and typer ends the program without a word."""
+    with pytest.raises(BrokenPipeError), refusals():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["test", "independence", "FILE", "--x", "x", "--y", "y", "--report", "nowhere/a.html"],
+        ["test", "independence", "FILE", "--x", "x", "--y", "y", "--plot", "nowhere/a.png"],
+        ["learn-kernel", "FILE", "-o", "nowhere/a.meanmap"],
+        ["discover", "FILE", "--graphml", "nowhere/a.graphml"],
+        ["graph", "fit", "FILE", "-o", "nowhere/a.meanmap"],
+        ["graph", "draw", "FILE", "-o", "nowhere/a.png"],
+        ["demo", "--output", "nowhere/a.html"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]) + arguments[-2],
+)
+def test_a_folder_that_is_not_there_is_said_before_any_work(files, arguments):
+    found = CliRunner().invoke(app, [str(files[2]) if part == "FILE" else part for part in arguments])
+    assert found.exit_code == 2
+    assert found.stderr == "meanmap: the folder nowhere does not exist; make it first.\n"

@@ -2,12 +2,13 @@
 
 import io
 import sys
+import threading
 import time
 
 import pytest
 
 from meanmap.core import progress
-from meanmap.core.progress import track
+from meanmap.core.progress import track, waiting
 
 
 class Terminal(io.StringIO):
@@ -18,6 +19,8 @@ class Terminal(io.StringIO):
 def test_silent_where_standard_error_is_no_terminal(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
     assert list(track(range(3), "counting")) == [0, 1, 2]
+    with waiting("counting"):
+        time.sleep(0.02)
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
 
@@ -79,6 +82,35 @@ def test_bar_goes_where_the_loop_fails(monkeypatch):
     with pytest.raises(RuntimeError, match="half way"):
         list(track(fail(), "counting"))
     assert_drawn_and_removed(screen)
+
+
+def test_a_loop_inside_a_loop_draws_nothing(monkeypatch):
+    screen = terminal(monkeypatch)
+    for _ in track(slowly(range(6)), "counting", total=6):
+        assert list(track(slowly(range(3)), "inside")) == [0, 1, 2]
+    assert_drawn_and_removed(screen)
+    assert "inside" not in screen.getvalue()
+    assert not progress._drawn
+
+
+def test_work_that_cannot_say_how_far_it_is(monkeypatch):
+    screen = terminal(monkeypatch)
+    with waiting("counting"):
+        time.sleep(0.2)
+        assert list(track(slowly(range(3)), "inside")) == [0, 1, 2]
+    assert_drawn_and_removed(screen)
+    assert "inside" not in screen.getvalue()
+    assert not progress._drawn
+
+
+def test_work_that_is_soon_done_or_fails(monkeypatch):
+    screen = terminal(monkeypatch, patience=60.0)
+    with waiting("counting"):
+        pass
+    with pytest.raises(RuntimeError, match="half way"), waiting("counting"):
+        raise RuntimeError("half way")
+    assert screen.getvalue() == ""
+    assert threading.active_count() == 1
 
 
 def test_items_may_come_from_anywhere(monkeypatch):

@@ -239,3 +239,9 @@ def test_what_cannot_be_an_oracle():
         ep.infer(logistic(), messages=ep.Quadrature)
     with pytest.raises(KindError, match=r"labels has an oracle on the host.*schedule='parallel'"):
         ep.infer(logistic(), messages=lambda q: q.ask(ep.Quadrature()), schedule="sequential")
+
+
+def test_a_ufunc_of_numpy_is_met_more_than_once():
+    for _ in range(2):
+        z, out = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("out", ep.Normal)
+        assert ep.BlackBox(np.tanh, z, out).arguments[0] is z

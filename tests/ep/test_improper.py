@@ -1,10 +1,13 @@
 """Improper messages in the cases that are known to be hard: treated by a named policy, located by factor and index."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from meanmap import ep
+from meanmap.ep.sweep import compiled_answer
 
 
 def compound_gamma(n=24, m=20):
@@ -83,3 +86,34 @@ def test_an_unknown_precision_with_given_outcomes_needs_no_prior():
     post = ep.infer(ep.FactorGraph(ep.Gaussian(0.0, observed=x, precision=tau)))
     assert post["tau"].shape_parameter == pytest.approx(1 + len(x) / 2)
     assert post["tau"].rate == pytest.approx((x**2).sum() / 2)
+
+
+def test_evidence_needs_proper_beliefs_only():
+    # What a steep function sends is denser at both ends than between them: no Normal looks like that.
+    prior, observed, precision = (0.5, 1.0), np.array([0.5, 1.5, 2.9]), 25.0
+    leak, lost = ep.Variable("leak", ep.Normal(np.full(3, prior[0]), prior[1])), ep.Variable("lost", ep.Normal, plate=3)
+    model = ep.FactorGraph(
+        ep.BlackBox(lambda x: 3 / (1 + jnp.exp(-2 * x)), leak, lost, name="loss"),
+        ep.Gaussian(lost, observed=observed, precision=precision),
+    )
+    post = ep.infer(model)
+    x = np.linspace(-9, 10, 40_001)[:, None]
+    laws = norm(*prior).pdf(x) * norm(3 / (1 + np.exp(-2 * x)), precision**-0.5).pdf(observed)
+    assert post.log_evidence == pytest.approx(np.log(np.trapezoid(laws, x, axis=0)).sum(), abs=1e-7)
+    assert post.report.counts["loss: improper messages"] > 0
+
+
+@pytest.mark.parametrize("precisions", [(2.0, 1.0, -0.2), (-0.1, 1.0, 1.0), (1.0, -0.2, 4.0), (0.0, 1.0, 2.0)])
+def test_a_sum_integrates_over_one_message_that_is_no_law(precisions):
+    precisions, shifts, noise = np.array(precisions), np.array([0.3, -0.7, 1.1]), 3.0
+    out, a, b = (ep.Variable(name, ep.Normal) for name in ("out", "a", "b"))
+    factor = ep.Sum(a, b, out=out, weights=(2, -1), precision=noise)
+    incoming = [ep.Normal.from_natural(*pair) for pair in zip(shifts, precisions, strict=True)]
+    direction = np.array([1.0, -2.0, 1.0])
+    joint = np.diag(precisions) + noise * np.outer(direction, direction)
+    assert np.linalg.eigvalsh(joint)[0] > 0
+    gaussian = shifts @ np.linalg.solve(joint, shifts) / 2 - np.linalg.slogdet(joint)[1] / 2
+    expected = gaussian + 1.5 * np.log(2 * np.pi) + np.log(noise / (2 * np.pi)) / 2
+    with jax.enable_x64(True):
+        answer = compiled_answer(factor, (*incoming, np.float64(noise)), 1.0, jax.random.key(0))
+    assert float(answer.log_normaliser) == pytest.approx(expected, abs=1e-10)

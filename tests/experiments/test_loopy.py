@@ -5,7 +5,7 @@ import pytest
 from meanmap.experiments.experiment import Setting, verdict
 from meanmap.experiments.registry import find
 
-FIGURES = [f"loopy-figure-{number}" for number in (1, 2, 3, 4)]
+FIGURES = [*(f"loopy-figure-{number}" for number in (1, 2, 3, 4)), "loopy-depth", "loopy-stereo", "loopy-torsion"]
 
 
 def test_ranks_are_those_of_figure_2():

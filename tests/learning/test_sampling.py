@@ -139,6 +139,20 @@ def test_the_report_and_the_groups(draws):
     assert set(draws.summary()) == {"lengthscale", "noise"}
 
 
+def test_draws_go_into_arviz(draws):
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed here")
+    groups = draws.groups()
+    data = arviz.from_dict(groups) if arviz.__version__ >= "1" else arviz.from_dict(**groups)
+    assert data.posterior["lengthscale"].dims[:2] == ("chain", "draw")
+    np.testing.assert_array_equal(data.posterior["noise"], draws.noise)
+    np.testing.assert_array_equal(data.sample_stats["diverging"], draws.diverging)
+    # Ranks, which the logarithms in our summary do not change much.
+    table, ours = arviz.summary(data), draws.summary()
+    for name in ("lengthscale", "noise"):
+        assert abs(float(table["r_hat"][name]) - ours[name]["r_hat"]) < 0.02
+        assert float(table["ess_bulk"][name]) == pytest.approx(ours[name]["ess"], rel=0.5)
+
+
 def test_the_witness_integrates_the_lengthscale_out(draws):
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=100), rng.normal(2.0, 1.0, size=100)

@@ -2,7 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 import scipy.stats
+from scipy.spatial.transform import Rotation
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
@@ -147,6 +149,19 @@ def test_what_comes_in():
     assert labels.reject(0.05)
     mixed = [frame.assign(c=np.where(np.arange(20) % 2, "u", "v")) for frame in frames]
     assert 0 < mm.two_sample_test(*mixed, rng=0).pvalue <= 1
+
+
+def test_kernels_are_chosen_by_the_pooled_sample():
+    # One chosen by the first sample alone would know which sample that is, and permutations would not be exact.
+    rng = np.random.default_rng(0)
+    samples = [scipy.sparse.csr_array(rng.poisson(0.1 * i, (20 + i, 100))) for i in (1, 2)]
+    chosen = [mm.two_sample_test(*pair, rng=0).kernel.lengthscale for pair in (samples, samples[::-1])]
+    pooled = np.concatenate([sample.toarray() for sample in samples])
+    np.testing.assert_allclose(chosen, mm.median_heuristic(pooled))
+    turns = [Rotation.from_rotvec(rng.normal(size=(20, 3))) for _ in range(2)]
+    result = mm.two_sample_test(*turns, rng=0)
+    matrices = [turn.as_matrix() for turn in turns]
+    assert result.pvalue == mm.two_sample_test(*matrices, result.kernel, rng=0).pvalue
 
 
 def test_the_result_can_be_read(tmp_path):

@@ -36,6 +36,22 @@ def test_a_correlation_involves_both_of_its_columns():
     assert shares["b"] < 0.4
 
 
+def test_columns_of_a_mixed_table_are_shuffled_wherever_a_kernel_reads_them():
+    rng = np.random.default_rng(6)
+    x, y = (
+        {"a": rng.normal(size=150), "town": rng.choice(["Ulm", "Bonn"], 150, p=p)} for p in ((0.5, 0.5), (0.9, 0.1))
+    )
+    result = mm.two_sample_test(x, y, rng=0)
+    shares = result.driving_columns(rng=0)
+    assert list(shares) == ["a", "town"]
+    assert shares["town"] > 0.8
+    assert abs(shares["a"]) < 0.3
+    with pytest.raises(KindError, match="these points have other ones"):
+        result.plot_witness()
+    twice = mm.kernels.OnColumns(mm.kernels.Hamming(1.0), "town") * mm.kernels.OnColumns(mm.kernels.Delta(), ["town"])
+    assert mm.two_sample_test(x, y, twice, rng=0).driving_columns(rng=0)["town"] == pytest.approx(1.0, abs=0.1)
+
+
 def test_shares_are_those_of_their_definition():
     """One column alone: shuffling it makes both samples one, and everything is lost."""
     rng = np.random.default_rng(2)
@@ -77,7 +93,7 @@ def test_what_notebooks_and_files_see(shifted):
 def test_bad_input(shifted):
     with pytest.raises(ParameterError, match="number is 0"):
         shifted.driving_points(0)
-    with pytest.raises(KindError, match="over 1 or 2 columns"):
+    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
         shifted.plot_witness()
     labels = mm.two_sample_test(["a"] * 20, ["b"] * 10 + ["a"] * 10, rng=0)
     with pytest.raises(KindError, match="no columns to shuffle"):

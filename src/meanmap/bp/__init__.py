@@ -3,16 +3,28 @@
 from meanmap.bp.approximation import Approximation
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.clique_tree import CliqueTree
+from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.discrete import DiscreteGraph
+from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
+from meanmap.bp.field import Field, FittedField
 from meanmap.bp.fitted import FittedKernelGraph
+from meanmap.bp.fitted_field import FittedKernelField
+from meanmap.bp.fitted_grid import FittedKernelGrid
+from meanmap.bp.gaussian import spectral_radius
+from meanmap.bp.gaussian_field import FittedGaussianField, GaussianField
+from meanmap.bp.gaussian_graph import GaussianGraph, Solution, solve
+from meanmap.bp.histogram import Histogram
 from meanmap.bp.images import neighbour_pairs, patches
-from meanmap.bp.kernel_field import FittedKernelField, KernelField
+from meanmap.bp.kernel_field import KernelField
 from meanmap.bp.kernel_graph import KernelGraph
-from meanmap.bp.kernel_grid import FittedKernelGrid, KernelGrid, Restored
+from meanmap.bp.kernel_grid import KernelGrid
 from meanmap.bp.messages import Given
-from meanmap.bp.observations import CentredLikelihood, LearnedLikelihood, Likelihood, NoiseLikelihood, UserLikelihood
+from meanmap.bp.noise_likelihoods import CentredLikelihood, NoiseLikelihood
+from meanmap.bp.observations import Likelihood, Tempered, UserLikelihood
+from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.propagate import Engine, Propagation
+from meanmap.bp.restored import Restored
 from meanmap.bp.stream import Stream
 from meanmap.bp.updates import Constant, Full, Linear
 
@@ -22,16 +34,25 @@ __all__ = [
     "CentredLikelihood",
     "CliqueTree",
     "Constant",
+    "Density",
     "DiscreteGraph",
+    "DiscretizedField",
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
     "Factored",
+    "Field",
+    "FittedDiscretizedField",
+    "FittedField",
+    "FittedGaussianField",
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
     "Full",
+    "GaussianField",
+    "GaussianGraph",
     "Given",
+    "Histogram",
     "KernelField",
     "KernelGraph",
     "KernelGrid",
@@ -39,10 +60,15 @@ __all__ = [
     "Likelihood",
     "Linear",
     "NoiseLikelihood",
+    "NormalMixture",
     "Propagation",
     "Restored",
+    "Solution",
     "Stream",
+    "Tempered",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",
+    "solve",
+    "spectral_radius",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.bp.algebra import Counted
 from meanmap.bp.layout import Layout
 from meanmap.core.progress import track
 
@@ -62,6 +63,8 @@ def beliefs_at_atoms(
             if floor is not None:
                 np.maximum(heard, floor, out=heard)
             heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if isinstance(layout.algebra, Counted):
+                heard **= layout.algebra.share
             if fixed is not None:
                 known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
                 heard[known] = fixed[1](edge[here[known]]) if len(known) else 1

@@ -65,13 +65,6 @@ def _run(
     return jax.lax.scan(step, start, steps)[0]
 
 
-def _begin(layout: Layout, own: jax.Array, given: Given | None) -> jax.Array:
-    start = layout.ones(own)
-    if given is None:
-        return start
-    return start.at[:-1].set(jnp.where(given.known[..., None], given.values, 1))
-
-
 def sequential(
     graph: Graph,
     layout: Layout,
@@ -83,7 +76,7 @@ def sequential(
 ) -> tuple[jax.Array, int, list[float]]:
     """Forwards, backwards, forwards, ...: messages, sweeps and residuals."""
     forwards = in_steps(layers(graph), graph.size)
-    messages, unheard = _begin(layout, own, given), jnp.zeros(graph.size + 1, own.dtype)
+    messages, unheard = layout.silence(own, given), jnp.zeros(graph.size + 1, own.dtype)
     trace: list[float] = []
     for count in track(range(schedule.max_sweeps), "sweeps"):
         steps = forwards if count % 2 == 0 else forwards[::-1]
@@ -104,7 +97,7 @@ def splashes(
     schedule: Splash,
 ) -> tuple[jax.Array, int, list[float]]:
     """Splash after splash where most has not been heard yet: messages, splashes, and what was unheard before each."""
-    messages = _begin(layout, own, given)
+    messages = layout.silence(own, given)
     # Everybody has something to say at first: more than any change can be, so that each node takes part once.
     unheard = jnp.full(graph.size + 1, 1e6, own.dtype).at[-1].set(0).at[np.flatnonzero(graph.degrees == 0)].set(0)
     most = schedule.max_sweeps * -(-2 * graph.size // schedule.splash_size)

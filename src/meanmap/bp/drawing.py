@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.densities import Density
 from meanmap.core.domains import Real
 from meanmap.core.errors import KindError
 from meanmap.embeddings.points import PointEmbedding
@@ -29,7 +30,9 @@ def draw_beliefs(beliefs: Any, axes: Any = None) -> Any:
         raise KindError(f"axes has {len(axes)} entries; expected one for each of {len(beliefs)} targets.")
     for (name, belief), place in zip(beliefs.items(), axes, strict=True):
         place.set_title(str(name))
-        if isinstance(belief, PointEmbedding):
+        if isinstance(belief, Density):
+            _density(belief, place)
+        elif isinstance(belief, PointEmbedding):
             labels = beliefs.labels.get(name)
             if labels is None:
                 _embedding(belief, place)
@@ -63,6 +66,15 @@ def _embedding(belief: PointEmbedding, axes: Any) -> None:
         axes.set(xlabel="first column", ylabel="second column")
     else:
         _bars(np.atleast_2d(np.stack([np.asarray(one.weights) for one in queries])), axes, "row of the data")
+
+
+def _density(belief: Density, axes: Any) -> None:
+    queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
+    for one in queries:
+        low, high = one.quantile([0.001, 0.999])
+        grid = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 300)
+        axes.plot(grid, one.density(grid))
+    axes.set(ylim=(0, None), ylabel="density")
 
 
 def _bars(weights: np.ndarray, axes: Any, what: str, names: Sequence[Any] | None = None) -> None:

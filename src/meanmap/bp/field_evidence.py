@@ -1,4 +1,4 @@
-"""Reading evidence for a random field: values that were seen, functions, and an observation for every node."""
+"""Evidence for random fields of any method: values that were seen, functions, and an observation for every node."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.observations import Likelihood, UserLikelihood
+from meanmap.bp.observations import Likelihood, UserLikelihood, read_likelihood
+from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.kernels.reading import check_alike, read_points
 
-__all__ = ["Evidence", "Observed", "read_field_evidence"]
+__all__ = ["Evidence", "Observed", "learn_likelihoods", "read_field_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +69,32 @@ class Evidence:
         return values
 
 
+def learn_likelihoods(
+    samples: Mapping, observed: Any, likelihood: Any, default: type[Likelihood] = LearnedLikelihood
+) -> dict[Hashable, Likelihood]:
+    """A likelihood for each kind that is observed: learned from pairs, or given."""
+    kinds = list(samples)
+    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
+    if isinstance(likelihood, Mapping):
+        given = likelihood
+    else:
+        given = {} if likelihood is None else dict.fromkeys(kinds, likelihood)
+    found = {}
+    for kind in kinds:
+        chosen = read_likelihood(given.get(kind, default))
+        if isinstance(chosen, Likelihood):
+            found[kind] = chosen
+        elif kind in pairs:
+            found[kind] = chosen.fit(*pairs[kind])
+    return found
+
+
 def read_field_evidence(field: Any, evidence: Mapping[Any, Any], observations: Any) -> Evidence:
     """Evidence by node number, observations by kind."""
     if not isinstance(evidence, Mapping):
         raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
     values, functions = {}, {}
-    kinds = list(field.learned.variables)
+    kinds = list(field.samples)
     informed = np.zeros(field.graph.size, dtype=bool)
     for name, value in evidence.items():
         node = field.graph.index(name)
@@ -81,7 +102,7 @@ def read_field_evidence(field: Any, evidence: Mapping[Any, Any], observations: A
         if callable(value):
             functions[node] = UserLikelihood(lambda _, x, value=value: as_array(value(x), "the likelihood")[None])
             continue
-        sample = field.learned.variables[kinds[field.kind[node]]].sample
+        sample = field.samples[kinds[field.kind[node]]]
         with Door() as door:
             data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
             read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)

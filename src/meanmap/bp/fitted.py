@@ -12,19 +12,20 @@ from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.messages import Given
+from meanmap.bp.observed import Observed
 from meanmap.bp.operators import Factored
 from meanmap.bp.propagate import Engine, Propagation
 from meanmap.bp.samples import Samples
 from meanmap.bp.support import Support, query_report
 from meanmap.core.door import Door
-from meanmap.core.points import bucket, count, rows
+from meanmap.core.points import bucket
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
 
-__all__ = ["FLOOR", "FittedKernelGraph", "raised"]
+__all__ = ["FLOOR", "FittedKernelGraph"]
 
 # Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
 QUERIES_AT_ONCE = 128
@@ -68,8 +69,9 @@ class FittedKernelGraph:
             for t, s, message, likelihood in zip(graph.sources, graph.targets, messages, likelihoods, strict=True)
         }
         self._counts = np.array([node.count for node in samples.nodes])
-        self._operators = _operators(messages, bucket(int(self._counts.max())))
-        self._engine = Engine(graph, self._operators, np.arange(len(messages)), schedule)
+        most = bucket(int(self._counts.max()))
+        self._inside = (np.arange(most) < self._counts[:, None]).astype(float)
+        self._engine = Engine(graph, _operators(messages, most), np.arange(len(messages)), schedule)
         self._tree = Rooted.at(graph) if graph.is_forest else None
 
     def query(
@@ -111,22 +113,23 @@ class FittedKernelGraph:
         nodes = [self.graph.index(name) for name in names]
         with Door() as door:
             seen = read_evidence(self.graph, self.samples, evidence or {}, door)
+            observed = Observed.of(self.graph, self.likelihoods, seen)
             weights: list[np.ndarray] = []
             functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
             found = []
-            for part, here in self.propagated(seen, floor, damping):
+            for part, here in self.propagated(observed, floor, damping):
                 number = part.stop - part.start
                 messages = np.asarray(here.messages)[:, :number]
-                weights.append(np.asarray(here.beliefs[np.array(nodes)])[:, :number])
+                weights.append(np.asarray(here.beliefs)[nodes, :number])
                 for node, parts in functions.items():
-                    parts.append(self._arriving(node, seen, part, messages))
+                    parts.append(self._arriving(node, observed, part, messages))
                 found.append(replace(here, messages=None, beliefs=None))
             values = np.concatenate(weights, axis=1)
             answers = {
                 name: self.belief(node, values[i], seen, factors_of(functions[node], seen.size), floor)
                 for i, (name, node) in enumerate(zip(names, nodes, strict=True))
             }
-            report = self.report(answers, seen, found, floor)
+            report = self.report(answers, observed, found, floor)
         labels = {
             name: known
             for name, node in zip(names, nodes, strict=True)
@@ -135,60 +138,42 @@ class FittedKernelGraph:
         return Beliefs(names, answers.__getitem__, report, labels=labels)
 
     def propagated(
-        self, seen: Evidence, floor: float | None, damping: float = 0.0
+        self, observed: Observed, floor: float | None, damping: float = 0.0
     ) -> Iterator[tuple[slice, Propagation]]:
         """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
-        sent = self._observed_messages(seen)
-        for start in range(0, seen.size, QUERIES_AT_ONCE):
-            part = slice(start, min(start + QUERIES_AT_ONCE, seen.size))
-            number = part.stop - part.start
-            size = number if number == 1 else bucket(number)
-            given, own = self._prepared(seen, sent, part, size, floor)
+        for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
+            part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
+            given, own = self._prepared(observed, part, floor)
             yield part, self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
 
-    def _observed_messages(self, seen: Evidence) -> dict[int, np.ndarray]:
-        """What observed nodes send along each of their edges, (B or 1, N_s)."""
-        order, start = self.graph.outgoing
-        sent = {}
-        for node, points in seen.points.items():
-            for e in order[start[node] : start[node + 1]]:
-                edge = self.likelihoods[e]
-                sent[int(e)] = edge.observed.at(points) @ edge.matrix
-        return sent
-
     def report(
-        self, beliefs: Mapping[Hashable, PointEmbedding], seen: Evidence, found: list[Propagation], floor: float | None
+        self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Any
     ) -> Report:
         """What stands behind beliefs: for each observation, the edge of its node that draws on the fewest data."""
-        order, start = self.graph.outgoing
-        support = {}
-        for node, points in seen.points.items():
-            name = self.graph.names[node]
-            edges = order[start[node] : start[node + 1]]
-            each = [Support.of(name, self.likelihoods[e], points) for e in edges]
-            if each:
-                support[name] = min(each, key=lambda one: one.size.min())
+        support: dict[Hashable, Support] = {}
+        for e, phi in observed.features.items():
+            name = self.graph.names[self.graph.sources[e]]
+            data = Support.of(name, self.likelihoods[e], phi)
+            if name not in support or data.size.min() < support[name].size.min():
+                support[name] = data
         ranks = [message.receiver.values.shape[1] for message in self.messages]
-        return query_report(self.graph, beliefs, seen, support, found, floor, ranks)
+        return query_report(self.graph, beliefs, observed.seen, support, found, floor, ranks)
 
-    def _prepared(
-        self, seen: Evidence, sent: dict[int, np.ndarray], part: slice, size: int, floor: float | None
-    ) -> tuple[Given, np.ndarray]:
-        """Known messages and the nodes' own factors for some queries, padded to `size` of them."""
-        graph, most = self.graph, self._operators.into.shape[1]
-        own = np.zeros((graph.size, size, most))
-        for node, size_there in enumerate(self._counts):
-            own[node, :, :size_there] = 1.0
+    def _prepared(self, observed: Observed, part: slice, floor: float | None) -> tuple[Given, np.ndarray]:
+        """Known messages and the nodes' own factors for some queries, padded to a number of a short list."""
+        number = part.stop - part.start
+        size = number if number == 1 else bucket(number)
+        graph, seen, most = self.graph, observed.seen, self._inside.shape[1]
+        own = np.repeat(self._inside[:, None], size, axis=1)
         for node, values in seen.likelihoods.items():
             own[node, :, : values.shape[-1]] *= values
-        known = np.zeros((len(graph.sources), size), dtype=bool)
-        known[:, part.stop - part.start :] = True  # what fills up to `size` sends nothing
+        known = np.repeat(~self._informed(seen)[:, None], size, axis=1)
+        known[:, number:] = True  # what fills up to `size` sends nothing
         values = np.ones((len(graph.sources), size, most))
-        known |= ~self._informed(seen)[:, None]
-        for e, message in sent.items():
-            rows = message if len(message) == 1 else message[part]
+        for e in observed.features:
+            message = observed.message(e, part, floor)
             known[e] = True
-            values[e, : len(rows) if len(message) > 1 else size, : message.shape[1]] = raised(rows, floor)
+            values[e, : size if len(message) == 1 else number, : message.shape[1]] = message
         return Given(jnp.asarray(known), jnp.asarray(values)), own
 
     def _informed(self, seen: Evidence) -> np.ndarray:
@@ -199,19 +184,17 @@ class FittedKernelGraph:
         there[[*seen.points, *seen.likelihoods]] = True
         return informed(self._tree, there)
 
-    def _arriving(self, node: int, seen: Evidence, part: slice, messages: np.ndarray) -> Arriving:
+    def _arriving(self, node: int, observed: Observed, part: slice, messages: np.ndarray) -> Arriving:
         """The messages that a node receives, as coordinates and coefficients, from the values (2 |E|, B, L) of all."""
         order, start = self.graph.outgoing
-        edges, there = len(self.graph.edges), self._informed(seen)
+        seen, edges, there = observed.seen, len(self.graph.edges), self._informed(observed.seen)
         found = []
         for back in order[start[node] : start[node + 1]]:
             e, sender = int(back + edges) % (2 * edges), int(self.graph.targets[back])
             if not there[e]:
                 continue
             if sender in seen.points:
-                edge, points = self.likelihoods[e], seen.points[sender]
-                points = points if count(points) == 1 else rows(points, part)
-                found.append((edge.receiver, edge.observed.at(points) @ edge.inner))
+                found.append((self.likelihoods[e].receiver, observed.coefficients(e, part)))
                 continue
             product = seen.likelihoods.get(sender, np.ones(self._counts[sender]))
             for other in order[start[sender] : start[sender + 1]]:
@@ -260,11 +243,5 @@ def _operators(messages: tuple[MessageEdge, ...], most: int) -> Factored:
     for e, edge in enumerate(messages):
         into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
         out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
-    return Factored(into, out)
-
-
-def raised(message: np.ndarray, floor: float | None) -> np.ndarray:
-    """An observed node's message scaled to largest value 1 and floored; ones where nothing positive is left."""
-    top = message.max(axis=-1, keepdims=True)
-    scaled = message / np.where(top > 0, top, 1)
-    return np.where(top > 0, scaled if floor is None else np.maximum(scaled, floor), 1.0)
+    with Door():
+        return Factored(jnp.asarray(into), jnp.asarray(out))

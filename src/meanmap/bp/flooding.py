@@ -50,7 +50,4 @@ def flood(
         new, _ = layout.send_all(messages, own, operators, given, settings)
         return new, count + 1, trace.at[count].set(residual(new, messages))
 
-    start = layout.ones(own)
-    if given is not None:
-        start = start.at[:-1].set(jnp.where(given.known[..., None], given.values, 1))
-    return jax.lax.while_loop(unfinished, step, (start, 0, jnp.zeros(max_sweeps, own.dtype)))
+    return jax.lax.while_loop(unfinished, step, (layout.silence(own, given), 0, jnp.zeros(max_sweeps, own.dtype)))

@@ -1,44 +1,20 @@
 """Random fields learned from data: kernel belief propagation on any graph (Song et al. 2011)."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from copy import copy
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from meanmap.bp.approximation import Approximation, approximation
-from meanmap.bp.atoms import beliefs_at_atoms, outgoing
-from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.field_evidence import Evidence, read_field_evidence
+from meanmap.bp.field_evidence import learn_likelihoods
 from meanmap.bp.field_samples import read_relations
-from meanmap.bp.messages import Given
-from meanmap.bp.observations import LearnedLikelihood, Likelihood, read_likelihood
-from meanmap.bp.propagate import Engine
+from meanmap.bp.fitted_field import FittedKernelField
 from meanmap.bp.relations import Relations
 from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count
-from meanmap.embeddings.points import PointEmbedding
-from meanmap.graphs import Flooding, Graph
-from meanmap.graphs.rooted import Rooted, informed
+from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
 
-__all__ = ["FittedKernelField", "KernelField"]
-
-# Values of a message below this share of its largest are raised to it: learned messages dip below zero, and a product
-# of negative values would flip the sign of everything behind it.
-FLOOR = 1e-3
-DAMPING = 0.3
-# Learned operators are a little wrong, and on graphs with cycles each further sweep counts the same evidence again: on
-# images errors were least after 10 to 20 sweeps.
-SWEEPS = 15
-# Likelihoods are computed for so many nodes at once.
-NODES_AT_ONCE = 65_536
+__all__ = ["KernelField"]
 
 
 class KernelField:
@@ -127,236 +103,10 @@ class KernelField:
         with Door():
             structure = read_relations(self, pairs)
             learned = Relations(structure.samples, structure.directions, self.update, self.ridge)
-            likelihoods = _likelihoods(structure.samples, observed, likelihood)
+            likelihoods = learn_likelihoods(structure.samples, observed, likelihood)
         return FittedKernelField(
             self.graph, learned, structure.template, structure.kind, likelihoods, schedule=self.schedule
         )
 
     def __repr__(self) -> str:
         return f"KernelField({self.graph!r})"
-
-
-def _likelihoods(samples: Mapping, observed: Any, likelihood: Any) -> dict[Hashable, Likelihood]:
-    """A likelihood for each kind that is observed."""
-    kinds = list(samples)
-    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
-    given = (
-        likelihood
-        if isinstance(likelihood, Mapping)
-        else {}
-        if likelihood is None
-        else dict.fromkeys(kinds, likelihood)
-    )
-    found = {}
-    for kind in kinds:
-        chosen = read_likelihood(given.get(kind, LearnedLikelihood))
-        if isinstance(chosen, Likelihood):
-            if kind in given:
-                found[kind] = chosen
-        elif kind in pairs:
-            found[kind] = chosen.fit(*pairs[kind])
-    return found
-
-
-class FittedKernelField:
-    """A `KernelField` with learned operators, ready for queries.
-
-    Attributes
-    ----------
-    graph : Graph
-    learned : Relations
-        Operators, and the ridge and lengthscale that were chosen.
-    template : array (2 |E|,)
-        The operator of each directed edge.
-    kind : array (n,)
-        The kind of each variable, a position in `learned.variables`.
-    likelihoods : dict
-        For each kind that can be observed.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        learned: Relations,
-        template: np.ndarray,
-        kind: np.ndarray,
-        likelihoods: Mapping[Hashable, Likelihood] | None = None,
-        *,
-        schedule: Any = None,
-    ):
-        self.graph, self.learned, self.template, self.kind = graph, learned, template, kind
-        self.likelihoods = dict(likelihoods or {})
-        if schedule is None and not graph.is_forest:
-            schedule = Flooding(SWEEPS)
-        self.engine = Engine(graph, learned.operators, template, schedule)
-        self._seen_likelihoods: dict[int, LearnedLikelihood] = {}
-        self._engines: dict[Any, Engine] = {}
-
-    def query(
-        self,
-        evidence: Mapping[Any, Any] | None = None,
-        targets: Iterable[Hashable] | None = None,
-        *,
-        observations: Any = None,
-        floor: float | None = FLOOR,
-        damping: float = DAMPING,
-        dtype: Any = np.float64,
-    ) -> Beliefs:
-        """The belief about each target.
-
-        Parameters
-        ----------
-        evidence : mapping from names to values or functions
-            Values that were seen, and functions from points to likelihoods.
-        targets : names, optional
-            All unless given.
-        observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
-            An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
-            the likelihoods of `fit`.
-        floor : float or None
-            Values of a message below this share of its largest are raised to it.
-        damping : float
-            The share of the old message that is kept.
-        dtype : float32 or float64
-            Of the messages.
-        """
-        names = tuple(self.graph.names if targets is None else targets)
-        wanted = np.array([self.graph.index(name) for name in names], dtype=np.int64)
-        with Door():
-            seen = read_field_evidence(self, evidence or {}, observations)
-            weights, report = self.propagate(seen, wanted, floor, damping, np.dtype(dtype))
-        place = {int(node): i for i, node in enumerate(wanted)}
-
-        def answer(name: Hashable) -> PointEmbedding:
-            node = self.graph.index(name)
-            found = weights[place[node]]
-            variable = self._variable(node)
-            if node in seen.values:
-                return PointEmbedding(variable.kernel, seen.values[node], np.ones(1), variable.sample.flat)
-            return PointEmbedding(
-                variable.kernel, variable.atoms, found if seen.batched else found[0], variable.sample.flat
-            )
-
-        return Beliefs(names, answer, report)
-
-    def propagate(
-        self, seen: Evidence, nodes: np.ndarray, floor: float | None, damping: float, dtype: np.dtype
-    ) -> tuple[list[np.ndarray], Any]:
-        """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
-        own = self._own(seen, dtype)
-        known = self._known(seen)
-        given = self._given(seen, known, dtype)
-        found = self._engine_in(dtype).run(jnp.asarray(own), given, damping=damping, floor=floor)
-        report = found.report
-        weights: list[Any] = [None] * len(nodes)
-        place = np.full(self.graph.size, -1)
-        place[nodes] = np.arange(len(nodes))
-        if self.learned.readouts is None:
-            beliefs = np.asarray(found.beliefs[nodes])
-            for i, node in enumerate(nodes):
-                values = beliefs[i, :, : self._variable(int(node)).size]
-                weights[i] = values / values.sum(axis=-1, keepdims=True)
-        else:
-            products = outgoing(self.engine.layout, found.messages, own)
-            del found  # with a million nodes, half a gigabyte of messages
-            for which, (name, variable) in enumerate(self.learned.variables.items()):
-                chosen = nodes[self.kind[nodes] == which]
-                if len(chosen) == 0:
-                    continue
-                readouts = self._readouts(name, dtype)
-                own_at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
-                heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms)[:, None]  # noqa: E731
-                fixed = None if known is None else (known, heard)
-                for part, values in beliefs_at_atoms(
-                    self.engine.layout, chosen, products, readouts, own_at, fixed, floor
-                ):
-                    values *= variable.masses.astype(dtype)
-                    values /= values.sum(axis=-1, keepdims=True)
-                    for i, node in enumerate(part):
-                        weights[place[node]] = values[i]
-        return weights, report
-
-    def _engine_in(self, dtype: np.dtype) -> Engine:
-        """The engine with operators of a precision, on the device."""
-        if dtype not in self._engines:
-            engine = copy(self.engine)
-            engine.operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
-            self._engines[dtype] = engine
-        return self._engines[dtype]
-
-    def _variable(self, node: int) -> Any:
-        return list(self.learned.variables.values())[self.kind[node]]
-
-    def _readouts(self, kind: Hashable, dtype: Any) -> list[np.ndarray]:
-        """Operators to the atoms of a kind; those that arrive elsewhere are not used, and stand empty."""
-        readouts = self.learned.readouts or []
-        arriving = [r for r, d in zip(readouts, self.learned.directions, strict=True) if d.receiver == kind]
-        width = arriving[0].shape[1] if arriving else 1
-        return [
-            r.astype(dtype) if d.receiver == kind else np.zeros((0, width), dtype)
-            for r, d in zip(readouts, self.learned.directions, strict=True)
-        ]
-
-    def _own(self, seen: Evidence, dtype: np.dtype) -> np.ndarray:
-        """The nodes' own factors (n, B, L): ones at the points of each, times what was observed."""
-        own = np.zeros((self.graph.size, seen.size, self.learned.length), dtype)
-        for which, (name, variable) in enumerate(self.learned.variables.items()):
-            nodes = np.flatnonzero(self.kind == which)
-            for start in range(0, len(nodes), NODES_AT_ONCE):
-                part = nodes[start : start + NODES_AT_ONCE]
-                own[part, :, : variable.size] = seen.at(name, part, variable.points)
-        return own
-
-    def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:
-        return seen.at(kind, nodes, self.learned.variables[kind].atoms).astype(dtype)
-
-    def _known(self, seen: Evidence) -> np.ndarray | None:
-        """Directed edges whose messages are known beforehand: from nodes that were seen, and from branches of a forest
-        that know nothing.
-        """
-        known = np.zeros(len(self.graph.sources), dtype=bool)
-        known[np.isin(self.graph.sources, list(seen.values))] = True
-        if self.graph.is_forest:
-            known |= ~informed(Rooted.at(self.graph), seen.informed)
-        return known if known.any() else None
-
-    def _given(self, seen: Evidence, known: np.ndarray | None, dtype: np.dtype) -> Given | None:
-        """Known messages at the points of their receivers."""
-        if known is None:
-            return None
-        values = np.ones((len(known), seen.size, self.learned.length), dtype)
-        for which, variable in enumerate(self.learned.variables.values()):
-            edges = np.flatnonzero(known & (self.kind[self.graph.targets] == which))
-            values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
-        return Given(jnp.asarray(np.repeat(known[:, None], seen.size, axis=1)), jnp.asarray(values))
-
-    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Any) -> np.ndarray:
-        """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
-        values = np.ones((len(edges), count(points)))
-        sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))
-        for operator in np.unique(self.template[edges[sending]]):
-            chosen = sending[self.template[edges[sending]] == operator]
-            sent = np.concatenate([seen.values[int(node)] for node in self.graph.sources[edges[chosen]]])
-            values[chosen] = self._seen_likelihood(int(operator)).at_points(sent, points)
-        return values
-
-    def _seen_likelihood(self, operator: int) -> LearnedLikelihood:
-        """What a seen value says to its neighbour, learned when first asked for."""
-        if operator not in self._seen_likelihoods:
-            direction = self.learned.directions[operator]
-            hidden = self.learned.variables[direction.receiver].sample
-            seen = self.learned.variables[direction.sender].sample
-            self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
-        return self._seen_likelihoods[operator]
-
-    @cached_property
-    def approximation(self) -> list[Approximation]:
-        """For each direction, what the update leaves out, measured, with the bound of the paper beside it."""
-        return [approximation(self.learned, e) for e in range(len(self.learned.directions))]
-
-    def __repr__(self) -> str:
-        pairs = [len(direction.pairs) for direction in self.learned.directions]
-        return (
-            f"FittedKernelField({self.graph!r}, {len(pairs)} operators from {min(pairs)} to {max(pairs)} pairs, "
-            f"messages of {self.learned.length} values)"
-        )

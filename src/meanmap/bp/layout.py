@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.messages import Given, Settings, finish
+from meanmap.bp.algebra import PRODUCT, Algebra
+from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators, Grouping
-from meanmap.bp.products import all_but_one, whole
 from meanmap.graphs import Graph, Slots
 
 __all__ = ["Layout"]
 
 
 class Layout(eqx.Module):
-    """Where the messages (rows + 1, B, L) of a graph lie; the last row is a message of ones, for empty slots.
+    """Where the messages (rows + 1, B, L) of a graph lie; the last row says nothing, for empty slots.
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class Layout(eqx.Module):
         The operator of the message that the node of this row sends to the neighbour of this slot.
     incoming : array (n, D)
         For single nodes: the rows that each receives, the last row where it has fewer than D neighbours.
+    algebra : Algebra
+        How messages come together.
     """
 
     nodes: tuple[Any, ...]
@@ -42,9 +44,12 @@ class Layout(eqx.Module):
     incoming: Any
     widths: tuple[tuple[int, int], ...] = eqx.field(static=True)
     has_empty: bool = eqx.field(static=True)
+    algebra: Algebra = PRODUCT
 
     @classmethod
-    def of(cls, graph: Graph, template: np.ndarray, number: int, single: bool = False) -> "Layout":
+    def of(
+        cls, graph: Graph, template: np.ndarray, number: int, single: bool = False, algebra: Algebra = PRODUCT
+    ) -> "Layout":
         """Lay out a graph whose directed edges have operators `template`, (2 |E|,).
 
         With `single` also for schedules that work on single nodes.
@@ -74,11 +79,15 @@ class Layout(eqx.Module):
             incoming,
             tuple((bucket.start, bucket.width) for bucket in slots.buckets),
             bool(empty.any()),
+            algebra.at_rows(slots.row, slots.rows),
         )
 
-    def ones(self, own: jax.Array) -> jax.Array:
-        """Messages that say nothing."""
-        return jnp.ones((len(self.reverse) + 1, *own.shape[1:]), own.dtype)
+    def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
+        """Messages that say nothing, but for those that are known."""
+        start = jnp.full((len(self.reverse) + 1, *own.shape[1:]), self.algebra.neutral, own.dtype)
+        if given is None:
+            return start
+        return start.at[:-1].set(jnp.where(given.known[..., None], given.values, self.algebra.neutral))
 
     def bucket(self, messages: jax.Array, number: int) -> jax.Array:
         """What the nodes of a bucket received, (nodes, D, B, L)."""
@@ -90,18 +99,18 @@ class Layout(eqx.Module):
         """At row (t, j), what t knows without its j-th neighbour, (rows, B, L)."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
         for number, nodes in enumerate(self.nodes):
-            products = all_but_one(own[nodes], self.bucket(messages, number))
+            products = self.algebra.all_but_one(own[nodes], self.bucket(messages, number))
             parts.append(products.reshape(-1, *own.shape[1:]))
-        return jnp.concatenate(parts)
+        return self.algebra.reweighted(jnp.concatenate(parts), messages[:-1], slice(None))
 
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
     ) -> tuple[jax.Array, jax.Array]:
         """All messages at once from those before; also as they were before floor and scale."""
         raw = operators.send(self.pre_messages(messages, own), self.template, self.grouping)[self.reverse]
-        new = finish(raw, messages[:-1], given, settings)
+        new = self.algebra.finish(raw, messages[:-1], given, settings, slice(None))
         if self.has_empty:
-            new = jnp.where(self.empty[:, None, None], 1, new)
+            new = jnp.where(self.empty[:, None, None], self.algebra.neutral, new)
         return jnp.concatenate([new, messages[-1:]]), raw
 
     def send_from(
@@ -119,16 +128,19 @@ class Layout(eqx.Module):
         rows = jnp.where(inside, self.incoming[node], len(self.reverse))
         real = (rows < len(self.reverse)).reshape(-1)
         flat = jnp.minimum(rows.reshape(-1), len(self.reverse) - 1)
-        products = all_but_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
+        products = self.algebra.all_but_one(own[node], messages[rows]).reshape(-1, *own.shape[1:])
+        products = self.algebra.reweighted(products, messages[rows].reshape(-1, *own.shape[1:]), flat)
         out = jnp.where(real, self.reverse[flat], len(self.reverse))
         held = None if given is None else given.at(jnp.minimum(out, len(self.reverse) - 1))
-        new = finish(operators.send(products, self.template[flat]), messages[out], held, settings)
-        return out, jnp.where(real[:, None, None], new, 1)
+        sent = operators.send(products, self.template[flat])
+        at = jnp.minimum(out, len(self.reverse) - 1)
+        new = self.algebra.finish(sent, messages[out], held, settings, at)
+        return out, jnp.where(real[:, None, None], new, self.algebra.neutral)
 
     def beliefs(self, messages: jax.Array, own: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """own × Π incoming at each node, scaled to largest absolute value 1, and the logarithm of the scale."""
-        values, log_scale = whole(own, jnp.ones((own.shape[0], 0, *own.shape[1:]), own.dtype))
+        """Own and all incoming at each node; products scaled to largest absolute value 1, with the log of the scale."""
+        values, log_scale = self.algebra.whole(own, jnp.zeros((own.shape[0], 0, *own.shape[1:]), own.dtype))
         for number, nodes in enumerate(self.nodes):
-            product, more = whole(own[nodes], self.bucket(messages, number))
+            product, more = self.algebra.whole(own[nodes], self.bucket(messages, number))
             values, log_scale = values.at[nodes].set(product), log_scale.at[nodes].set(more)
         return values, log_scale

@@ -33,7 +33,16 @@ from meanmap.kernels.stationary import RBF
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["Coordinates", "LikelihoodEdge", "MessageEdge", "learn_likelihood", "learn_message"]
+__all__ = [
+    "MOST_FEATURES",
+    "TOLERANCE",
+    "CoordinateBook",
+    "Coordinates",
+    "LikelihoodEdge",
+    "MessageEdge",
+    "learn_likelihood",
+    "learn_message",
+]
 
 # What is left out of a kernel is far below any ridge that would be chosen.
 TOLERANCE = 1e-8

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-__all__ = ["Given", "Settings", "finish", "residual"]
+__all__ = ["Given", "Settings", "damped", "finish", "residual"]
 
 
 class Settings(eqx.Module):
@@ -56,6 +56,11 @@ def finish(message: jax.Array, old: jax.Array | None, given: Given | None, setti
         top = jnp.max(message, axis=-1, keepdims=True)
         # Nothing positive is left where rounding or a poor operator ate the message: it then says nothing.
         message = jnp.where(top > 0, jnp.maximum(message / jnp.where(top > 0, top, 1), settings.floor), 1)
+    return damped(message, old, given, settings)
+
+
+def damped(message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings) -> jax.Array:
+    """A message drawn towards the old one, or replaced by what is given."""
     if old is not None:
         message = message + settings.damping * (old - message)
     if given is not None:

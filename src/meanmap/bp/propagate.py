@@ -1,21 +1,23 @@
 """The one engine: graph, operators and evidence in; messages, beliefs and a report out."""
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.algebra import PRODUCT, Algebra, Counted
 from meanmap.bp.blocks import sequential, splashes
 from meanmap.bp.flooding import flood
 from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators
 from meanmap.bp.residual import by_residual
-from meanmap.bp.two_pass import Passes, two_pass
+from meanmap.bp.settled import beliefs_of, pass_and_read, read_settled
+from meanmap.bp.two_pass import Passes
 from meanmap.core.arrays import parameter
+from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
@@ -23,8 +25,6 @@ from meanmap.graphs.rooted import check_forest
 
 __all__ = ["Engine", "Propagation", "low_note"]
 
-# Signs of messages are counted in up to so many of the queries that are answered at once.
-QUERIES_COUNTED = 8
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
 
@@ -37,7 +37,7 @@ class Propagation:
     messages : array (2 |E|, B, L)
         One for each directed edge, its largest value 1.
     beliefs : array (n, B, L)
-        own × Π incoming messages, the largest absolute value 1.
+        Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
@@ -46,6 +46,8 @@ class Propagation:
         The share that came out below zero.
     report : Report
         How it ended.
+    layout : Layout
+        Where messages lie, and how they were counted.
     """
 
     messages: Any
@@ -54,6 +56,7 @@ class Propagation:
     low_share: Any
     negative_share: Any
     report: Report
+    layout: Layout
 
 
 class Engine:
@@ -69,9 +72,18 @@ class Engine:
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
         By default two passes on a forest, flooding otherwise.
+    algebra : Product, Sum or Reweighted, optional
+        How messages come together: values are multiplied, natural parameters are added.
     """
 
-    def __init__(self, graph: Any, operators: EdgeOperators, template: np.ndarray, schedule: Any = None):
+    def __init__(
+        self,
+        graph: Any,
+        operators: EdgeOperators,
+        template: np.ndarray,
+        schedule: Any = None,
+        algebra: Algebra = PRODUCT,
+    ):
         graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
@@ -82,8 +94,11 @@ class Engine:
             check_forest(graph)
         self.graph, self.operators, self.schedule = graph, operators, schedule
         single = isinstance(schedule, Sequential | Residual | Splash)
-        self.layout = Layout.of(graph, template, operators.number, single)
-        self.passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        layout = Layout.of(graph, template, operators.number, single, algebra)
+        passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
+        # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
+        with jax.ensure_compile_time_eval():
+            self.layout, self.passes = jax.tree.map(jnp.asarray, (layout, passes))
 
     def run(
         self,
@@ -94,6 +109,7 @@ class Engine:
         floor: Any = None,
         tolerance: Any = None,
         potentials: bool = False,
+        counting: Any = None,
     ) -> Propagation:
         """Propagate from the nodes' own factors (n, B, L): priors and evidence.
 
@@ -111,28 +127,38 @@ class Engine:
             Stop when no message changes by more; by default 1e-6, 1e-4 in single precision.
         potentials : bool
             Whether operators are potentials of a probability, so that there is a partition function.
+        counting : float in (0, 1], optional
+            How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
+            Potentials are those to the power 1/μ, and learned operators as they are.
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
+        layout = self.layout
+        if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
+            beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
+            report = self._report(0, np.empty(0), True, 0.0, floor)
+            return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
+        if counting is not None and self.passes is None:
+            layout = replace(layout, algebra=_counted(counting, settings))
         if self.passes is not None:
-            messages = two_pass(self.passes, self.layout, self.operators, own, given, settings)
             count, trace, converged = 2, np.empty(0), True
+            messages, read = pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
         else:
-            messages, count, trace, converged = self._until_settled(own, given, settings)
-        read = _read(self.layout, self.operators, own, given, settings, messages, potentials)
+            messages, count, trace, converged = self._until_settled(layout, own, given, settings)
+            read = read_settled(layout, self.operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
-        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report)
+        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
 
-    def _until_settled(self, own: jax.Array, given: Given | None, settings: Settings) -> Any:
+    def _until_settled(self, layout: Layout, own: jax.Array, given: Given | None, settings: Settings) -> Any:
         schedule: Any = self.schedule
-        rows = _by_row(self.layout, given)
-        begin = self.layout, self.operators, own, rows, settings
+        rows = _by_row(layout, given)
+        begin = layout, self.operators, own, rows, settings
         if isinstance(schedule, Flooding):
             messages, count, trace = flood(*begin, schedule.max_sweeps)
             count = int(count)
             trace = np.asarray(trace)[:count]
         elif isinstance(schedule, Residual):
-            most = schedule.max_sweeps * max(len(self.layout.row), 1)
+            most = schedule.max_sweeps * max(len(layout.row), 1)
             messages, count, left = by_residual(*begin, schedule.at_once, most)
             count, trace = int(count), np.array([float(left)])
         elif isinstance(schedule, Sequential):
@@ -141,7 +167,7 @@ class Engine:
             messages, count, trace = splashes(self.graph, *begin, schedule)
         trace = np.asarray(trace, dtype=float)
         settled = bool(trace.size == 0 or trace[-1] <= float(settings.tolerance))
-        return messages[self.layout.row], count, trace, settled
+        return messages[layout.row], count, trace, settled
 
     def _report(self, count: int, trace: Any, converged: bool, share: float, floor: Any) -> Report:
         names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
@@ -182,6 +208,15 @@ def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
     return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
+def _counted(counting: Any, settings: Settings) -> Counted:
+    counting = float(parameter(counting, "counting", axes=0))
+    if counting > 1:
+        raise ParameterError(f"counting is {counting}; expected a share of each message, at most 1.")
+    if settings.floor is None or settings.floor == 0:
+        raise ParameterError(f"with counting={counting:g} messages are divided: they need a floor above zero.")
+    return Counted(np.asarray(counting, settings.damping.dtype))
+
+
 def _by_row(layout: Layout, given: Given | None) -> Given | None:
     """Given messages of directed edges, at the rows where they are received."""
     if given is None:
@@ -190,49 +225,3 @@ def _by_row(layout: Layout, given: Given | None) -> Given | None:
     known = jnp.zeros((rows, *given.known.shape[1:]), bool).at[layout.row].set(given.known)
     values = jnp.ones((rows, *given.values.shape[1:]), given.values.dtype).at[layout.row].set(given.values)
     return Given(known, values)
-
-
-@partial(jax.jit, static_argnames="potentials")
-def _read(
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    messages: jax.Array,
-    potentials: bool,
-) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
-    """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
-    placed = layout.ones(own).at[layout.row].set(messages)
-    beliefs, log_scale = layout.beliefs(placed, own)
-    some = slice(None) if potentials else slice(QUERIES_COUNTED)
-    products = layout.pre_messages(placed[:, some], own[:, some])
-    raw = operators.send(products, layout.template, layout.grouping)[layout.reverse][layout.row]
-    if not potentials:
-        counted = own[layout.receiver[layout.row], some] > 0  # not what fills up rows of unequal length
-        if given is not None:
-            counted &= ~given.known[:, some, None]
-        number = jnp.maximum(jnp.sum(counted), 1)
-        negative = jnp.sum((raw < 0) & counted) / number
-        if settings.floor is None:
-            return beliefs, None, negative, negative
-        low = jnp.sum((messages[:, some] <= settings.floor) & counted) / number
-        return beliefs, None, low, negative
-    none = jnp.zeros((), own.dtype)
-    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
-    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
-
-
-def _bethe(
-    products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array, log_scale: jax.Array, reduce: Any
-) -> jax.Array:
-    """log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V).
-
-    With p the product of what a node knows without one neighbour, r a message before and m after scaling,
-    Z_st = Σ p_t r_st, Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
-    """
-    edges = messages.shape[0] // 2
-    nodes = jnp.log(reduce(beliefs, axis=-1)) + log_scale
-    own_part = jnp.log(reduce(products * messages, axis=-1))
-    pairs = jnp.log(reduce(products[:edges] * raw[:edges], axis=-1)) - own_part[:edges] - own_part[edges:]
-    return nodes.sum(axis=0) + pairs.sum(axis=0)

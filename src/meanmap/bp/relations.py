@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from meanmap.bp.choice import CHOICE_ROWS
+from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.updates import Constant, Full, Linear, Update
@@ -39,9 +41,6 @@ INDIFFERENCE = 0.02
 # Ridges among which is chosen, for m pairs times mean k(x, x) / √m: below, operators extrapolate wildly wherever one
 # end of a relation was never seen.
 RIDGES = np.geomspace(1e-2, 1e1, 13)
-CHOICE_ROWS = 2000
-CHOICE_TOLERANCE = 1e-8
-MOST_FEATURES = 300
 # A lengthscale is chosen on up to so many relations of a variable.
 MOST_JUDGES = 8
 # Pairs that are read at once: the sums over a million pairs need the memory of so many.
@@ -157,7 +156,7 @@ def choose(
     targets = {}
     for name, sample in samples.items():
         kernel = rescaled(sample, min(LENGTHSCALES))
-        targets[name] = coordinates(kernel, sample.points, CHOICE_TOLERANCE, MOST_FEATURES)
+        targets[name] = coordinates(kernel, sample.points, TOLERANCE, MOST_FEATURES)
     kernels: dict[Hashable, Kernel] = {}
     ridges = [0.0] * len(directions)
     for name, sample in samples.items():
@@ -166,7 +165,7 @@ def choose(
         tried: list[tuple[float, Kernel, dict[int, float]]] = []
         for multiple in LENGTHSCALES if searched(sample) else (1.0,):
             kernel = rescaled(sample, multiple)
-            features = coordinates(kernel, sample.points, CHOICE_TOLERANCE, MOST_FEATURES)
+            features = coordinates(kernel, sample.points, TOLERANCE, MOST_FEATURES)
             found = {e: _score(features, targets[directions[e].sender], samples, directions[e], ridge) for e in judges}
             tried.append((sum(score for score, _ in found.values()), kernel, {e: lam for e, (_, lam) in found.items()}))
         least = min(score for score, _, _ in tried)

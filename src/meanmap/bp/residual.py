@@ -46,9 +46,7 @@ def by_residual(
         change = change.at[chosen].set(0).at[out].set(renewed)
         return messages, candidates, change, sent + count
 
-    messages = layout.ones(own)
-    if given is not None:
-        messages = messages.at[:-1].set(jnp.where(given.known[..., None], given.values, 1))
+    messages = layout.silence(own, given)
     candidates, _ = layout.send_all(messages, own, operators, given, settings)
     change = jnp.max(jnp.abs(candidates - messages), axis=(1, 2), initial=0.0)
     messages, _, change, sent = jax.lax.while_loop(unfinished, step, (messages, candidates, change, 0))

@@ -11,7 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.missing import present, take
-from meanmap.core.points import count, is_sparse
+from meanmap.core.points import count, is_sparse, joined
 from meanmap.core.table import Table
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat
@@ -87,13 +87,13 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
-        joined = parts[0] if len(parts) == 1 else join_samples(parts, name)
-        kernel = kernel_for(joined) if given is None else given
+        together = parts[0] if len(parts) == 1 else join_samples(parts, name)
+        kernel = kernel_for(together) if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
-        points = read[0] if len(read) == 1 else read_points(kernel, joined, f"data[{name!r}]", door)
-        labels = tuple(np.asarray(joined).tolist()) if isinstance(kernel.domain, Labels) else None
+        points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
+        labels = tuple(np.asarray(together).tolist()) if isinstance(kernel.domain, Labels) else None
         nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
     return Samples(tuple(nodes), tuple(pairs))
 
@@ -184,14 +184,13 @@ def _length(sample: Any) -> int:
 
 
 def join_samples(parts: list[Any], name: Hashable) -> Any:
-    """Several samples of one variable as one."""
-    if all(is_sparse(part) for part in parts):
-        import scipy.sparse
-
-        return scipy.sparse.vstack(parts).tocsr()
-    if any(hasattr(part, "as_matrix") for part in parts):
-        return np.concatenate([part.as_matrix() for part in parts])
-    shapes = {np.shape(part)[1:] for part in parts}
+    """Several samples of one variable, as they came, as one."""
+    arrays = [part if is_sparse(part) else _array(part) for part in parts]
+    shapes = {part.shape[1:] for part in arrays}
     if len(shapes) > 1:
         raise ShapeError(f"the samples of {name!r} differ in their columns: {sorted(shapes)}.")
-    return np.concatenate([np.asarray(part) for part in parts])
+    return joined(*arrays)
+
+
+def _array(sample: Any) -> np.ndarray:
+    return sample.as_matrix() if hasattr(sample, "as_matrix") else np.asarray(sample)

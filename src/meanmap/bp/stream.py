@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.fitted import FLOOR, FittedKernelGraph, raised
+from meanmap.bp.fitted import FLOOR, FittedKernelGraph
 from meanmap.bp.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.learning import LikelihoodEdge, MessageEdge
+from meanmap.bp.observed import Observed, raised
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.points import joined
@@ -162,15 +163,16 @@ class Stream:
             if seen.batched and before.batched and seen.size != before.size:
                 raise ShapeError(f"evidence comes for {seen.size} chains; the steps before had {before.size}.")
             past = self._sent_ahead()
-            found = [here for _, here in self.slice.propagated(seen, self.floor)]
+            observed = Observed.of(self.slice.graph, self.slice.likelihoods, seen)
+            found = [here for _, here in self.slice.propagated(observed, self.floor)]
             count = self.slice.samples.nodes[node].count
-            heard = np.concatenate([np.asarray(here.beliefs[node]) for here in found])[: seen.size, :count]
+            heard = np.concatenate([np.asarray(here.beliefs)[node] for here in found])[: seen.size, :count]
             batched = seen.batched or before.batched
             seen = replace(seen, size=max(seen.size, before.size), batched=batched)
             step = Step(past, heard, seen, seen.points.get(node))
             steps = (*self.steps, step)[-(self.lag + 1) :]
             belief = self._belief(step, past * heard)
-            report = self.slice.report({self.state: belief}, seen, found, self.floor)
+            report = self.slice.report({self.state: belief}, observed, found, self.floor)
         return replace(self, steps=steps, length=self.length + 1, report=report)
 
     @property

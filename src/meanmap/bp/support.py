@@ -44,9 +44,9 @@ class Support:
     size: np.ndarray
 
     @classmethod
-    def of(cls, name: Hashable, edge: LikelihoodEdge, points: Any) -> "Support":
-        """Of the observations that one edge sends on; labels that were never seen are refused."""
-        phi, values = edge.observed.at(points), edge.observed.values
+    def of(cls, name: Hashable, edge: LikelihoodEdge, phi: np.ndarray) -> "Support":
+        """Of the observations that one edge sends on, φ(x̄) in rows; labels that were never seen are refused."""
+        values = edge.observed.values
         far = np.sum(phi**2, axis=1) < NEAR * np.sum(values**2) / len(values)
         if far.any() and isinstance(edge.observed.kernel.domain, Labels):
             raise InputError(f"evidence[{name!r}] has a label that is not among the {len(values)} of the data.")

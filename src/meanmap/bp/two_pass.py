@@ -14,9 +14,8 @@ import numpy as np
 
 from meanmap.bp.blocks import in_steps
 from meanmap.bp.layout import Layout
-from meanmap.bp.messages import Given, Settings, finish
+from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators
-from meanmap.bp.products import scaled
 from meanmap.graphs import Rooted
 
 __all__ = ["Passes", "two_pass"]
@@ -68,39 +67,37 @@ def two_pass(
 
     `given` has a row for each directed edge. Cost O(n L²).
     """
-    n = own.shape[0]
+    n, algebra = own.shape[0], layout.algebra
     if len(layout.row) == 0:
         return jnp.ones((0, *own.shape[1:]), own.dtype)
-    nobody = jnp.ones((1, *own.shape[1:]), own.dtype)
+    nobody = jnp.full((1, *own.shape[1:]), algebra.neutral, own.dtype)
     factors = jnp.concatenate([own[passes.node], nobody])
     up_given, down_given = (_in_order(given, edges) for edges in (passes.inwards, passes.outwards))
 
     def inward(state: Any, nodes: jax.Array) -> tuple[Any, None]:
         up, heard = state
-        products = scaled(factors[nodes] * heard[nodes])[0]
+        products = algebra.join(factors[nodes], heard[nodes])
         sent = operators.send(products, passes.up_template[nodes])
-        sent = finish(sent, None, None if up_given is None else up_given.at(nodes), settings)
-        sent = jnp.where((nodes < n)[:, None, None], sent, 1)
-        parents = passes.parent[nodes]
-        heard = heard.at[parents].multiply(sent)
-        heard = heard.at[parents].set(scaled(heard[parents])[0])
+        sent = algebra.finish(sent, None, None if up_given is None else up_given.at(nodes), settings)
+        sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
+        heard = algebra.gather(heard, passes.parent[nodes], sent)
         return (up.at[nodes].set(sent), heard), None
 
-    start = jnp.ones_like(factors), jnp.ones_like(factors)
-    up, _ = jax.lax.scan(inward, start, passes.steps[::-1])[0]
-    edges = jnp.ones((len(layout.row) + 1, *own.shape[1:]), own.dtype)
-    edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes ones to the extra row
+    nothing = jnp.full_like(factors, algebra.neutral)
+    up, _ = jax.lax.scan(inward, (nothing, nothing), passes.steps[::-1])[0]
+    edges = jnp.full((len(layout.row) + 1, *own.shape[1:]), algebra.neutral, own.dtype)
+    edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes nothing to the extra row
     # What each node knows from its children but one; its parent has said nothing yet.
-    heard = layout.pre_messages(layout.ones(own).at[layout.row].set(edges[:-1]), own)
+    heard = layout.pre_messages(layout.silence(own).at[layout.row].set(edges[:-1]), own)
     others = jnp.concatenate([heard[layout.row[passes.inwards]], nobody])
 
     def outward(down: jax.Array, nodes: jax.Array) -> tuple[jax.Array, None]:
-        products = scaled(down[passes.parent[nodes]] * others[nodes])[0]
+        products = algebra.join(down[passes.parent[nodes]], others[nodes])
         sent = operators.send(products, passes.down_template[nodes])
-        sent = finish(sent, None, None if down_given is None else down_given.at(nodes), settings)
-        return down.at[nodes].set(jnp.where((nodes < n)[:, None, None], sent, 1)), None
+        sent = algebra.finish(sent, None, None if down_given is None else down_given.at(nodes), settings)
+        return down.at[nodes].set(jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)), None
 
-    down = jax.lax.scan(outward, jnp.ones_like(factors), passes.steps)[0]
+    down = jax.lax.scan(outward, nothing, passes.steps)[0]
     return edges.at[passes.outwards].set(down[:-1])[:-1]
 
 

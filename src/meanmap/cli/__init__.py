@@ -7,7 +7,7 @@ import typer
 
 from meanmap import __version__
 from meanmap.cli import citing, discovering, graphs, learning, models, reproducing, testing
-from meanmap.cli.options import refused
+from meanmap.cli.options import in_a_folder
 
 __all__ = ["app", "main"]
 
@@ -41,12 +41,12 @@ def _common(
 
 @app.command()
 def demo(
-    output: Annotated[Path, typer.Option(help="Where the page is written.")] = Path("meanmap-demo.html"),
+    output: Annotated[Path, typer.Option(callback=in_a_folder, help="Where the page is written.")] = Path(
+        "meanmap-demo.html"
+    ),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data that are made.")] = 0,
 ) -> None:
     """Run each part of the library on small data and leave one HTML page with pictures and numbers."""
-    if not output.parent.is_dir():
-        raise refused(f"the folder {output.parent} does not exist; make it first.")
     from meanmap.experiments.demo import run
 
     path, sections, seconds = run(output, seed)

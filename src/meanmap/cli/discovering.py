@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, Seed, names_in, refusals, refused
+from meanmap.cli.options import (
+    AsJson,
+    Delimiter,
+    LabelColumns,
+    Missing,
+    Plot,
+    Seed,
+    in_a_folder,
+    names_in,
+    refusals,
+    refused,
+)
 
 __all__ = ["discover"]
 
@@ -21,7 +32,7 @@ def discover(
     forbidden: Arrows = None,
     tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
     half_samples: Annotated[int, typer.Option(min=0, help="Repeat on so many halves, for the support of edges.")] = 0,
-    graphml: Annotated[Path | None, typer.Option(help="Write the graph into this file.")] = None,
+    graphml: Annotated[Path | None, typer.Option(callback=in_a_folder, help="Write the graph into this file.")] = None,
     seed: Seed = None,
     missing: Missing = "drop",
     labels: LabelColumns = "",

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, names_in, refusals, refused
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, in_a_folder, names_in, refusals, refused
 
 __all__ = ["app"]
 
@@ -17,7 +17,7 @@ Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wro
 @app.command()
 def fit(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the model is written.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
     labels: LabelColumns = "",
@@ -27,8 +27,6 @@ def fit(
     if edges and columns:
         raise refused("the columns are those of the edges: give --edges or --columns")
     with refusals():
-        import numpy as np
-
         import meanmap as mm
         from meanmap.cli import inputs
 
@@ -37,8 +35,7 @@ def fit(
         table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
         graph: Any = pairs or mm.chow_liu(table)
         model = mm.KernelGraph(graph).fit(table)
-        values = {name: np.unique(table.columns[name]).tolist() for name in table.names if not table.is_real(name)}
-        mm.save({"model": model, "labels": values}, output)
+        mm.save(model, output)
         for note in reading.notes:
             typer.echo(note)
         typer.echo(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
@@ -56,7 +53,12 @@ def query(
     with refusals():
         from meanmap.cli import outputs
 
-        fitted, labels = _loaded(model)
+        fitted = _loaded(model)
+        labels = {
+            name: sorted(set(node.labels))
+            for name, node in zip(fitted.graph.names, fitted.samples.nodes, strict=True)
+            if node.labels is not None
+        }
         known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
         targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
         beliefs = fitted.query(known, targets=targets)
@@ -67,13 +69,14 @@ def query(
 
 @app.command()
 def draw(
-    model: Model, output: Annotated[Path, typer.Option("--output", "-o", help="A picture: .png, .svg, .pdf.")]
+    model: Model,
+    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="A picture: .png, .svg, .pdf.")],
 ) -> None:
     """Draw the graph of a model."""
     with refusals():
         from meanmap.cli import outputs
 
-        outputs.draw(_loaded(model)[0], output)
+        outputs.draw(_loaded(model), output)
 
 
 def _pairs(edges: str | None) -> list[tuple[str, ...]]:
@@ -84,13 +87,14 @@ def _pairs(edges: str | None) -> list[tuple[str, ...]]:
     return pairs
 
 
-def _loaded(path: Path) -> tuple[Any, dict[str, list[str]]]:
+def _loaded(path: Path) -> Any:
     import meanmap as mm
+    from meanmap.bp.fitted import FittedKernelGraph
 
     content = mm.load(path)
-    if not isinstance(content, dict) or set(content) != {"model", "labels"}:
+    if not isinstance(content, FittedKernelGraph):
         raise refused(f"{path} is no model that `meanmap graph fit` wrote")
-    return content["model"], content["labels"]
+    return content
 
 
 def _known(text: str, names: Any, labels: dict[str, list[str]]) -> tuple[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, names_in, refusals
+from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, in_a_folder, names_in, refusals
 
 __all__ = ["learn_kernel"]
 
@@ -17,7 +17,9 @@ def learn_kernel(
     each: Annotated[
         bool, typer.Option("--each", help="A lengthscale for each column, instead of one for all.")
     ] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the kernel, for mm.load.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", callback=in_a_folder, help="Save the kernel, for mm.load.")
+    ] = None,
     seed: Seed = None,
     missing: Missing = "drop",
     delimiter: Delimiter = None,

@@ -116,12 +116,13 @@ def write(result: TestResult, question: str, notes: Sequence[str], level: float,
 
 
 def _differences(result: TestResult) -> list[Section]:
-    """Where two samples differ, if there are two and they are rows of numbers."""
-    if getattr(result, "witness", None) is None:
-        return []
+    """Where two samples differ, if there are two, with columns, and few enough rows to have been kept."""
     found: Any = result
+    points = getattr(getattr(result, "witness", None), "points", None)
+    if points is None:
+        return []
     sections = []
-    if 1 <= len(found.columns) <= 2:
+    if 1 <= len(found.columns) <= 2 and isinstance(points, np.ndarray):
         text = "Where it is above zero the first sample is denser, where it is below zero the second is."
         picture = (found.plot_witness().figure, "The witness function.")
         sections.append(

@@ -21,6 +21,8 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     try:
         neighbour.write_bytes(content.encode() if isinstance(content, str) else content)
         neighbour.replace(path)
+    except OSError as problem:  # of the file that was asked for, not of its neighbour
+        raise type(problem)(problem.errno, problem.strerror, str(path)) from None
     finally:
         neighbour.unlink(missing_ok=True)
     return path

@@ -1,16 +1,20 @@
 """Progress of long loops: a rich bar on a terminal, silence anywhere else."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
-__all__ = ["track"]
+__all__ = ["track", "waiting"]
 
 Item = TypeVar("Item")
 
 # A bar that flashes by is noise: nothing is drawn for loops shorter than this.
 PATIENCE_SECONDS = 1.0
+# The bar on the screen, if any: a loop inside a loop that has one draws none.
+_drawn: list[Any] = []
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
@@ -24,29 +28,64 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
     >>> sum(track(range(4), "adding"))
     6
     """
-    if sys.stderr is None or not sys.stderr.isatty():  # None: a program without a console
+    if not _on_a_terminal():
         yield from items
         return
     if total is None:
         total = len(items) if hasattr(items, "__len__") else None  # pyright: ignore[reportArgumentType]
-    bar = task = None
+    bar: Any = None
     start = time.monotonic()
     try:
         for done, item in enumerate(items):
-            if bar is None and time.monotonic() - start > PATIENCE_SECONDS:
-                bar = _bar()
-                bar.start()
-                task = bar.add_task(description, total=total, completed=done)
-            elif bar is not None and task is not None:
-                bar.update(task, completed=done)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done)
+            elif not _drawn and time.monotonic() - start > PATIENCE_SECONDS:
+                bar = _show(description, total, done)
             yield item
     finally:
-        if bar is not None:
-            bar.stop()
+        _remove(bar)
 
 
-def _bar():
+@contextmanager
+def waiting(description: str) -> Iterator[None]:
+    """The same for work that cannot say how far it is, such as one long compiled call.
+
+    Examples
+    --------
+    >>> with waiting("adding"):
+    ...     total = 1 + 2
+    """
+    if not _on_a_terminal():
+        yield
+        return
+    found: list[Any] = []
+    timer = threading.Timer(PATIENCE_SECONDS, lambda: None if _drawn else found.append(_show(description, None, 0)))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        _remove(found[0] if found else None)
+
+
+def _on_a_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()  # None: a program without a console
+
+
+def _show(description: str, total: int | None, done: int) -> Any:
     from rich.console import Console
     from rich.progress import Progress
 
-    return Progress(console=Console(stderr=True), transient=True)
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task(description, total=total, completed=done)
+    bar.start()
+    _drawn.append(bar)
+    return bar
+
+
+def _remove(bar: Any) -> None:
+    if bar is not None:
+        _drawn.remove(bar)
+        bar.stop()

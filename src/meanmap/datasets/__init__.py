@@ -7,6 +7,7 @@ one is refused.
 
 from meanmap.datasets.networks import Citation, citation
 from meanmap.datasets.pictures import STEREO_SCENES, Stereo, stereo
+from meanmap.datasets.proteins import Backbone, torsion_angles
 from meanmap.datasets.tables import UCI_NAMES, ozone, uci
 from meanmap.datasets.texts import LANGUAGES, europarl, parallel_help
 
@@ -14,6 +15,7 @@ __all__ = [
     "LANGUAGES",
     "STEREO_SCENES",
     "UCI_NAMES",
+    "Backbone",
     "Citation",
     "Stereo",
     "citation",
@@ -21,5 +23,6 @@ __all__ = [
     "ozone",
     "parallel_help",
     "stereo",
+    "torsion_angles",
     "uci",
 ]

@@ -34,7 +34,10 @@ def find_modes(kernel: Kernel, points: Any, weights: jax.Array, n_starts: int) -
     elif isinstance(domain, Real):
         retract, size = _shift, points.shape[1]
     else:
-        raise KindError(f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...).")
+        raise KindError(
+            f"{type(kernel).__name__} has no smooth space to search: pass mode(candidates=...), or for labels ask "
+            "beliefs.probabilities(name)."
+        )
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
     best, rises = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))
     if isinstance(domain, Real) and is_concrete(rises) and bool(np.asarray(rises).any()):

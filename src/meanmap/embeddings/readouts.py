@@ -268,7 +268,8 @@ def _whole(n: Any, name: str) -> int:
 def _real(points: Any) -> Any:
     if not isinstance(points, np.ndarray | jax.Array) or not jnp.issubdtype(points.dtype, jnp.floating):
         raise KindError(
-            "this read-out needs numeric points; for others use expect(function), mode(candidates) or sample."
+            "this read-out needs numeric points; for others use expect(function), mode(candidates) or sample, and for "
+            "labels in a graphical model beliefs.probabilities(name)."
         )
     return points
 

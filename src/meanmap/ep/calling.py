@@ -27,7 +27,8 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
         examples = [jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments]
         key = (jax.eval_shape(lambda: jax.random.key(0)),) if random else ()
         try:
-            out = jax.eval_shape(function, *key, *examples)
+            # Wrapped, because JAX crashes on meeting a callable without weak references (a NumPy ufunc) a second time.
+            out = jax.eval_shape(lambda *values: function(*values), *key, *examples)
         except _NOT_TRACEABLE:
             return True
         except Exception as error:

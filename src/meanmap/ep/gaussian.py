@@ -152,20 +152,18 @@ class Sum(Factor):
         means, variances = zip(*(moments(term) for term in terms), strict=True)
         mean = sum(a * m for a, m in zip(self.weights, means, strict=True))
         variance = sum(a * a * v for a, v in zip(self.weights, variances, strict=True)) + noise
-        messages: list[Any] = [_normal(mean, variance) if isinstance(out, Normal) else None]
         total, spread = moments(out)
+        # What each argument meets: its role, what comes in from it, the law that the others send, and its weight.
+        met = [(out, mean, variance, 1.0)]
         for at, term in enumerate(terms):
-            if not isinstance(term, Normal):
-                messages.append(None)
-                continue
             others = [k for k in range(count) if k != at]
             a = self.weights[at]
             rest = total - sum((self.weights[k] * means[k] for k in others), start=0.0)
             left = spread + noise + sum((self.weights[k] ** 2 * variances[k] for k in others), start=0.0)
-            messages.append(_normal(rest / a, left / a**2))
+            met.append((term, rest / a, left / a**2, a))
+        messages = [_normal(m, v) if isinstance(message, Normal) else None for message, m, v, _ in met]
         messages += [None] * (len(incoming) - len(messages))
-        known = sum((term.log_normaliser for term in terms if isinstance(term, Normal)), start=jnp.zeros(()))
-        return Answer(tuple(messages), known + log_overlap(out, mean, variance))
+        return Answer(tuple(messages), _log_integral(met))
 
 
 def Gaussian(mean: Any, out: Any = None, *, precision: Any = 1.0, observed: Any = None, name: str | None = None) -> Any:
@@ -223,6 +221,25 @@ def log_overlap(message: Any, mean: Any, variance: Any) -> jax.Array:
     nu, tau = message.precision_mean, message.precision
     widened = 1 + tau * variance
     return (nu * mean + (nu * nu * variance - tau * mean * mean) / 2) / widened - jnp.log(widened) / 2
+
+
+def _log_integral(met: list[tuple[Any, Any, Any, Any]]) -> jax.Array:
+    """log ∫ of a sum's density and all that comes in, over every argument.
+
+    All but one are integrated as laws, and that one against the law which the others send it. It is the one with the
+    least precision, which may be none or negative: one improper message is no harm where the belief is proper.
+    """
+    normals = [one for one in met if isinstance(one[0], Normal)]
+    least, value = None, jnp.zeros(())
+    for at, (message, mean, variance, weight) in enumerate(normals):
+        others = sum((other.log_normaliser for k, (other, *_) in enumerate(normals) if k != at), start=jnp.zeros(()))
+        pivoted = others + log_overlap(message, mean, variance) - jnp.log(jnp.abs(weight))
+        if least is None:
+            least, value = message.precision, pivoted
+        else:
+            value = jnp.where(message.precision < least, pivoted, value)
+            least = jnp.minimum(message.precision, least)
+    return value
 
 
 def read_precision(value: Any, label: str) -> Given:

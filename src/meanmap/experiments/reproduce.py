@@ -8,6 +8,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from meanmap.core.progress import track
+from meanmap.core.threads import one_blas_thread
 from meanmap.experiments.experiment import Experiment, Setting
 from meanmap.experiments.record import Record, read_record, record_of, record_path, write_record
 from meanmap.experiments.registry import find
@@ -31,7 +32,8 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
         return kept
     experiment = find(id)
     start = time.perf_counter()
-    outcome = experiment.run(setting)
+    with one_blas_thread():  # the processes are as many as the processors
+        outcome = experiment.run(setting)
     record = record_of(experiment, setting, outcome, time.perf_counter() - start)
     write_record(path, record)
     return record

@@ -1,6 +1,7 @@
 """Graphs: combinatorics only. Nodes and edges, rooted trees, arrows, the order in which messages are sent, files."""
 
 from meanmap.graphs.adapters import from_pgmpy
+from meanmap.graphs.appearance import edge_appearance
 from meanmap.graphs.files import Factors, read_graphml, read_uai, write_graphml, write_uai
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.grids import DIRECTIONS, grid
@@ -22,6 +23,7 @@ __all__ = [
     "Slots",
     "Splash",
     "TwoPass",
+    "edge_appearance",
     "equivalence_class",
     "from_pgmpy",
     "grid",

@@ -122,7 +122,7 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None, out: np.ndarray | None = Non
         if symmetric and i != j:
             out[j, i] = block.T
 
-    for a, i in enumerate(row_ranges):
+    for a, i in enumerate(track(row_ranges, "kernel values")):
         for b, j in enumerate(column_ranges):
             if symmetric and b > a:
                 break
@@ -152,7 +152,7 @@ def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
     def write(part: slice, result: jax.Array) -> None:
         out[part] = np.asarray(result)[: part.stop - part.start]
 
-    for part, tile in zip(ranges, _quietly(x_tiles, count(x) * count(y)), strict=True):
+    for part, tile in zip(ranges, track(x_tiles, "kernel sums"), strict=True):
         waiting.append((part, _row_of_tiles(kernel, tile, y_tiles, v_tiles)))
         if len(waiting) > IN_FLIGHT:
             write(*waiting.popleft())
@@ -173,11 +173,6 @@ def _sparse_blocks(kernel: Any, x: Any, y: Any) -> Iterator[np.ndarray]:
 def _sparse_diagonal(kernel: Any, x: Any) -> np.ndarray:
     n = count(x)
     return np.array(np.asarray(kernel.diagonal(pad(x, bucket(n))))[:n])
-
-
-def _quietly(tiles: list[Any], entries: int) -> Iterator[Any]:
-    """A progress bar only where there is enough to do for one to be seen."""
-    return track(tiles, "kernel sums") if entries > 1e8 else iter(tiles)
 
 
 def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.median import at_median, median_heuristic
 
-__all__ = ["column_lengthscales", "default_kernel", "kernel_for"]
+__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "reader_for"]
 
 
 def default_kernel(table: Any, rng: Any = None) -> Kernel:
@@ -60,15 +60,25 @@ def kernel_for(data: Any, rng: Any = None) -> Kernel:
     >>> kernel_for([0.0, 1.0, 3.0]), kernel_for(["red", "blue"])
     (RBF(lengthscale=2.0), Delta())
     """
+    kernel = reader_for(data)
+    return default_kernel(data, rng) if kernel is None else at_median(kernel, data, rng)
+
+
+def reader_for(data: Any) -> Kernel | None:
+    """The kernel that reads data of this kind, with nothing measured yet; None for mixed tables, which have several.
+
+    Examples
+    --------
+    >>> reader_for([0.0, 1.0, 3.0]), reader_for(["red", "blue"]), reader_for({"age": [1.0, 2.0], "town": ["a", "b"]})
+    (RBF(lengthscale=1.0), Delta(), None)
+    """
     if Table.looks_like_one(data):
         table = Table.of(data)
-        if not all(table.is_real(name) for name in table.names):
-            return default_kernel(table, rng)
-    elif hasattr(data, "as_matrix"):
-        return at_median(Rotation(), data, rng)
-    elif not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT":
-        return Delta()
-    return at_median(RBF(), data, rng)
+        return RBF() if all(table.is_real(name) for name in table.names) else None
+    if hasattr(data, "as_matrix"):
+        return Rotation()
+    labels = not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT"
+    return Delta() if labels else RBF()
 
 
 def column_lengthscales(matrix: Any, rng: Any = None) -> np.ndarray:

@@ -142,7 +142,10 @@ class KernelDraws(Kernel):
         return table
 
     def groups(self) -> dict[str, dict[str, np.ndarray]]:
-        """The draws as ArviZ takes them: `arviz.from_dict(**draws.groups())`, or `arviz.from_dict(draws.groups())`."""
+        """The draws as ArviZ takes them: `arviz.from_dict(draws.groups())`; before version 1, `from_dict(**groups)`.
+
+        Then `arviz.summary`, `arviz.plot_trace` and all else that it has.
+        """
         return {
             "posterior": {"lengthscale": np.asarray(self.lengthscale), "noise": np.asarray(self.noise)},
             "sample_stats": {"diverging": np.asarray(self.diverging), "n_steps": np.asarray(self.steps)},

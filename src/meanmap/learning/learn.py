@@ -1,26 +1,22 @@
 """A kernel learned from a sample without labels: by the pseudolikelihood of its embedding, or by held-out points."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError
-from meanmap.core.points import bucket, pad
+from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
-from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
-from meanmap.learning.modes import Landscape, Mode, Profile, find_modes
-from meanmap.learning.pseudolikelihood import objective
+from meanmap.learning.landscape import landscape_of
+from meanmap.learning.modes import Mode, Profile, find_modes
 from meanmap.learning.samples import check_count, draw_landmarks, read_sample
 
 __all__ = ["LearnedKernel", "learn_kernel"]
@@ -31,10 +27,6 @@ SCORES = ("pseudolikelihood", "held-out")
 MOST_POINTS = {"pseudolikelihood": 2000, "held-out": 1500}
 # With several hyperparameters, for which hundreds of gradients are needed.
 MOST_POINTS_OF_MANY = 800
-# The range of lengthscales: from where every point sees one landmark to where all features are linear.
-SHORTEST = 0.1  # of the 2 % quantile of distances
-LONGEST = 10.0  # times the diameter
-NEAREST = 0.02
 
 
 @dataclass(frozen=True)
@@ -196,8 +188,9 @@ def learn_kernel(
             z = draw_landmarks(landmarks, points, n, draws, random.generator, door)
         points, z = points - centre, z - centre
         units = points.std(axis=0) if max(what.columns) else np.ones(d)
-        landscape = _landscape(score, what, points, z, noise, None if learned_width else width, units)
-        modes, profile = find_modes(landscape, what, random.generator)
+        landscape = landscape_of(score, what, points, z, noise, None if learned_width else width, units)
+        with waiting("learning a kernel"):
+            modes, profile = find_modes(landscape, what, random.generator)
         if not modes:
             raise InputError(
                 "the objective is nowhere finite: rows of x repeat, or lie on few lines. Use kernel='median' instead."
@@ -212,49 +205,3 @@ def learn_kernel(
         notes=tuple(doubts),
     )
     return LearnedKernel(modes[0].kernel, tuple(modes), modes[0].objective, report, profile, units, random.seed)
-
-
-def _landscape(
-    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Any, units: np.ndarray
-) -> Landscape:
-    """The objective of vectors, compiled once for a size of the sample."""
-    distances = pdist(points[:: -(-len(points) // 500)] / units)
-    distances = distances[distances > 0]
-    shortest = SHORTEST * float(np.quantile(distances, NEAREST))
-    size = bucket(len(points))
-    data = pad(points, size), np.arange(size) < len(points), z, np.float64(noise), width
-    calls = [0]
-
-    def values(vector: np.ndarray) -> np.ndarray:
-        calls[0] += 1
-        found = np.asarray(_values(score, what, vector, *data))
-        return np.where(np.isnan(found), -np.inf, found)
-
-    def slopes(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        calls[0] += 1
-        found, slope = _slopes(score, what, vector, *data)
-        return np.asarray(found), np.asarray(slope)
-
-    return Landscape(values, slopes, units, shortest, LONGEST * float(distances.max()), calls)
-
-
-def _value(
-    score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any
-) -> jax.Array:
-    kernel = what.kernel(vector)
-    if score == "held-out":
-        return held_out(kernel, x, used)
-    return objective(kernel, x, z, noise, what.base_width(vector) if what.width else width, used)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _values(score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any) -> Any:
-    """The objective for each draw of landmarks, (draws,)."""
-    return jax.lax.map(lambda draw: _value(score, what, vector, x, used, draw, noise, width), z)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _slopes(score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any) -> Any:
-    """The same with gradients, (draws,) and (draws, p)."""
-    value = jax.value_and_grad(lambda v, draw: _value(score, what, v, x, used, draw, noise, width))
-    return jax.lax.map(lambda draw: value(vector, draw), z)

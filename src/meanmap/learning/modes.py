@@ -1,6 +1,5 @@
 """All modes of an objective of kernels: a profile over one multiple, then a search from every rise of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -9,8 +8,9 @@ import numpy as np
 
 from meanmap.kernels.base import Kernel
 from meanmap.learning.hyperparameters import Hyperparameters
+from meanmap.learning.landscape import Landscape
 
-__all__ = ["Landscape", "Mode", "Profile", "find_modes"]
+__all__ = ["Mode", "Profile", "find_modes"]
 
 # Multiples along the profile; neighbours are about 25 % apart, and two modes of one objective were never nearer than 3.
 GRID = 36
@@ -72,32 +72,6 @@ class Profile:
         """Where it is higher than on both sides, ends included."""
         padded = np.r_[-np.inf, self.mean, -np.inf]
         return np.flatnonzero((padded[1:-1] > padded[:-2]) & (padded[1:-1] >= padded[2:]))
-
-
-@dataclass(frozen=True)
-class Landscape:
-    """An objective over vectors of hyperparameters.
-
-    Attributes
-    ----------
-    values : function
-        From a vector to one value for each draw of landmarks.
-    slopes : function
-        From a vector to values and gradients, (draws,) and (draws, p).
-    units : array (d,)
-        The size of each column.
-    low, high : float
-        Bounds of lengthscales, in these units.
-    calls : list of one int
-        Counts evaluations.
-    """
-
-    values: Callable[[np.ndarray], np.ndarray]
-    slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    units: np.ndarray
-    low: float
-    high: float
-    calls: list[int]
 
 
 def find_modes(landscape: Landscape, what: Hyperparameters, generator: Any) -> tuple[list[Mode], Profile]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
@@ -157,7 +158,8 @@ def _nuts(potential: Any, starts: np.ndarray, chains: int, warmup: int, draws: i
         progress_bar=False,
     )
     start = jnp.asarray(starts if chains > 1 else starts[0])
-    sampler.run(key, init_params=start, extra_fields=("diverging", "num_steps"))
+    with waiting("sampling"):
+        sampler.run(key, init_params=start, extra_fields=("diverging", "num_steps"))
     extra = sampler.get_extra_fields(group_by_chain=True)
     return {
         "q": np.asarray(sampler.get_samples(group_by_chain=True)),

@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["Section", "png_of", "render"]
 
+# A page of more sections begins with a list of them.
+MOST_WITHOUT_LIST = 4
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --paper: #ffffff; --line: #d5dce4; --soft: #f3f6f9; --link: #0b5394; }
 @media (prefers-color-scheme: dark) {
@@ -18,14 +21,17 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 1rem/1.55 s
 main { max-width: 54rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; } h2 { margin-top: 2.8rem; font-size: 1.35rem; }
 a { color: var(--link); }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+.skip { position: absolute; left: -100rem; } .skip:focus { left: 1rem; top: .5rem; background: var(--paper); }
+nav ul { padding-left: 1.2rem; } nav li { margin: .25rem 0; }
 .answer { font-weight: 600; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
 figcaption { font-size: .92rem; }
 .scroll { overflow-x: auto; margin: .9rem 0; }
 table { border-collapse: collapse; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
-td:not(:first-child) { text-align: right; font-variant-numeric: tabular-nums; }
+th, td { vertical-align: top; border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
+tbody th { font-weight: normal; } td { text-align: right; font-variant-numeric: tabular-nums; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .92rem; }
 """
 
@@ -67,7 +73,9 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
     >>> "It is 1 &lt; 2." in page
     True
     """
-    body = "\n".join(_section(section) for section in sections)
+    body = "\n".join(_section(section, number) for number, section in enumerate(sections, start=1))
+    listed = sections if len(sections) > MOST_WITHOUT_LIST else []
+    links = "".join(f'<li><a href="#part-{i}">{html.escape(part.title)}</a></li>\n' for i, part in enumerate(listed, 1))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -78,9 +86,11 @@ def render(title: str, lead: str, sections: list[Section], footer: str = "") -> 
 <style>{STYLE}</style>
 </head>
 <body>
+<a class="skip" href="#part-1">Skip to the first section</a>
 <main>
 <h1>{html.escape(title)}</h1>
 <p>{html.escape(lead)}</p>
+{f'<nav aria-label="Sections"><ul>{links}</ul></nav>' if links else ""}
 {body}
 <footer>{html.escape(footer)}</footer>
 </main>
@@ -96,25 +106,33 @@ def png_of(figure: Any) -> bytes:
     return picture.getvalue()
 
 
-def _section(section: Section) -> str:
+def _section(section: Section, number: int) -> str:
     parts = [
-        f"<section>\n<h2>{html.escape(section.title)}</h2>",
+        f'<section id="part-{number}">\n<h2>{html.escape(section.title)}</h2>',
         f'<p class="answer">{html.escape(section.answer)}</p>',
     ]
     if section.text:
         parts.append(f"<p>{html.escape(section.text)}</p>")
     if section.code:
         parts.append(f'<pre tabindex="0"><code>{html.escape(section.code)}</code></pre>')
-    parts += [_table(rows) for rows in section.tables if len(rows) > 1]
+    parts += [_table(rows, section.title) for rows in section.tables if len(rows) > 1]
     parts += [_figure(figure, caption) for figure, caption in section.figures]
     return "\n".join([*parts, "</section>"])
 
 
-def _table(rows: tuple[tuple[str, ...], ...]) -> str:
+def _table(rows: tuple[tuple[str, ...], ...], title: str) -> str:
     head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in rows[0])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows[1:])
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(first)}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
+        + "</tr>\n"
+        for first, *others in rows[1:]
+    )
+    # A wide table scrolls by itself, also with the keyboard.
+    what = html.escape(f"{title}: {', '.join(rows[0])}")
     return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+        f'<div class="scroll" role="region" aria-label="{what}" tabindex="0">\n'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
 
 

@@ -85,8 +85,10 @@ class Residuals:
         Centred features of the columns.
     left : array (n, r)
         The features less their own regressions on z.
-    first, second : Fit
-        The regression of the numbers (None without any) and that of the features.
+    plain : array (n, s) or None
+        The same for features of the columns before the first regression, where they are wanted and there are numbers.
+    first, second, third : Fit
+        The regression of the numbers (None without any), that of the features, and that of the plain ones.
     share : float
         The part of the features that is linear in the residuals: there both regressions act.
     kernel : Kernel
@@ -99,8 +101,10 @@ class Residuals:
     scales: np.ndarray
     features: np.ndarray
     left: np.ndarray
+    plain: np.ndarray | None
     first: Fit | None
     second: Fit
+    third: Fit | None
     share: float
     kernel: Kernel
     landmarks: Landmarks | None
@@ -113,7 +117,7 @@ class Residuals:
     @property
     def freedom(self) -> float:
         """The most degrees of freedom that a regression took."""
-        return max(fit.freedom for fit in (self.first, self.second) if fit is not None)
+        return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
 def read_side(data: Any, argument: str, kernel: Kernel | str | None, door: Door) -> Variable | Unread:
@@ -137,6 +141,9 @@ def residuals(
     x and y are independent given z just when x − f(z) and y − g(z) are, whatever f and g are. So the first regression
     changes nothing about the hypothesis, but what it leaves hardly depends on z: the second one has little to do, and
     little to do wrong. Its bias on both sides is what makes conditional tests reject too often.
+
+    Without a kernel there are plain features too, of the numbers as they came: what y = f(x) + noise says of x is the
+    same wherever z is, while in residuals of x it moves with z.
     """
     bases, first = given.bases, None
     columns, scales = np.zeros((len(given.columns), 0)), np.zeros(0)
@@ -165,8 +172,16 @@ def residuals(
         features, used = landmarks(columns), _as_kernel(landmarks, scales * side.scales)
     features = features - features.mean(axis=0)
     second = best_fit(given.linear, bases, features)
+    plain = third = None
+    if kernel is None and isinstance(side, Variable) and len(scales):
+        every = side.columns
+        found = rbf_landmarks(every, _metric(every), TRACE_TOLERANCE, MOST_FEATURES)(every)
+        found = found - found.mean(axis=0)
+        third = best_fit(given.linear, bases, found)
+        plain = third.left_out(found)
     share = linear_share(features, columns[:, : len(scales)])
-    return Residuals(columns, scales, features, second.left_out(features), first, second, share, used, landmarks)
+    left = second.left_out(features)
+    return Residuals(columns, scales, features, left, plain, first, second, third, share, used, landmarks)
 
 
 def _kernel_features(kernel: Kernel, points: Any, door: Door) -> np.ndarray:

@@ -1,7 +1,10 @@
 """The conditional statistic, and its law when the hypothesis holds: signs flipped at random, or chi-squares."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.stats.conditional_landmarks import median_distance, rbf
 from meanmap.stats.conditional_regression import Fit
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -13,28 +16,41 @@ __all__ = ["Products", "linear_share", "permuted", "variance_ratio"]
 BLOCK = 512
 # How much of the kernel on z is constant (dependence everywhere) and how much local (dependence that turns with z).
 LOCAL = 0.8
+# The sizes of several parts are compared on about this many rows.
+ROWS_FOR_SIZES = 300
 
 
 class Products:
     """The matrix Kᵢⱼ = ⟨uᵢ, uⱼ⟩ ⟨vᵢ, vⱼ⟩ k(zᵢ, zⱼ) of residuals u of x and v of y, by blocks of rows.
 
-    (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero when x and y are independent given z.
+    (1/n) Σᵢⱼ Kᵢⱼ = |Σ wᵢ|²/n with wᵢ = uᵢ ⊗ vᵢ ⊗ φ(zᵢ), whose mean is zero when x and y are independent given z. Of
+    several pairs (u, v) it is the sum, the first in its own size and the others in so many parts of that size.
     """
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, z: np.ndarray):
-        self.left, self.right, self.z = left, right, z / median_distance(z)
+    def __init__(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]], shares: Sequence[float], z: np.ndarray):
+        self.pairs, self.z = pairs, z / median_distance(z)
+        self.weights = np.ones(1)
+        if len(pairs) > 1:
+            some = slice(None, None, -(-len(z) // ROWS_FOR_SIZES))
+            sizes = [float(np.linalg.norm(part)) for part in self._parts(some)]
+            self.weights = np.array([w * sizes[0] / s if s else 0.0 for w, s in zip(shares, sizes, strict=True)])
 
     def block(self, rows: slice) -> np.ndarray:
         """Some rows of K, in single precision."""
-        weights = 1 - LOCAL + LOCAL * rbf(self.z[rows], self.z)
-        for features in (self.left, self.right):
-            weights *= features[rows] @ features.T
-        return weights.astype(np.float32)
+        total = np.zeros((len(self.z[rows]), len(self.z)))
+        for weight, part in zip(self.weights, self._parts(rows), strict=True):
+            total += weight * part
+        return total.astype(np.float32)
+
+    def _parts(self, rows: slice) -> Iterator[np.ndarray]:
+        local = 1 - LOCAL + LOCAL * rbf(self.z[rows], self.z)
+        for left, right in self.pairs:
+            yield local * (left[rows] @ left.T) * (right[rows] @ right.T)
 
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in _blocks(n):
+        for rows in track(_blocks(n), "bootstrap"):
             total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
         return total / n
 
@@ -49,10 +65,10 @@ class Products:
         """The statistic, and draws of Σ λᵢ zᵢ² with the eigenvalues of K / n, or of a gamma law with their moments."""
         n = len(self.z)
         if kind == "spectral":
-            whole = np.concatenate([self.block(rows) for rows in _blocks(n)]).astype(float) / n
+            whole = np.concatenate([self.block(rows) for rows in track(_blocks(n), "products")]).astype(float) / n
             return float(whole.sum()), spectral_null(ratio * np.linalg.eigvalsh(whole), n_draws, generator)
         value, mean, square = 0.0, 0.0, 0.0
-        for rows in _blocks(n):
+        for rows in track(_blocks(n), "products"):
             block = self.block(rows).astype(float) / n
             value += block.sum()
             mean += np.trace(block[:, rows])
@@ -65,7 +81,9 @@ def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.ra
     n = len(left)
     transposed = np.ascontiguousarray(left.T)
     values = [np.sum((transposed @ right) ** 2) / n]
-    values += [np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in range(n_draws)]
+    values += [
+        np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in track(range(n_draws), "permutations")
+    ]
     return np.array(values)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional_regression import MOST_FREEDOM, ROUNDING, SHIFTS
 from meanmap.stats.conditional_residuals import UNDERSMOOTH, Residuals
@@ -48,7 +49,7 @@ class StreamedFit:
         normal: Any = 0.0
         moments: Any = 0.0
         total = 0.0
-        for rows in _blocks(len(z)):
+        for rows in track(_blocks(len(z)), "regressions"):
             functions, values = _functions(landmarks, z[rows]), targets(rows)
             normal, moments = normal + functions.T @ functions, moments + functions.T @ values
             total += np.sum(values**2)
@@ -119,7 +120,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     ]
     numbers = [np.empty_like(v.numbers) for v in variables]
     twice = None if firsts[0] is None or firsts[1] is None else _Overlap(firsts[0], firsts[1])
-    for rows in _blocks(len(z)):
+    for rows in track(_blocks(len(z)), "residuals"):
         bases = [None if fit is None else fit.basis(z[rows]) for fit in firsts]
         if twice is not None:
             twice.add(*bases)  # pyright: ignore[reportArgumentType]
@@ -132,7 +133,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     local = _local(z)
     total: Any = 0.0
     covariance: Any = 0.0
-    for rows in _blocks(len(z)):
+    for rows in track(_blocks(len(z)), "products"):
         bases = [fit.basis(z[rows]) for fit in seconds]
         once.add(*bases)
         left, right = (f.left_out(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.stats.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
 
 __all__ = ["Margins", "centre", "fused_hsic", "permuted_features", "permuted_hsic", "unbiased_hsic"]
@@ -42,9 +43,9 @@ def permuted_hsic(x: Iterable[np.ndarray], y: Iterable[np.ndarray], shifts: Shif
     Each centred Gram matrix comes in the first n columns of an (n, n + n // 2) array and may be overwritten as soon as
     the next is asked for. Cost O((p + q) n² log n + p q n²) for n permutations; memory that of p Gram matrices.
     """
-    spectra = [lag_spectra(gram) for gram in x]
+    spectra = [lag_spectra(gram) for gram in track(x, "transforms")]
     columns = []
-    for gram in y:
+    for gram in track(y, "permutations"):
         n = len(gram)
 
         def of_order(order: np.ndarray, gram: np.ndarray = gram, n: int = n) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Permutations of a two-sample statistic as one matrix product."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 
 import numpy as np
+
+from meanmap.core.progress import track
 
 __all__ = ["BLOCK", "Centred", "CentredFeatures", "CentredGram", "assignments", "flipped_mmd", "permuted_mmd", "signs"]
 
@@ -39,7 +40,7 @@ class Centred:
 
     def forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ K̃ z for each row of `z`, in blocks of rows."""
-        return np.concatenate([self._forms(block) for block in _blocks(z)])
+        return np.concatenate([self._forms(block) for block in track(_blocks(z), "permutations")])
 
     @abstractmethod
     def _forms(self, z: np.ndarray) -> np.ndarray:
@@ -99,12 +100,14 @@ def flipped_mmd(gram: np.ndarray, z: np.ndarray, unbiased: bool) -> np.ndarray:
     n = z.shape[1]
     cross = gram[:n, n:]
     h = (gram[:n, :n] + gram[n:, n:] - cross - cross.T).astype(np.float32)
-    forms = np.concatenate([np.einsum("ij,ij->i", block, block @ h, dtype=np.float64) for block in _blocks(z)])
+    forms = np.concatenate(
+        [np.einsum("ij,ij->i", block, block @ h, dtype=np.float64) for block in track(_blocks(z), "signs")]
+    )
     return (forms - np.trace(h, dtype=np.float64)) / (n * (n - 1)) if unbiased else forms / n**2
 
 
-def _blocks(z: np.ndarray) -> Iterator[np.ndarray]:
-    return (z[start : start + BLOCK] for start in range(0, len(z), BLOCK))
+def _blocks(z: np.ndarray) -> list[np.ndarray]:
+    return [z[start : start + BLOCK] for start in range(0, len(z), BLOCK)]
 
 
 def _off_diagonal(sum_of_squares: float, diagonal: np.ndarray) -> float:

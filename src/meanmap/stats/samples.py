@@ -13,10 +13,11 @@ from meanmap.core.errors import KindError
 from meanmap.core.points import count, is_sparse, joined, rows
 from meanmap.core.table import Table
 from meanmap.features.base import FeatureKernel, Features
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, OnColumns, Product
+from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import kernel_for
+from meanmap.learning.default import default_kernel, reader_for
 from meanmap.learning.learned import learned_for
 from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
@@ -79,20 +80,24 @@ def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng:
     """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels."""
     samples = [np.asarray(data) if isinstance(data, jax.Array) else data for data in samples]
     given, doubts = _given(kernel), ()
-    # The first guess only tells numbers from labels and tables; for numbers the kernel is chosen below.
-    reader = given[0] if given else kernel_for(_stacked(samples, names), rng)
+    # What reads the points tells numbers from labels and tables; the kernel is chosen by the pooled sample alone.
+    together = None if given else _together(samples, names)
+    reader = given[0] if given else reader_for(together) or default_kernel(together, rng)
     points = read_alike(reader, samples, names, door)
     for sample, name in zip(points, names, strict=True):
         check_rows(count(sample), name, LEAST_POINTS)
     pooled = joined(*points)
-    kernels = given or (reader,)
-    numbers = isinstance(reader, RBF) and (isinstance(pooled, np.ndarray) or is_sparse(pooled))
-    if not given and isinstance(kernel, str) and kernel == "learned":
-        # Landmarks are drawn from the pooled sample, so that the kernel knows no labels and permutations stay exact.
-        learned, doubts = learned_for(pooled if numbers else _stacked(samples, names), rng)
+    numbers, mixed = isinstance(reader, RBF), isinstance(reader, Product | OnColumns)
+    if given:
+        kernels = given
+    elif kernel == "learned" and (numbers or mixed):
+        # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
+        learned, doubts = learned_for(pooled if numbers else together, rng)
         kernels = (learned,)
-    elif not given and numbers and not is_sparse(pooled):
-        kernels = default_collection(pooled, rng) if kernel is None else (at_median(RBF(), pooled, rng),)
+    elif kernel is None and numbers and not is_sparse(pooled):
+        kernels = default_collection(pooled, rng)
+    else:
+        kernels = (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,)
     return Samples(kernels, pooled, tuple(map(count, points)), doubts)
 
 
@@ -106,15 +111,15 @@ def _given(kernel: Any) -> tuple[Kernel, ...]:
     raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
 
 
-def _stacked(samples: list[Any], names: Sequence[str]) -> Any:
-    """All samples as one, for a default kernel that sees no labels."""
+def _together(samples: list[Any], names: Sequence[str]) -> Any:
+    """Tables and arrays as one sample; of other data the first one, which is of the same kind."""
     first = samples[0]
     if Table.looks_like_one(first):
         tables = [Table.of(data, name) for data, name in zip(samples, names, strict=True)]
         columns = tables[0].names
         tables = [table.select(columns, name) for table, name in zip(tables, names, strict=True)]
         return Table({column: np.concatenate([table[column] for table in tables]) for column in columns})
-    if is_sparse(first):
+    if is_sparse(first) or hasattr(first, "as_matrix"):
         return first
     arrays = [np.asarray(data) for data in samples]
     return np.concatenate(arrays) if len({array.shape[1:] for array in arrays}) == 1 else first

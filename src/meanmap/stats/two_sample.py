@@ -20,6 +20,7 @@ from meanmap.stats.gram_statistics import gram_test, limit_test
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Samples, read_samples
 from meanmap.stats.settings import check_choice, check_draws
+from meanmap.stats.shuffling import places_of_columns
 from meanmap.stats.two_sample_result import TwoSampleResult
 
 __all__ = ["two_sample_test"]
@@ -215,9 +216,9 @@ def _witness(samples: Samples, x: Any, strongest: int) -> PointEmbedding:
 
 
 def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
-    """The names of the columns, where points are rows of numbers."""
+    """The names of the columns, where points are rows of numbers or of a table."""
     if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
-        return ()
+        return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
     if Table.looks_like_one(x):
         return tuple(Table.names_in(x))
     return tuple(f"column {j}" for j in range(samples.pooled.shape[1]))

@@ -13,6 +13,7 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.result import TestResult
+from meanmap.stats.shuffling import places_of_columns, with_shuffled
 
 __all__ = ["TwoSampleResult"]
 
@@ -31,7 +32,7 @@ class TwoSampleResult(TestResult):
         μ_P − μ_Q: where it is positive x is denser, where it is negative y is. Of several kernels under the one that
         saw most; for samples too large for one Gram matrix in the features of all.
     columns : tuple of str
-        Names of the columns, where points are rows of numbers.
+        Names of the columns, where points are rows of numbers or of a table.
 
     Examples
     --------
@@ -65,38 +66,36 @@ class TwoSampleResult(TestResult):
         """
         witness = self._on_points()
         if not self.columns:
-            raise KindError("the points of these samples are not rows of numbers: there are no columns to shuffle.")
+            raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
         generator = Rng.of(rng).generator
         chosen, sizes = np.arange(count(witness.points)), self.sizes
         if len(chosen) > MOST_POINTS:
             chosen = np.sort(generator.choice(chosen, MOST_POINTS, replace=False))
             sizes = (int(np.sum(chosen < self.sizes[0])), int(np.sum(chosen >= self.sizes[0])))
-        points = np.asarray(rows(witness.points, chosen))
-        z = np.zeros((1, len(points)), np.float32)
+        points = rows(witness.points, chosen)
+        places = places_of_columns(witness.kernel.domain, points, self.columns)
+        z = np.zeros((1, len(chosen)), np.float32)
         z[0, : sizes[0]] = 1
 
-        def discrepancy(data: np.ndarray) -> float:
+        def discrepancy(data: Any) -> float:
             return float(permuted_mmd(CentredGram(gram_matrix(witness.kernel, data)), z, sizes[0], unbiased=True)[0])
 
         lost = {}
         with Door():
             whole = discrepancy(points)
-            for j, name in enumerate(self.columns):
-                shuffled = []
-                for _ in range(SHUFFLES):
-                    data = points.copy()
-                    data[:, j] = generator.permutation(data[:, j])
-                    shuffled.append(discrepancy(data))
+            for name, where in places.items():
+                orders = (generator.permutation(len(chosen)) for _ in range(SHUFFLES))
+                shuffled = [discrepancy(with_shuffled(points, where, order)) for order in orders]
                 lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
         return lost
 
     def plot_witness(self, axes: Any = None) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes."""
         witness = self._on_points()
-        if len(self.columns) not in (1, 2):
+        if len(self.columns) not in (1, 2) or not isinstance(witness.points, np.ndarray):
             raise KindError(
-                f"a witness is drawn over 1 or 2 columns of numbers, and these points have {len(self.columns)}: see "
-                "driving_columns() and driving_points()."
+                "a witness is drawn over 1 or 2 columns of numbers, and these points have other ones "
+                f"({', '.join(self.columns) or 'none'}): see driving_columns() and driving_points()."
             )
         if axes is None:
             from matplotlib.figure import Figure

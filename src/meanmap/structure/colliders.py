@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from meanmap.core.progress import track
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.skeleton import Answers, Given, subsets_beside
 
@@ -69,7 +70,7 @@ def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, mos
         for size in range(most_given + 1):
             for given in subsets_beside(adjacency, a, c, size):
                 questions.setdefault(given, []).append((a, c))
-    for given, pairs in sorted(questions.items()):
+    for given, pairs in track(sorted(questions.items()), "tests of colliders"):
         answers.ask(pairs, given)
 
 

@@ -128,7 +128,7 @@ class KernelTests:
         for name in (x, y):
             if name not in known:
                 variable: Variable = self._variables[name]
-                known[name] = residuals(variable, None, conditions, door)
+                known[name] = residuals(variable, None if self._method == "kci" else "median", conditions, door)
         return conditions, [known[x], known[y]]
 
     def _generator(self, *names: str) -> np.random.Generator:

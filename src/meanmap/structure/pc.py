@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.threads import one_blas_thread
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.stats.result import check_level
@@ -22,6 +23,7 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 __all__ = ["pc"]
 
 
+@one_blas_thread()
 def pc(
     table: Any,
     alpha: float = 0.05,
@@ -79,8 +81,9 @@ def pc(
     Directions mean causes only if nothing unmeasured causes two of the variables, if there are no cycles, and if no
     effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
 
-    On 100 data sets with eight nonlinearly related variables (200 and 500 rows) the structural Hamming distance to the
-    true class was .3 ± .3 above that of causal-learn's PC with its kernel test: fewer edges too many, more missing.
+    On 80 data sets with eight nonlinearly related variables and 200 rows the structural Hamming distance to the true
+    class was 2.9 at alpha = .05 and 2.5 at alpha = .1; with causal-learn's kernel test, which rejects .08 of true
+    hypotheses at .05, it was 2.7 and 2.6 (see the benchmarks in the documentation).
 
     The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
     their regressions, and those of one variable its Gram matrices.
@@ -106,6 +109,8 @@ def pc(
             raise ParameterError(f"{name} is {value!r}; expected a whole number, 0 or more.")
     random = Rng.of(rng)
     tests: Any = _tests(table, test, alpha, random)
+    if len(tests.names) < 2:
+        raise EmptyError("table has one column; expected at least two variables to join.")
     if half_samples and not hasattr(tests, "rows"):
         raise KindError(
             f"half_samples needs rows to choose from, and {type(tests).__name__} has no method rows(index)."

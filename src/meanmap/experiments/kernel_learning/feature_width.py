@@ -88,7 +88,7 @@ def run(setting: Setting) -> Outcome:
         axes.bar(np.arange(len(problems)) + 0.2 * (j - 1.5), [means[p][way] for p in problems], 0.18, label=way)
     axes.set_xticks(range(len(problems)), list(problems))
     axes.set(ylabel="error / variance", yscale="log")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", ncols=len(ways), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     rows = [("problem", *ways), *((p, *(f"{means[p][way]:.3f}" for way in ways)) for p in problems)]
     return Outcome(
         f"The learned width has less error than the median's on {better or 'none'} of the problems, more on "

@@ -63,14 +63,14 @@ def run(setting: Setting) -> Outcome:
         for sample, colour in zip(pair(ratio, 0), ("black", "C3"), strict=True):
             axes.plot(*sample.T, ".", ms=2, color=colour)
         axes.set_title(f"{panel}: samples, ratio {ratio:g}", fontsize="medium")
-    for name in kernels:
-        c.plot(ratios, 1 - np.array(rejected[name]), "o-", label=name)
+    for (name, shares), size in zip(rejected.items(), (10, 7, 4), strict=True):  # curves that coincide stay visible
+        c.plot(ratios, 1 - np.array(shares), "o-", ms=size, lw=size / 3, label=name)
     c.set(xlabel="ratio of eigenvalues", ylabel="share not rejected", ylim=(-0.02, 1.02))
     c.set_title("C: errors of the second kind (at ratio 1: 1 − level)", fontsize="medium")
     c.legend(fontsize="small")
     fit.plot(d)
     d.axvline(median, color="black", ls=":", label="median distance")
-    d.legend(fontsize="small")
+    d.legend(fontsize="small", framealpha=1, loc="lower center")
     d.set_title("D: the objective", fontsize="medium")
     near = mm.posterior_witness(x, y, fit.kernel)
     side = np.linspace(-5.0, 5.0, 60)

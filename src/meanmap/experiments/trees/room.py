@@ -33,21 +33,21 @@ def random_walk(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def panorama() -> np.ndarray:
-    """The room in all directions, grey values (360, 720) between 0 and 1."""
+    """The room in all directions, (360, 720, 3), colours between 0 and 1."""
     from matplotlib.image import imread
 
     with files("meanmap.experiments.trees").joinpath("room.png").open("rb") as opened:
         file: Any = opened
         colours: Any = imread(file, format="png")
-    return np.asarray(colours[..., :3], float) @ [0.299, 0.587, 0.114]
+    return np.asarray(colours[..., :3], float)
 
 
 def frames(rotations: np.ndarray, height: int, width: int) -> np.ndarray:
-    """What the camera sees at each rotation, (n, height, width)."""
+    """What the camera sees at each rotation, (n, height, width, 3)."""
     from scipy.ndimage import map_coordinates
 
     room = panorama()
-    rows, columns = room.shape
+    rows, columns, _ = room.shape
     reach = np.tan(np.radians(VIEW / 2))
     across = reach * (np.arange(width * RAYS) + 0.5 - width * RAYS / 2) / (width * RAYS / 2)
     down = reach * (np.arange(height * RAYS) + 0.5 - height * RAYS / 2) / (width * RAYS / 2)
@@ -57,6 +57,6 @@ def frames(rotations: np.ndarray, height: int, width: int) -> np.ndarray:
         x, y, z = rotation @ rays.T
         longitude, latitude = np.arctan2(x, z), np.arctan2(y, np.hypot(x, z))
         place = rows * (0.5 - latitude / np.pi) - 0.5, columns * (0.5 + longitude / (2 * np.pi)) - 0.5
-        values = map_coordinates(room, place, order=1, mode="grid-wrap")
-        seen.append(values.reshape(height, RAYS, width, RAYS).mean(axis=(1, 3)))
+        colours = [map_coordinates(room[..., c], place, order=1, mode="grid-wrap") for c in range(3)]
+        seen.append(np.stack(colours, axis=-1).reshape(height, RAYS, width, RAYS, 3).mean(axis=(1, 3)))
     return np.array(seen)

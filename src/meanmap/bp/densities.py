@@ -1,0 +1,180 @@
+"""Beliefs about a number that are known as densities, with the read-outs of embeddings."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.rng import Rng
+
+__all__ = ["Density", "NormalMixture"]
+
+BISECTIONS = 60
+ASCENT_STEPS = 100
+
+
+class Density(ABC):
+    """A batch (...) of densities on the line."""
+
+    @property
+    @abstractmethod
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes, one for B queries."""
+
+    @abstractmethod
+    def __getitem__(self, index: Any) -> "Density":
+        """One, or some, of the batch."""
+
+    @abstractmethod
+    def mean(self) -> Any:
+        """E x, (...,)."""
+
+    @abstractmethod
+    def var(self) -> Any:
+        """The variance, (...,)."""
+
+    @abstractmethod
+    def mode(self) -> Any:
+        """Where the density is largest, (...,)."""
+
+    @abstractmethod
+    def _density(self, x: np.ndarray) -> np.ndarray:
+        """At points that broadcast against (..., m)."""
+
+    @abstractmethod
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        """At points that broadcast against (..., m)."""
+
+    @abstractmethod
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Between which points (...,) all but rounding error of the mass lies."""
+
+    @abstractmethod
+    def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """(..., n)."""
+
+    def std(self) -> Any:
+        """The standard deviation, (...,)."""
+        return np.sqrt(self.var())
+
+    def density(self, grid: Any) -> Any:
+        """The density at each point of `grid`, (..., m)."""
+        return self._density(_line(grid, "grid"))
+
+    def cdf(self, grid: Any) -> Any:
+        """The probability of values up to each point of `grid`, (..., m)."""
+        return self._cdf(_line(grid, "grid"))
+
+    def quantile(self, q: Any) -> Any:
+        """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
+        levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
+        if (levels > 1).any():
+            raise ParameterError(f"q is {levels.tolist()}; expected probabilities from 0 to 1.")
+        low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = self._cdf(middle) < levels.ravel()
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return high.reshape((*self.batch, *levels.shape))[()]
+
+    def sample(self, n: int, rng: Any = None) -> Any:
+        """`n` independent draws, (..., n)."""
+        n = int(parameter(n, "n", axes=0, integer=True))
+        return self._sample(n, Rng.of(rng).generator)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMixture(Density):
+    """Σₖ πₖ N(x; mₖ, vₖ).
+
+    Attributes
+    ----------
+    weights, means, variances : array (..., K)
+        π ≥ 0 sums to one, v > 0.
+
+    Examples
+    --------
+    >>> belief = NormalMixture(np.array([0.5, 0.5]), np.array([-1.0, 1.0]), np.array([0.1, 0.1]))
+    >>> float(belief.mean()), round(float(belief.var()), 3)
+    (0.0, 1.1)
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+
+    @classmethod
+    def normal(cls, mean: Any, variance: Any) -> "NormalMixture":
+        """One component for each member of the batch."""
+        mean, variance = (np.asarray(value, dtype=float)[..., None] for value in (mean, variance))
+        return cls(np.ones(mean.shape), mean, variance)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes."""
+        return self.weights.shape[:-1]
+
+    def __getitem__(self, index: Any) -> "NormalMixture":
+        return NormalMixture(self.weights[index], self.means[index], self.variances[index])
+
+    def mean(self) -> Any:
+        """Σ πₖ mₖ."""
+        return (self.weights * self.means).sum(axis=-1)[()]
+
+    def var(self) -> Any:
+        """Σ πₖ (vₖ + (mₖ − m)²)."""
+        mean = np.asarray(self.mean())[..., None]
+        return (self.weights * (self.variances + (self.means - mean) ** 2)).sum(axis=-1)[()]
+
+    def mode(self) -> Any:
+        """The best of the points to which mean shift climbs from each component (Carreira-Perpiñán 2000)."""
+        x = self.means
+        if x.shape[-1] > 1:
+            for _ in range(ASCENT_STEPS):
+                pull = self._parts(x) / self.variances[..., None, :]
+                mass = np.maximum(pull.sum(axis=-1), np.finfo(float).tiny)
+                x = (pull * self.means[..., None, :]).sum(axis=-1) / mass
+        best = self._density(x).argmax(axis=-1)
+        return np.take_along_axis(x, best[..., None], axis=-1)[..., 0][()]
+
+    def _parts(self, x: np.ndarray) -> np.ndarray:
+        """πₖ N(x; mₖ, vₖ), (..., m, K)."""
+        variance = self.variances[..., None, :]
+        squares = (x[..., None] - self.means[..., None, :]) ** 2 / variance
+        return self.weights[..., None, :] * np.exp(-squares / 2) / np.sqrt(2 * np.pi * variance)
+
+    def _density(self, x: np.ndarray) -> np.ndarray:
+        return self._parts(x).sum(axis=-1)
+
+    def _cdf(self, x: np.ndarray) -> np.ndarray:
+        standard = (x[..., None] - self.means[..., None, :]) / np.sqrt(self.variances[..., None, :])
+        return (self.weights[..., None, :] * ndtr(standard)).sum(axis=-1)
+
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        reach = 10 * np.sqrt(self.variances)
+        return (self.means - reach).min(axis=-1), (self.means + reach).max(axis=-1)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        chosen = pick(self.weights, n, rng)
+        mean, variance = (np.take_along_axis(value, chosen, axis=-1) for value in (self.means, self.variances))
+        return mean + np.sqrt(variance) * rng.normal(size=mean.shape)
+
+
+def pick(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions drawn with probabilities (..., K): (..., n)."""
+    rising = np.cumsum(weights, axis=-1)
+    uniform = rng.random((*weights.shape[:-1], n)) * rising[..., -1:]
+    return np.minimum((uniform[..., None] >= rising[..., None, :]).sum(axis=-1), weights.shape[-1] - 1)
+
+
+def _line(grid: Any, argument: str) -> np.ndarray:
+    array = as_array(grid, argument).astype(float)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim != 1:
+        raise ShapeError(f"{argument} has shape {array.shape}; expected (m,): one number for each point.")
+    check_finite(array, argument)
+    return array

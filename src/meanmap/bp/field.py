@@ -1,0 +1,178 @@
+"""What all random fields share, whatever carries their messages: one line swaps the method.
+
+`KernelField`, `GaussianField`, `DiscretizedField`, `MixtureField` and `ParticleField` take the same graphs, pairs,
+observations and evidence, and answer with the same kind of beliefs and report.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.field_evidence import Evidence, learn_likelihoods, read_field_evidence
+from meanmap.bp.field_samples import FieldSamples, read_relations
+from meanmap.bp.observations import Likelihood
+from meanmap.bp.operator_likelihood import LearnedLikelihood
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError
+from meanmap.core.report import Report
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.graphs import Flooding, Graph, TwoPass
+
+__all__ = ["DAMPING", "SWEEPS", "Field", "FittedField"]
+
+# The settings of `KernelField`, so that what differs is the method.
+DAMPING = 0.3
+SWEEPS = 15
+
+
+Fitted = TypeVar("Fitted", bound="FittedField")
+
+
+class Field(ABC, Generic[Fitted]):
+    """A pairwise random field whose relations are learned from pairs, `fit` gives a `FittedField`.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or list of edges
+        n nodes.
+    relations : sequence (|E|,) or mapping from edges to labels, optional
+        The relation of each edge; by default all share one, which is symmetric.
+    variables : sequence (n,) or mapping from names to labels, optional
+        The kind of each variable; by default all are of one.
+    schedule : optional
+        By default two passes on a forest, else 15 sweeps of flooding; up to 2000 for `GaussianField`.
+    """
+
+    # What reads observations where the user names nothing.
+    default_likelihood: type[Likelihood] = LearnedLikelihood
+    # The most columns a variable may have; None for any number.
+    most_columns: int | None = 1
+
+    def __init__(self, graph: Any, *, relations: Any = None, variables: Any = None, schedule: Any = None):
+        self.graph = Graph.of(graph)
+        self.relations, self.variables, self.schedule = relations, variables, schedule
+        self.kernels = None  # numbers are read as numbers; no kernel is used to learn
+
+    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> Fitted:
+        """Learn the relations, and what observations say.
+
+        Parameters
+        ----------
+        pairs : (xs, xt), or mapping from relations to such pairs
+            Values of both ends of m edges; pairs with a missing value are left out.
+        observed : (hidden, observed), or mapping from kinds to such pairs, optional
+            Values of variables with observations of them, to learn likelihoods from.
+        likelihood : class, Likelihood or function, or mapping from kinds to these, optional
+            What observations say, as of `KernelField.fit`.
+        """
+        with Door():
+            read = read_relations(self, pairs)
+            for kind, sample in read.samples.items():
+                _check_numbers(sample.points, kind, self)
+            likelihoods = learn_likelihoods(read.samples, observed, likelihood, self.default_likelihood)
+            return self._learn(read, likelihoods)
+
+    @abstractmethod
+    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> Fitted:
+        """Relations from points of each kind (N, d) and the rows of their pairs in each direction."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.graph!r})"
+
+
+class FittedField(ABC):
+    """A field that has learned, ready for queries.
+
+    Attributes
+    ----------
+    graph : Graph
+    samples : dict
+        The points (N, d) that were seen of each kind, with the kernel that reads them.
+    directions : list of Direction
+        For each direction of a relation, kinds and rows (m, 2) of pairs.
+    template : array (2 |E|,)
+        The direction that each directed edge is of.
+    kind : array (n,)
+        The kind of each variable, a position in `samples`.
+    likelihoods : dict
+        For each kind that can be observed.
+    """
+
+    # Where the user names nothing, on graphs with cycles.
+    sweeps = SWEEPS
+    damping = DAMPING
+
+    def __init__(self, graph: Graph, read: FieldSamples, likelihoods: Mapping[Hashable, Likelihood], schedule: Any):
+        self.graph, self.samples, self.directions = graph, read.samples, read.directions
+        self.template, self.kind, self.likelihoods = read.template, read.kind, dict(likelihoods)
+        self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
+
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        damping: float | None = None,
+        **settings: Any,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence : mapping from names to values or functions
+            Values that were seen, and functions from points to likelihoods.
+        targets : names, optional
+            All unless given.
+        observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
+            An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
+            the likelihoods of `fit`.
+        damping : float, optional
+            The share of the old message that is kept; without meaning on two passes. By default .3, and 0 for
+            `GaussianField`.
+        **settings
+            What else the method has.
+        """
+        names = tuple(self.graph.names if targets is None else targets)
+        nodes = {name: self.graph.index(name) for name in names}
+        with Door():
+            seen = read_field_evidence(self, evidence or {}, observations)
+            found, report = self._propagate(seen, self.damping if damping is None else damping, **settings)
+
+        def answer(name: Hashable) -> Any:
+            node = nodes[name]
+            if node in seen.values:
+                sample = self.samples[self.kind_of(node)]
+                return PointEmbedding(sample.kernel, seen.values[node], np.ones(1), sample.flat)
+            return found(node)
+
+        return Beliefs(names, answer, report)
+
+    def kind_of(self, node: int) -> Hashable:
+        """The kind of a node, by its number."""
+        return list(self.samples)[self.kind[node]]
+
+    @abstractmethod
+    def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:
+        """A function from a node's number to its belief, and the report.
+
+        A belief is of one query unless `seen.batched`; that of a node with a seen value is never asked for.
+        """
+
+    def __repr__(self) -> str:
+        pairs = [len(direction.pairs) for direction in self.directions]
+        return f"{type(self).__name__}({self.graph!r}, {len(pairs)} relations from {min(pairs)} to {max(pairs)} pairs)"
+
+
+def _check_numbers(points: Any, kind: Hashable, field: Field) -> None:
+    name = type(field).__name__
+    if not isinstance(points, np.ndarray) or points.dtype.kind != "f" or points.ndim != 2:
+        raise KindError(f"the values of {kind!r} are no numbers; {name} needs numbers, mm.KernelField takes any kind.")
+    if field.most_columns is not None and points.shape[1] > field.most_columns:
+        raise KindError(
+            f"the values of {kind!r} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField and "
+            "mm.bp.ParticleField take vectors."
+        )

@@ -1,0 +1,77 @@
+"""Beliefs about the pixels of images, read as images."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import parameter
+from meanmap.core.errors import ParameterError
+from meanmap.core.report import Report
+from meanmap.embeddings.points import PointEmbedding
+
+__all__ = ["Restored"]
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """Beliefs about the pixels of one image, or of a batch of them.
+
+    Attributes
+    ----------
+    weights : array (H W, B, G)
+        Of the G atoms at each pixel.
+    report : Report
+    """
+
+    variable: Any
+    weights: np.ndarray
+    size: tuple[int, int]
+    batched: bool
+    report: Report
+
+    @property
+    def atoms(self) -> np.ndarray:
+        """Values (G,)."""
+        return self.variable.atoms[:, 0]
+
+    def mean(self) -> np.ndarray:
+        """The posterior mean of each pixel, (H, W) or (B, H, W)."""
+        return self._image(self.weights @ self.atoms.astype(self.weights.dtype))
+
+    def std(self) -> np.ndarray:
+        """The posterior standard deviation."""
+        atoms = self.atoms.astype(self.weights.dtype)
+        mean = self.weights @ atoms
+        return self._image(np.sqrt(np.maximum(self.weights @ atoms**2 - mean**2, 0)))
+
+    def quantile(self, q: float) -> np.ndarray:
+        """The smallest atom up to which a share q of the belief lies."""
+        parameter(q, "q", axes=0, positive=False, at_least=0.0)
+        if q > 1:
+            raise ParameterError(f"q is {q}; expected a share between 0 and 1.")
+        order = np.argsort(self.atoms)
+        below = np.cumsum(self.weights[..., order], axis=-1)
+        place = np.argmax(below >= q * below[..., -1:], axis=-1)
+        return self._image(self.atoms[order][place])
+
+    def mode(self) -> np.ndarray:
+        """The atom with the largest weight: the most probable value where values are few, as colours are."""
+        return self._image(self.atoms[self.weights.argmax(axis=-1)])
+
+    def __getitem__(self, place: tuple[int, ...]) -> PointEmbedding:
+        """The belief about pixel (i, j) as an embedding; (b, i, j) in a batch."""
+        batch, i, j = place if self.batched else (0, *place)  # type: ignore[misc]
+        weights = self.weights[i * self.size[1] + j, batch]
+        return PointEmbedding(self.variable.kernel, self.variable.atoms, weights.astype(np.float64), True)
+
+    def _image(self, values: np.ndarray) -> np.ndarray:
+        images = values.T.reshape(-1, *self.size)
+        return images if self.batched else images[0]
+
+    def __iter__(self) -> Iterator:
+        raise TypeError("a Restored is not a sequence; index it by pixel, restored[i, j].")
+
+    def __repr__(self) -> str:
+        return f"Restored({self.weights.shape[1]} of {self.size[0]} x {self.size[1]} pixels; {self.report.status})"

@@ -1,0 +1,150 @@
+"""Conditional densities from pairs, in closed form: least squares, and Nadaraya-Watson to compare with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from meanmap.core.errors import ColumnError, EmptyError, ParameterError, ShapeError
+from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
+
+__all__ = ["least_squares_density", "nadaraya_watson_density"]
+
+# Widths that are compared: multiples of √(2 d_u) standard deviations for u, of one standard deviation for v.
+U_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
+V_WIDTHS = (0.05, 0.1, 0.2, 0.4, 0.8)
+# Ridges that are compared, relative to the mean of the diagonal of H.
+RIDGES = np.geomspace(1e-2, 1e2, 5)
+FOLDS = 5
+# Widths and ridge are chosen on up to so many pairs.
+MOST_COMPARED = 1500
+LEAST_PAIRS = 5
+# Coefficients below this share of the largest are left out.
+NEGLIGIBLE = 1e-8
+TINY = 1e-300
+
+# Coefficients (b, R) from the kernels of u and of v at training pairs (n, b) each, and of v between centres.
+Solve = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalMixture:
+    """p(v | u) = αᵀκ(u, v) / ∫ αᵀκ(u, v) dv, with α = [(H + λ I)⁻¹ h]₊ (Sugiyama et al. 2010).
+
+    κₖ(u, v) = exp(−½ ‖(u − qₖ)/σ_u‖²) N(v; rₖ, diag σ_v²) at centres (qₖ, rₖ) among the pairs; H = 1/n Σⱼ ∫ κ(uⱼ, v)
+    κ(uⱼ, v)ᵀ dv is known in closed form, and h = 1/n Σⱼ κ(uⱼ, vⱼ). Before negative coefficients are set to zero this
+    is the least squared error of p(u, v) / p(u). σ_u, σ_v and λ have the greatest cross-validated log density.
+
+    Parameters
+    ----------
+    u, v : array_like (n,) or (n, d)
+        Pairs; columns are measured in their standard deviations.
+    centres : int
+        At most so many pairs, evenly spaced, are centres.
+
+    Notes
+    -----
+    Cost O(n b² + b³) for b centres and each setting that is compared. The paper chooses by the least squares
+    themselves and has one width for both variables; measured on real data, log density and two widths did better.
+
+    References
+    ----------
+    Sugiyama, Takeuchi, Suzuki, Kanamori, Hachiya & Okanohara (2010), Conditional density estimation via least-squares
+    density ratio estimation.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(-2, 2, 400)
+    >>> density = least_squares_density(u, np.where(rng.random(400) < 0.5, u, -u) + 0.2 * rng.normal(size=400))
+    >>> at = density.log_density([1.5, 1.5, 1.5], [-1.5, 0.0, 1.5])
+    >>> bool(at[1] < -2 < at[0]), bool(at[1] < -2 < at[2])
+    (True, True)
+    """
+    if isinstance(centres, bool) or not isinstance(centres, int | np.integer) or centres < 1:
+        raise ParameterError(f"centres is {centres!r}; expected a whole number of at least 1.")
+
+    def solve(of_u: np.ndarray, of_v: np.ndarray, between: np.ndarray) -> np.ndarray:
+        h = np.mean(of_u * of_v, axis=0)
+        moments = between * (of_u.T @ of_u) / len(of_u)
+        size = np.trace(moments) / len(moments)
+        # A hair of the ridge more, so that rounding leaves no negative pivot.
+        factors = [scipy.linalg.cho_factor(moments + (r + 1e-10) * size * np.eye(len(moments))) for r in RIDGES]
+        return np.maximum(np.stack([scipy.linalg.cho_solve(factor, h) for factor in factors], axis=1), 0)
+
+    return _chosen(u, v, centres, solve, RIDGES)
+
+
+def nadaraya_watson_density(u: Any, v: Any) -> ConditionalMixture:
+    """p(v | u) = Σⱼ K(u − uⱼ) N(v; vⱼ, diag σ_v²) / Σⱼ K(u − uⱼ), widths of greatest cross-validated log density.
+
+    The kernel estimate that `least_squares_density` is compared with, chosen on the same folds among the same widths.
+    All n pairs are components.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(-2, 2, 300)
+    >>> nadaraya_watson_density(u, np.sin(u) + 0.1 * rng.normal(size=300)).mean([1.5]).round(1)
+    array([1.])
+    """
+    return _chosen(u, v, None, lambda of_u, of_v, between: np.ones((of_u.shape[1], 1)), np.array([np.nan]))
+
+
+def _chosen(u: Any, v: Any, centres: int | None, solve: Solve, ridges: np.ndarray) -> ConditionalMixture:
+    """The mixture whose widths and ridge have the greatest mean log density on held-out folds."""
+    u, v = matrix_of(u, "u"), matrix_of(v, "v")
+    if len(u) != len(v):
+        raise ShapeError(f"u has {len(u)} points and v has {len(v)}; expected pairs, one v for each u.")
+    if len(u) < LEAST_PAIRS:
+        raise EmptyError(f"there are {len(u)} pairs; expected at least {LEAST_PAIRS}.")
+    spread_u, spread_v = u.std(axis=0), v.std(axis=0)
+    if not (spread_v > 0).all():
+        raise ColumnError(f"column {int(np.argmin(spread_v))} of v is constant: it has no density.")
+    unit_u = np.where(spread_u > 0, spread_u, 1) * np.sqrt(2 * u.shape[1])
+    compared = _spread(len(u), MOST_COMPARED)
+    scores = _scores(u[compared], v[compared], unit_u, spread_v, centres, solve)
+    a, b, best = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    u_width, v_width = U_WIDTHS[a] * unit_u, V_WIDTHS[b] * spread_v
+    rows = np.arange(len(u)) if centres is None else _spread(len(u), centres)
+    of_u = np.exp(-scaled_squares(u, u[rows], u_width) / 2) if centres is not None else np.ones((1, len(u)))
+    of_v = np.exp(-scaled_squares(v, v[rows], v_width) / 2) if centres is not None else of_u
+    alpha = solve(of_u, of_v, _between(v[rows], v_width) if centres is not None else of_u)[:, best]
+    kept = alpha > NEGLIGIBLE * alpha.max()
+    return ConditionalMixture(np.log(alpha[kept]), u[rows][kept], v[rows][kept], u_width, v_width, float(ridges[best]))
+
+
+def _scores(
+    u: np.ndarray, v: np.ndarray, unit_u: np.ndarray, unit_v: np.ndarray, centres: int | None, solve: Solve
+) -> np.ndarray:
+    """Held-out log densities, summed, for all widths of u, widths of v and ridges."""
+    total: Any = 0.0
+    fold = np.arange(len(u)) % FOLDS
+    for i in range(FOLDS):
+        train, test = np.flatnonzero(fold != i), np.flatnonzero(fold == i)
+        rows = train if centres is None else train[_spread(len(train), centres)]
+        squares_u, squares_v = scaled_squares(u, u[rows], unit_u), scaled_squares(v, v[rows], unit_v)
+        squares_u[test] -= squares_u[test].min(axis=1, keepdims=True)  # a factor of both sums below
+        kernels_u = [np.exp(-squares_u / (2 * width**2)) for width in U_WIDTHS]
+        kernels_v = [np.exp(-squares_v / (2 * width**2)) for width in V_WIDTHS]
+        between = [_between(v[rows], width * unit_v) for width in V_WIDTHS]
+        scale = [np.sum(np.log(width * unit_v)) + v.shape[1] * np.log(2 * np.pi) / 2 for width in V_WIDTHS]
+        part = []
+        for of_u in kernels_u:
+            for of_v, matrix, log_scale in zip(kernels_v, between, scale, strict=True):
+                alpha = solve(of_u[train], of_v[train], matrix)
+                above, below = (of_u[test] * of_v[test]) @ alpha, of_u[test] @ alpha
+                logs = np.log(np.maximum(above, TINY)) - np.log(np.maximum(below, TINY))
+                part.append(np.where(below > 0, logs, np.log(TINY)).sum(axis=0) - len(test) * log_scale)
+        total = total + np.reshape(part, (len(U_WIDTHS), len(V_WIDTHS), -1))
+    return total
+
+
+def _between(v: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """∫ κ_v κ_vᵀ dv of kernels at all pairs of centres, up to a factor."""
+    return np.exp(-scaled_squares(v, v, width) / 4)
+
+
+def _spread(count: int, most: int) -> np.ndarray:
+    """Up to so many rows, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
