@@ -245,7 +245,8 @@ def _limit(run_length: float) -> float:
     """Where the mean run length is as wanted."""
     if run_length <= mean_run_length(0.0):
         return 0.0
-    return float(brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10))
+    found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
+    return float(found)
 
 
 def _mapped(features: Concatenated, points: Any) -> np.ndarray:
