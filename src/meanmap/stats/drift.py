@@ -207,7 +207,8 @@ class DriftMonitor:
         return axes
 
     def __str__(self) -> str:
-        told = ", ".join(map(str, self.alarms[-5:])) or "none"
+        more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
+        told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
         return f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
 
