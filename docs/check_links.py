@@ -29,6 +29,7 @@ def broken(root: Path) -> list[str]:
     for path, page in pages.items():
         for link in page.targets:
             address, place = urldefrag(link)
+            address = address.split("?")[0]
             if ":" in address.split("/")[0] or address.startswith("//"):
                 continue
             target = (path.parent / unquote(address)).resolve() if address else path

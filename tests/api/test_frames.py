@@ -38,7 +38,9 @@ def cut(stop, start):
     return {name: COLUMNS[name][start:stop] for name in ("sun", "growth", "water")}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    "task", [pytest.param(t, marks=pytest.mark.slow) if t in ("tree", "drift") else t for t in TASKS]
+)
 def test_frames_are_all_alike(task):
     found = {name: TASKS[task](frame) for name, frame in FRAMES.items()}
     assert found["pandas"] == found["dict"]

@@ -69,6 +69,7 @@ def test_in_a_search_over_kernels_with_data_frames_out(pairs):
     assert search.best_score_ > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_frames_in_and_out(kind, pairs):
     """Every transformer, rows in order and columns by name."""
@@ -86,6 +87,7 @@ def test_frames_in_and_out(kind, pairs):
     assert list(model.feature_names_in_) == ["age", "dose"]
 
 
+@pytest.mark.slow
 def test_learned_features_are_those_of_the_learned_kernel(pairs):
     x = pairs[0]
     found = LearnedFeatures(tolerance=1e-8, random_state=0).fit(x)
@@ -94,6 +96,7 @@ def test_learned_features_are_those_of_the_learned_kernel(pairs):
     assert np.allclose(found.transform(x) @ found.transform(x).T, found.kernel_(x), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_stage_features_are_those_of_the_kernel_on_bags():
     rng = np.random.default_rng(0)
     bags = [rng.normal(0.0, scale, size=(rng.integers(20, 40), 2)) for scale in rng.uniform(0.5, 2.0, size=30)]

@@ -57,6 +57,7 @@ def test_coefficients_are_drawn_together(model):
     assert np.allclose(np.cov(both), COVARIANCE, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_functions_and_programs():
     posterior = mm.posterior_embedding(np.linspace(-1, 1, 30), mm.kernels.RBF(0.5))
     at = [-0.5, 0.5]

@@ -35,7 +35,7 @@ print(monitor)
 # it starts again from nothing, so that alarms go on while the drift does. P-values are independent and uniform as
 # long as nothing drifts.
 
-figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
+figure, (above, below) = plt.subplots(2, 1, figsize=(8, 5), sharex=True)
 monitor.plot(above)
 below.plot(np.arange(1, 141), monitor.pvalues, ".")
 below.set(xlabel="batch", ylabel="p-value")

@@ -169,5 +169,5 @@ axes.axvline(40.5, color="0.7", linestyle=":")
 # :doc:`/choosing` says when to leave the defaults. What this did not show: samples of a million rows or from a stream,
 # which take the same call (:ref:`sphx_glr_gallery_tests_plot_two_samples.py`), dependent rows such as time series, to
 # which none of these permutation arguments apply as they stand, and several samples at once
-# (:func:`meanmap.k_sample_test`).
+# (:func:`~meanmap.stats.k_sample_test`).
 plt.show()

@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
@@ -19,7 +21,7 @@ from meanmap.stats.permutations import CentredFeatures
 from meanmap.stats.samples import read_samples
 from meanmap.stats.settings import check_draws
 
-__all__ = ["DriftMonitor"]
+__all__ = ["DriftMonitor", "mean_run_length"]
 
 # This part of the reference chooses kernels and landmarks, and is compared with nothing: what is compared must not have
 # chosen them, or new points would differ from old ones without any drift.
@@ -28,8 +30,8 @@ SHARE, LEAST, MOST = 0.25, 10, 500
 LANDMARKS = 512, 256
 # Statistics that differ by less than this, for the largest, tie: sums in another order round differently.
 TIE = 1e-9
-# Exponents of the bets κ p^(κ − 1): small ones for drifts that one batch shows, large ones for those that take many.
-EXPONENTS = np.array([0.1, 0.2, 0.4, 0.7])
+# What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
+ALLOWANCE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,9 @@ class DriftMonitor:
         Of every batch so far. While nothing drifts they are independent and uniform on (0, 1), so that any procedure
         for p-values that come one after another is right for them too.
     evidence : array (T,)
-        What has been gathered against "no drift" since the last alarm; at `run_length` there is the next.
+        What has been gathered against "no drift" since the last alarm; above `limit` there is the next.
+    limit : float
+        So chosen that without drift the mean number of batches to an alarm is `run_length`.
     alarms : tuple of int
         The batches, counted from 1, at which there was an alarm.
     seed : int
@@ -61,9 +65,12 @@ class DriftMonitor:
     exactly uniform while all points are exchangeable, whatever their law and the size of the reference. (Against a pool
     that stays the same they are not: one unlucky reference would be behind all of them.)
 
-    Evidence is a bet on small p-values, E κ p^(κ − 1) = 1, gathered as R_t = (1 + R_{t−1}) κ p_t^(κ − 1) and averaged
-    over four κ (an e-detector: Shin, Ramdas & Rinaldo 2024; the sum is that of Shiryaev and Roberts). R_t − t is then a
-    martingale, and starting again from zero at each alarm gives E(number of alarms) · run_length ≤ T.
+    Evidence is the cumulative sum S_t = max(0, S_{t−1} + z_t − ½) of Page (1954), for z_t = Φ⁻¹(1 − p_t), and starts
+    again from zero at an alarm. Without drift the z_t are independent and standard normal, whatever the data, so that
+    the mean run length is known: it solves an integral equation (Brook & Evans 1972), here by Gauss–Legendre
+    quadrature. S is a monotone Markov chain that starts from its least state, hence what remains of a run is never
+    longer on average than a new one, and of such runs at most T / run_length are expected to end in T batches (Barlow &
+    Proschan 1975).
 
     The price of the promise is memory: the pool turns over in about n / b batches (n points in it, b in a batch), so
     that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
@@ -80,7 +87,7 @@ class DriftMonitor:
     >>> for t in range(1, 41):
     ...     monitor = monitor.step(rng.normal(0.0 if t <= 30 else 0.7, 1.0, size=(25, 2)))     # after 30 a shift
     >>> monitor.alarms[0]
-    34
+    33
     """
 
     features: Concatenated
@@ -90,7 +97,7 @@ class DriftMonitor:
     run_length: float
     n_permutations: int
     seed: int
-    gathered: np.ndarray
+    limit: float
     pvalues: np.ndarray
     evidence: np.ndarray
     alarms: tuple[int, ...] = ()
@@ -115,15 +122,19 @@ class DriftMonitor:
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
             As for [`two_sample_test`][].
         run_length : float
-            Batches for each false alarm, at least, on average.
+            Batches from one false alarm to the next, on average.
         n_permutations : int
             Random subsets that each batch is ranked among.
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
         check_draws(n_permutations)
-        if isinstance(run_length, bool) or not isinstance(run_length, int | float | np.number) or not run_length > 1:
-            raise ParameterError(f"run_length is {run_length!r}; expected a number above 1, such as 1000.")
+        if (
+            isinstance(run_length, bool)
+            or not isinstance(run_length, int | float | np.number)
+            or not 4 <= run_length <= 1e6
+        ):
+            raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
@@ -145,7 +156,7 @@ class DriftMonitor:
         none = np.zeros(0)
         return cls(
             features, pool, squares, names, float(run_length), int(n_permutations), random.seed,
-            np.zeros(len(EXPONENTS)), none, none,
+            _limit(float(run_length)), none, none,
         )  # fmt: skip
 
     def step(self, batch: Any) -> "DriftMonitor":
@@ -163,13 +174,12 @@ class DriftMonitor:
         near = TIE * np.abs(statistics).max()
         larger, equal = np.sum(beyond > near), np.sum(np.abs(beyond) <= near)
         pvalue = (larger + (1.0 - generator.random()) * (1 + equal)) / len(statistics)
-        gathered = (1 + self.gathered) * EXPONENTS * pvalue ** (EXPONENTS - 1)
-        evidence = float(gathered.mean())
-        alarm = evidence >= self.run_length
+        before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
+        evidence = max(0.0, before - ndtri(pvalue) - ALLOWANCE)
+        alarm = evidence > self.limit
         return replace(
             self,
             pool=both[generator.choice(len(both), len(self.pool), replace=False)],
-            gathered=np.zeros(len(EXPONENTS)) if alarm else gathered,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
@@ -187,8 +197,8 @@ class DriftMonitor:
 
             axes = Figure(figsize=(6, 2.8), layout="constrained").subplots()
         batches = np.arange(1, len(self.evidence) + 1)
-        axes.semilogy(batches, np.maximum(self.evidence, 1e-2), color="C0", label="evidence since the last alarm")
-        axes.axhline(self.run_length, color="grey", ls="--", lw=1, label=f"an alarm at {self.run_length:g}")
+        axes.plot(batches, self.evidence, color="C0", label="evidence since the last alarm")
+        axes.axhline(self.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {self.run_length:g} batches")
         at = np.array(self.alarms, int)
         if len(at):
             axes.plot(at, self.evidence[at - 1], "o", color="C3", label="alarms")
@@ -197,7 +207,8 @@ class DriftMonitor:
         return axes
 
     def __str__(self) -> str:
-        told = ", ".join(map(str, self.alarms[-5:])) or "none"
+        more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
+        told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
         return f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
 
@@ -220,6 +231,23 @@ class DriftMonitor:
                 (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
             )
         return fused(np.stack(found), self.mean_squares, np.sqrt(size * (size - 1.0)))[0]
+
+
+def mean_run_length(limit: float, nodes: int = 60) -> float:
+    """Batches to an alarm on average without drift: L(0), with L(u) = 1 + L(0) Φ(k − u) + ∫₀ʰ L(v) φ(v + k − u) dv."""
+    at, weights = np.polynomial.legendre.leggauss(nodes)
+    states = np.append(limit / 2 * (at + 1), 0.0)
+    density = np.exp(-((states[None, :-1] + ALLOWANCE - states[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
+    moves = np.column_stack([density * weights * limit / 2, ndtr(ALLOWANCE - states)])
+    return float(np.linalg.solve(np.eye(nodes + 1) - moves, np.ones(nodes + 1))[-1])
+
+
+def _limit(run_length: float) -> float:
+    """Where the mean run length is as wanted."""
+    if run_length <= mean_run_length(0.0):
+        return 0.0
+    found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
+    return float(found)
 
 
 def _mapped(features: Concatenated, points: Any) -> np.ndarray:
