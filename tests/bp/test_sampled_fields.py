@@ -45,7 +45,7 @@ def errors(field, seeds, seen=SEEN, **settings):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_beliefs_on_a_chain_are_those_of_a_fine_grid(method):
-    field = METHODS[method](CHAIN, 64).fit(autoregressive(), likelihood=grids.likelihood)
+    field = METHODS[method](CHAIN, 64).fit(autoregressive(500), likelihood=grids.likelihood)
     mean, variance = exact(field)
     beliefs = field.query(observations=SEEN, rng=0)
     assert beliefs.report.converged
@@ -55,10 +55,10 @@ def test_beliefs_on_a_chain_are_those_of_a_fine_grid(method):
     assert 0.5 < np.mean([beliefs[i].var() for i in range(6)] / variance) < 1.5
     again, other = field.query(observations=SEEN, rng=0), field.query(observations=SEEN, rng=1)
     assert again[2].mean() == beliefs[2].mean() != other[2].mean()
-    density = beliefs[1].density(GRID)
-    assert abs(density.sum() * (GRID[1] - GRID[0]) - 1) < 0.02
-    assert abs(beliefs[1].mode() - mean[1]) < 3 * np.sqrt(variance[1])
-    assert beliefs[1].sample(5, rng=0).shape == (5,)
+    if method == "mixture":  # what embeddings answer is the same for all
+        assert abs(beliefs[1].density(GRID).sum() * (GRID[1] - GRID[0]) - 1) < 0.02
+        assert abs(beliefs[1].mode() - mean[1]) < 3 * np.sqrt(variance[1])
+        assert beliefs[1].sample(5, rng=0).shape == (5,)
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_beliefs_are_near_those_of_the_gaussian_in_closed_form(method):
     assert 0.8 < np.mean([beliefs[i].var() for i in range(6)] / variance) < 1.25
 
 
-@pytest.mark.parametrize("method", ["mixture", "particle"])
+@pytest.mark.parametrize("method", ["mixture", pytest.param("particle", marks=pytest.mark.slow)])
 def test_relations_with_directions_values_functions_queries_and_a_node_alone(method):
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 5, 400)
@@ -120,17 +120,17 @@ def test_relations_with_directions_values_functions_queries_and_a_node_alone(met
     np.testing.assert_allclose(together[1].mean(), [2.5, 1.5], atol=0.35)
 
 
-def test_vectors_and_variables_of_different_kinds():
+@pytest.mark.parametrize("make", [bp.MixtureField, pytest.param(bp.ParticleField, marks=pytest.mark.slow)])
+def test_vectors_and_variables_of_different_kinds(make):
     rng = np.random.default_rng(0)
     place = rng.normal(size=(400, 2))
     height = place @ [1.0, -1.0] + 0.2 * rng.normal(size=400)
-    for make in (bp.MixtureField, bp.ParticleField):
-        field = make([("p", "h")], relations=["hill"], variables={"p": "place", "h": "height"})
-        fitted = field.fit({"hill": (place, height)})
-        assert abs(fitted.query({"p": [0.5, -0.5]}, rng=0)["h"].mean() - 1) < 0.25
-        there = fitted.query({"h": 2.0}, rng=0)["p"]
-        assert there.mean().shape == (2,)
-        np.testing.assert_allclose(there.mean(), [1, -1], atol=0.35)
+    field = make([("p", "h")], relations=["hill"], variables={"p": "place", "h": "height"})
+    fitted = field.fit({"hill": (place, height)})
+    assert abs(fitted.query({"p": [0.5, -0.5]}, rng=0)["h"].mean() - 1) < 0.25
+    there = fitted.query({"h": 2.0}, rng=0)["p"]
+    assert there.mean().shape == (2,)
+    np.testing.assert_allclose(there.mean(), [1, -1], atol=0.35)
 
 
 def test_sequential_and_two_pass_agree_and_the_others_are_refused():
@@ -145,6 +145,7 @@ def test_sequential_and_two_pass_agree_and_the_others_are_refused():
         bp.MixtureField(RING, schedule=TwoPass())
 
 
+@pytest.mark.slow
 def test_low_weights_are_skipped_without_changing_the_answer():
     field = bp.ParticleField(CHAIN, particles=64, rounds=1).fit(autoregressive(400), likelihood=grids.likelihood)
     sharp = {2: lambda x: np.exp(-400 * (x - 1.0) ** 2)}

@@ -7,7 +7,7 @@ import typer
 
 from meanmap import __version__
 from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
-from meanmap.cli.options import in_a_folder, refused
+from meanmap.cli.options import in_a_folder
 
 __all__ = ["app", "main"]
 

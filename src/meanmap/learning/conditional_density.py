@@ -45,7 +45,11 @@ def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalM
     Notes
     -----
     Cost O(n b² + b³) for b centres and each setting that is compared. The paper chooses by the least squares
-    themselves and has one width for both variables; measured on real data, log density and two widths did better.
+    themselves and has one width for both variables; here it is what densities are used for, and two widths.
+
+    Held-out log density on real data is near that of `nadaraya_watson_density`, mostly a little above: by .014 ± .005
+    (diabetes on body mass), .006 ± .003 (on blood pressure), .011 ± .008 (ozone on nine columns), but −.03 ± .013
+    (ozone on temperature); ten random thirds held out, standard errors. It needs `centres` components, not n.
 
     References
     ----------
@@ -69,8 +73,9 @@ def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalM
         moments = between * (of_u.T @ of_u) / len(of_u)
         size = np.trace(moments) / len(moments)
         # A hair of the ridge more, so that rounding leaves no negative pivot.
-        factors = [scipy.linalg.cho_factor(moments + (r + 1e-10) * size * np.eye(len(moments))) for r in RIDGES]
-        return np.maximum(np.stack([scipy.linalg.cho_solve(factor, h) for factor in factors], axis=1), 0)
+        factors = [scipy.linalg.cho_factor(moments + (r + 1e-10) * size * np.eye(len(h))) for r in RIDGES]
+        found = [scipy.linalg.cho_solve(factor, h) for factor in factors]
+        return np.maximum(np.stack(found, axis=1), 0)
 
     return _chosen(u, v, centres, solve, RIDGES)
 

@@ -69,8 +69,8 @@ class DriftMonitor:
     that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
     [`two_sample_test`][] now and then.
 
-    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool, however many
-    batches came before.
+    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool, however
+    many batches came before.
 
     Examples
     --------

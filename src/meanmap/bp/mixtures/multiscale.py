@@ -32,6 +32,11 @@ class Multiscale(ProductSampler):
     which is exact. Cost: the number of blocks, which falls with the overlap of the factors and grows as accuracy is
     asked for, and with Kᶠ for small bandwidths; then O(F log K) for each draw.
 
+    Measured on one core against ten iterations of Gibbs sampling, exact draws, in milliseconds a product: of two
+    factors, 100 draws, .22 against .69 at K = 30 and 1.5 against 17 at K = 1000; of three factors, 7.3 against 2.7 at
+    K = 100 and 22 against 26 at K = 1000. With 1000 draws trees were ahead everywhere. Accuracies of .1 and less cost
+    more than exact draws. Three factors of many components need more blocks than are kept; draws are exact still.
+
     Parameters
     ----------
     accuracy : float, optional
