@@ -82,8 +82,8 @@ def run(setting: Setting) -> Outcome:
             ),
             (
                 "With λ chosen from the data growth with depth did not show: −.01 ± .2 in the logarithm from depth 1 "
-                "to 4, against .8 ± .2 with the rule (quick scale, seed 20264). Exponents of six repetitions have errors "
-                "of .2."
+                "to 4, against .8 ± .2 with the rule (quick scale, seed 20264). Exponents of six repetitions have "
+                "errors of .2."
             ),
             "Normal variables; the belief is compared as an embedding, whose truth is known in closed form.",
         ),
