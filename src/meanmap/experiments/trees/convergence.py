@@ -81,7 +81,7 @@ def run(setting: Setting) -> Outcome:
                 "errors grow."
             ),
             (
-                "With λ chosen from the data the growth with depth did not show: −.01 ± .2 in the logarithm from depth 1 "
+                "With λ chosen from the data growth with depth did not show: −.01 ± .2 in the logarithm from depth 1 "
                 "to 4, against .8 ± .2 with the rule (quick scale, seed 20264). Exponents of six repetitions have "
                 "errors of .2."
             ),
