@@ -149,7 +149,7 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
 def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
     """A row for each task, method and setting."""
     header = "task", "method", "setting", "error ± s.d.", "s a query ± s.d.", "by the clock", "s to learn", "chosen"
-    rows = [header]
+    rows: list[tuple[str, ...]] = [header]
     for (task, method, label), each in found.items():
         error, asking, clock, learning = each.mean(axis=0)
         spread = each.std(axis=0, ddof=1) if len(each) > 1 else np.zeros(4)
