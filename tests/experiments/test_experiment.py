@@ -1,7 +1,12 @@
 """Claims, verdicts, records and the report, on an experiment made for the purpose."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -90,6 +95,26 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
     ):
         assert expected in page
     assert "meanmap reproduce toy-figure-1 --scale smoke --seed 3" in page
+
+
+@pytest.mark.slow
+def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
+    ids = ["kernel-learning-figure-1", "loopy-figure-2"]
+    command = [sys.executable, "-c", "from meanmap.cli import main; main()", "reproduce", *ids]
+    command += ["--scale", "smoke", "--workers", "1", "--folder", str(tmp_path)]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    paths = [record_path(tmp_path, id, Setting("smoke")) for id in ids]
+    while running.poll() is None and not any(path.exists() for path in paths):
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    done = [path for path in paths if path.exists()]
+    kept = {path: path.read_bytes() for path in done}
+    assert all(read_record(path) is not None for path in done)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert all(read_record(path) is not None for path in paths)
+    assert all(path.read_bytes() == content for path, content in kept.items())  # not run again
+    assert (tmp_path / "report.html").exists()
 
 
 def test_bad_input_is_told():
