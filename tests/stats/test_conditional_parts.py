@@ -159,7 +159,7 @@ def test_the_forms_are_the_definition():
     whole = (left @ left.T) * (right @ right.T) * local
     signs = np.sign(rng.normal(size=(30, 6))).astype(np.float32)
     expected = [s @ whole @ s / 30 for s in signs.astype(float).T]
-    products = Products(left, right, z)
+    products = Products([(left, right)], [1.0], z)
     np.testing.assert_allclose(products.forms(signs), expected, rtol=1e-5)
     value, null = products.bootstrap(1.5, 4000, np.random.default_rng(0))
     assert value == pytest.approx(whole.sum() / 30, rel=1e-5)
@@ -172,6 +172,17 @@ def test_the_forms_are_the_definition():
         assert limit_value == pytest.approx(value, rel=1e-5)
         assert limit.draws.mean() == pytest.approx(1.5 * np.trace(whole) / 30, rel=0.03)
         assert limit.draws.std() == pytest.approx(1.5 / 30 * np.sqrt(2 * np.sum(whole**2)), rel=0.06)
+
+
+def test_further_pairs_are_added_in_their_share_of_the_size():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(25, 2))
+    local = 1 - LOCAL + LOCAL * rbf(z / median_distance(z), z / median_distance(z))
+    pairs = [tuple(rng.normal(size=(25, columns)) for columns in shape) for shape in ((3, 2), (2, 4))]
+    first, second = ((left @ left.T) * (right @ right.T) * local for left, right in pairs)
+    whole = first + 0.4 * np.linalg.norm(first) / np.linalg.norm(second) * second
+    assert np.linalg.norm(whole - first) == pytest.approx(0.4 * np.linalg.norm(first))
+    np.testing.assert_allclose(Products(pairs, [1.0, 0.4], z).block(slice(None)), whole, rtol=1e-5, atol=1e-5)
 
 
 def test_permuted_products_are_hsic():

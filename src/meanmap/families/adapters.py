@@ -53,7 +53,7 @@ def from_numpyro(distribution: Any) -> Distribution:
     --------
     >>> import numpyro.distributions as dist
     >>> from_numpyro(dist.Gamma(2.0, 4.0))
-    Gamma(mean=0.5, sd=0.3536)
+    Gamma(shape=2, rate=4, mean=0.5, sd=0.3536)
     """
     from numpyro.distributions import Distribution as NumPyro
 
