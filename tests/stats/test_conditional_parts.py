@@ -178,7 +178,7 @@ def test_further_pairs_are_added_in_their_share_of_the_size():
     rng = np.random.default_rng(5)
     z = rng.normal(size=(25, 2))
     local = 1 - LOCAL + LOCAL * rbf(z / median_distance(z), z / median_distance(z))
-    pairs = [tuple(rng.normal(size=(25, columns)) for columns in shape) for shape in ((3, 2), (2, 4))]
+    pairs = [(rng.normal(size=(25, 3)), rng.normal(size=(25, 2))), (rng.normal(size=(25, 2)), rng.normal(size=(25, 4)))]
     first, second = ((left @ left.T) * (right @ right.T) * local for left, right in pairs)
     whole = first + 0.4 * np.linalg.norm(first) / np.linalg.norm(second) * second
     assert np.linalg.norm(whole - first) == pytest.approx(0.4 * np.linalg.norm(first))
