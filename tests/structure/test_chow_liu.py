@@ -128,6 +128,7 @@ def test_what_a_tree_gives(tmp_path):
     again = mm.chow_liu(table, half_samples=10, alpha=0.05, rng=tree.seed)
     assert str(again) == str(tree)
     assert isinstance(tree, Graph)
+    assert repr(tree) == "DependenceTree(9 nodes, 8 edges)"
     assert tree.support["label", "v4"] == tree.support["v4", "label"] == 1
     assert sum(tree.support.values()) == pytest.approx(2 * 8)  # eight edges in each half, in both orders
     edges = tree.to_networkx().edges(data=True)

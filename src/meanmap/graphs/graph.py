@@ -195,7 +195,8 @@ class Graph:
         return graph
 
     def __repr__(self) -> str:
-        return f"Graph({self.size} node{'s' * (self.size != 1)}, {len(self.edges)} edge{'s' * (len(self.edges) != 1)})"
+        nodes, edges = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((self.size, "node"), (len(self.edges), "edge")))
+        return f"{type(self).__name__}({nodes}, {edges})"
 
 
 def _pair(edge: Any) -> tuple:

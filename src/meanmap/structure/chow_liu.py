@@ -21,7 +21,7 @@ from meanmap.structure.dependence import Dependence
 __all__ = ["DependenceTree", "chow_liu"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DependenceTree(Graph):
     """A tree or forest learned from data, with what stands behind each edge.
 
