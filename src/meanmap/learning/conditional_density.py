@@ -49,12 +49,15 @@ def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalM
 
     Held-out log density on real data is near that of `nadaraya_watson_density`, mostly a little above: by .014 ± .005
     (diabetes on body mass), .006 ± .003 (on blood pressure), .011 ± .008 (ozone on nine columns), but −.03 ± .013
-    (ozone on temperature); ten random thirds held out, standard errors. It needs `centres` components, not n.
+    (ozone on temperature); ten random thirds held out, standard errors. Of the first twenty pairs of columns of
+    Mooij et al. (2016) with 300 rows and no ties it is ahead on thirteen, by two standard errors on six of them, and
+    behind by as much on four. It needs `centres` components, not n.
 
     References
     ----------
     Sugiyama, Takeuchi, Suzuki, Kanamori, Hachiya & Okanohara (2010), Conditional density estimation via least-squares
-    density ratio estimation.
+    density ratio estimation. Mooij, Peters, Janzing, Zscheischler & Schölkopf (2016), Distinguishing cause from effect
+    using observational data.
 
     Examples
     --------
