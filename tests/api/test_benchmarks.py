@@ -126,7 +126,18 @@ def test_an_unknown_case_is_named(capsys):
 
 
 # These compile more than a few seconds' worth, and their parts are tested where they live.
-COSTLY = {"learned-kernel", "learned-messages", "logistic-regression", "tree-fit", "tree-query"}
+COSTLY = {
+    "discrete-grid",
+    "ep-logistic",
+    "field-sweep",
+    "learned-kernel",
+    "learned-messages",
+    "logistic-regression",
+    "pseudolikelihood",
+    "tree-fit",
+    "tree-query",
+    "tree-two-pass",
+}
 
 
 @pytest.mark.parametrize(

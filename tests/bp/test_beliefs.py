@@ -141,6 +141,7 @@ def wells():
     return table, mm.KernelGraph([("state", "sensor"), ("state", "well")]).fit(table)
 
 
+@pytest.mark.slow
 def test_modes_of_two_wells_are_in_the_wells(wells):
     belief = wells[1].query({"sensor": 1.2, "well": "right"}, targets=["state"])["state"]
     assert abs(belief.mode() - np.sqrt(1.2)) < 0.25

@@ -68,6 +68,7 @@ def test_a_sweep_limit_is_reported():
     assert residuals[-1] <= 1e-9 < residuals[-2]
 
 
+@pytest.mark.slow
 def test_max_product_settles_on_a_grid_with_a_clear_winner():
     graph, tables, priors = grid_model(4, strength=0.3)
     priors = [prior * np.array([1.0, 5.0, 1.0]) for prior in priors]

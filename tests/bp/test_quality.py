@@ -21,6 +21,7 @@ def compare(name, m, seeds):
     return np.array(ours), {rule: np.array(found) for rule, found in rules.items()}
 
 
+@pytest.mark.slow
 def test_the_posterior_of_a_gaussian_chain_is_found():
     errors, _ = compare("chain", 200, seeds=[11, 12])
     assert errors[:, 0].mean() < 0.3  # the standard deviation of the posterior is .6

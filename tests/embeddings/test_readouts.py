@@ -141,6 +141,7 @@ def test_samples_follow_the_positive_weights():
     assert mm.embed(["aab", "abb"], mm.kernels.Spectrum(2)).sample(3, rng=0).shape[0] == 3
 
 
+@pytest.mark.slow
 def test_herding_falls_faster_than_independent_draws():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1500, 2))

@@ -66,6 +66,7 @@ def test_more_work_lowers_the_doubt_where_it_is_asked_for():
     assert some.effective[0] <= 8 * 1024
 
 
+@pytest.mark.slow
 def test_laplace_is_exact_for_gaussians():
     square = ep.Density(lambda w: -((w[0] - 2 * w[1] - 1) ** 2) / 2, W)
     to_w = ep.ask(square, W.prior, oracle=ep.Laplace(), rng=0)

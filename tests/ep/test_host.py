@@ -201,6 +201,7 @@ def test_what_a_users_function_raises_or_returns_is_reported_as_it_is(function, 
         ep.infer(through(lambda x: np.ones(2), vectorised=True))
 
 
+@pytest.mark.slow
 def test_constant_functions_and_values_outside_the_support_are_stated():
     z, y = ep.Variable("z", ep.Normal(np.zeros(3), 1.0)), ep.Variable("y", ep.Normal, plate=3)
     constant = ep.infer(ep.FactorGraph(ep.BlackBox(lambda x: 2.0 + 0 * x, z, y, name="two")), sweeps=3)

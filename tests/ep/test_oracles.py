@@ -139,6 +139,7 @@ def test_two_numbers_are_sampled_as_on_a_grid():
     assert abs(z) < 4.5
 
 
+@pytest.mark.slow
 def test_python_functions_and_samplers_are_called_on_the_host():
     import math
 

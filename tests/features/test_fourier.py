@@ -75,6 +75,7 @@ def test_unbiased_of_each_kind(case, options):
     assert_unbiased(*CASES[case], **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cos-sin", "cos-phase"])
 def test_error_falls_like_one_over_root(kind):
     """Slope of log error over log D, from the mean over 20 draws at each of five sizes: −1/2 within 0.06."""
@@ -99,6 +100,7 @@ def squared_errors(x, n_draws, **options):
     )
 
 
+@pytest.mark.slow
 def test_orthogonal_frequencies_are_better():
     """Paired by seed, in sixteen columns: less squared error by more than six standard errors (Yu et al. 2016)."""
     x = RNG.normal(size=(40, 16))

@@ -87,6 +87,7 @@ class TestPivotedCholesky:
         np.testing.assert_allclose(fixed.relative_error, free.relative_error, rtol=1e-9)
         assert type(fixed(X)) is np.ndarray
 
+    @pytest.mark.slow
     @pytest.mark.oldest
     def test_fixed_rank_under_jit_vmap_and_grad(self):
         with jax.enable_x64(True):
@@ -106,6 +107,7 @@ class TestPivotedCholesky:
             moved = [error(1.7 + step)[0] for step in (1e-6, -1e-6)]
             np.testing.assert_allclose(slope(1.7), (moved[0] - moved[1]) / 2e-6, rtol=1e-5)
 
+    @pytest.mark.slow
     @pytest.mark.oldest
     def test_features_beyond_the_numerical_rank_are_zero(self):
         points = np.repeat(X[:4], 3, axis=0)

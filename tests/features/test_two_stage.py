@@ -91,6 +91,7 @@ def test_expected_product_features_approximate_it(places):
     np.testing.assert_allclose(joint(TUPLES), features(TUPLES), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_products_and_sums_have_features():
     first = EmbeddingGaussian.at_scale_of(TUPLES[0])
     second = MeanVariance.at_scale_of(TUPLES[1])
@@ -128,6 +129,7 @@ def test_equal_messages_are_mapped_once_and_alike():
     np.testing.assert_allclose(psi(data), plain, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_many_messages_come_in_chunks():
     data = messages(4200)
     psi = TwoStage.draw(EmbeddingGaussian.at_scale_of(data), data, 20, 30, rng=0)

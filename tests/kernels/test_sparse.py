@@ -118,6 +118,7 @@ def test_wide_sparse_points_are_never_made_dense(kernel, wide):
     np.testing.assert_allclose(kernel.diag(wide), gram.diagonal(), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_features_of_wide_sparse_points(wide):
     phi = features.Fourier.draw(RBF(1.0), like=wide, n_features=400, rng=0)
     assert np.abs(phi(wide[:50]) @ phi(wide[:50]).T - RBF(1.0)(wide[:50])).max() < 0.35

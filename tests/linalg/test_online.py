@@ -164,6 +164,7 @@ def test_log_marginal_likelihood_is_the_gaussian_density(problem):
     assert model.update(phi, y).log_marginal_likelihood() == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_jax_rows_under_jit_grad_and_scan(problem):
     phi, y, new = problem
     with jax.enable_x64(True):

@@ -50,6 +50,7 @@ def test_fixed_rank_equals_the_host_form():
         np.testing.assert_allclose(getattr(low, name), getattr(other, name), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_fixed_rank_derivative_matches_finite_differences():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(25, 2))

@@ -158,6 +158,7 @@ def test_report_says_when_the_best_is_at_the_edge(problem):
     assert "largest of the grid" in choose_ridge(K, noise, ridges=[1e-8, 1e-7]).report.notes[0]
 
 
+@pytest.mark.slow
 def test_jax_in_jax_out_under_jit_and_vmap(problem):
     K, y = problem
     with jax.enable_x64(True):

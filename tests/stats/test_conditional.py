@@ -25,7 +25,10 @@ def rejections(trials, n, d, kind, first=0, **settings):
     return found
 
 
-@pytest.mark.parametrize("method", ["kci", "residuals", "features"])
+OTHERS = [pytest.param(method, marks=pytest.mark.slow) for method in ("residuals", "features")]
+
+
+@pytest.mark.parametrize("method", ["kci", *OTHERS])
 def test_level(method):
     found = rejections(120, 100, 2, "nonlinear", method=method)
     assert scipy.stats.binomtest(found, 120, 0.05).pvalue > FAILURE_RATE, found

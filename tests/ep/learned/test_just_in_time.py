@@ -29,6 +29,7 @@ NAME = "Logistic(z)"
 SMALL = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=None))
 
 
+@pytest.mark.slow
 def test_a_second_problem_asks_less_and_both_end_where_quadrature_ends():
     learned, asked = ep.Learned(initial=100, operator=SMALL), []
     for seed in (1, 2):

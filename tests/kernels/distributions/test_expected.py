@@ -45,6 +45,7 @@ def by_quadrature(laws, low, high, lengthscale):
     return weights @ kernel @ weights.T
 
 
+@pytest.mark.slow
 def test_gram_of_tuples_agrees_with_monte_carlo(tuples):
     kernel = ExpectedProduct((RBF(2.0), RBF(0.3)))
     gram, rng = kernel(tuples), np.random.default_rng(3)
@@ -153,6 +154,7 @@ def test_named_variables_need_no_order(tuples):
     np.testing.assert_allclose(kernel({"p": tuples[1], "z": tuples[0]}), plain, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_more_messages_than_a_tile():
     rng = np.random.default_rng(0)
     messages = Normal(rng.normal(size=700), rng.uniform(0.1, 2, 700)), Beta(rng.uniform(1, 9, 700), 2.0)
