@@ -10,6 +10,7 @@ METHODS = "kernel belief propagation", "regression of each cell", "discrete beli
 # Powers of the likelihood and how much of a message counts: the last third of the training scenes chooses.
 POWERS = (1.0, 0.5, 0.3)
 COUNTING = (1.0, 0.5, 0.4, 0.3)
+OPTIONS = [(power, counting) for power in POWERS for counting in COUNTING]
 LEVELS = 20
 SMOOTHING = 0.1
 
@@ -19,14 +20,14 @@ def run(setting: Setting) -> Outcome:
     from meanmap.experiments.loopy.scenes import rooms
 
     features, depth = rooms()
-    number = setting.choose(smoke=24, quick=len(depth), paper=len(depth))
+    number = setting.choose(smoke=15, quick=len(depth), paper=len(depth))
     thirds = setting.choose(smoke=1, quick=1, paper=3)
     order = setting.rng().permutation(len(depth))[:number]
     errors, shown = [], ()
     for third in range(thirds):
         test = order[third::3]
         train = np.setdiff1d(order, test)
-        found = compare(list(features[train]), list(depth[train]), features[test], setting.seed)
+        found = compare(list(features[train]), list(depth[train]), features[test], setting)
         errors.append(error(found, depth[test]))
         shown = shown or (depth[test], found)
     return outcome(np.concatenate(errors, axis=1), shown, "rooms", "Rooms were rendered by POV-Ray, 120 of them.")
@@ -37,18 +38,18 @@ def error(found: np.ndarray, depth: np.ndarray) -> np.ndarray:
     return np.sqrt(np.nanmean((found - depth) ** 2, axis=(-2, -1)))
 
 
-def compare(features: list[np.ndarray], depth: list[np.ndarray], test: np.ndarray, seed: int) -> np.ndarray:
+def compare(features: list[np.ndarray], depth: list[np.ndarray], test: np.ndarray, setting: Setting) -> np.ndarray:
     """Depth of test scenes by each of `METHODS`, (4, n, h, w), learned from others.
 
     Powers and counting of both kinds of belief propagation are chosen on the last third of the scenes, by models that
     did not learn from them.
     """
+    options, seed = setting.choose(smoke=OPTIONS[1::5], quick=OPTIONS, paper=OPTIONS), setting.seed
     kept = len(depth) * 2 // 3
     late = np.stack(depth[kept:])
     early = _models(features[:kept], depth[:kept], seed)
     chosen = {}
     for name, restore in (("kernel", _kernel), ("discrete", _discrete)):
-        options = [(power, counting) for power in POWERS for counting in COUNTING]
         tried = [np.mean(error(restore(early, np.stack(features[kept:]), *each), late)) for each in options]
         chosen[name] = options[int(np.argmin(tried))]
     models = _models(features, depth, seed)
