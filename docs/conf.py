@@ -41,18 +41,28 @@ autosummary_imported_members = True
 autosummary_ignore_module_all = False
 
 
+folders = [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
+
+
+def home(name, value):
+    """The package on whose page a name is documented: that of its module, or the first one that offers it."""
+    module = ".".join(getattr(value, "__module__", "").split(".")[:2])
+    offering = [folder for folder in folders if name in folder.__all__ and getattr(folder, name) is value]
+    ordered = sorted(offering, key=lambda folder: folder.__name__ != module)
+    return ordered[0].__name__ if ordered else module
+
+
 def homes(package):
     """Where names that a package lends from another one are documented: meanmap.Table on the page of meanmap.core."""
     found = {}
     for name in package.__all__:
         value = getattr(package, name)
-        home = ".".join(getattr(value, "__module__", "").split(".")[:2])
-        if callable(value) and home.startswith("meanmap.") and home != package.__name__:
-            found[name] = f"{home}.{name}"
+        where = home(name, value)
+        if callable(value) and where.startswith("meanmap.") and where != package.__name__:
+            found[name] = f"{where}.{name}"
     return found
 
 
-folders = [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
 autosummary_context = {"homes": homes(meanmap), "lent": {folder.__name__: homes(folder) for folder in folders}}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
