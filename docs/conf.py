@@ -85,6 +85,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "plot_gallery": True,
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib[.]",
     "write_computation_times": False,
 }
 
