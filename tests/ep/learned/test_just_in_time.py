@@ -77,6 +77,7 @@ def test_four_problems_in_sequence_end_where_quadrature_ends(which):
     assert np.sqrt((np.stack(scores) ** 2).mean(0)).max() < 1
 
 
+@pytest.mark.slow
 def test_the_first_batch_is_drawn_over_two_sweeps_the_same_for_the_same_seed():
     seen = []
 
