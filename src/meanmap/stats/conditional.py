@@ -30,7 +30,7 @@ METHODS = {
 # Up to this many points "auto" takes whole matrices, and beyond it features.
 WHOLE = 5000
 # The part of the statistic that sees the numbers themselves. Of .25 to .6 this lost least on any of eight kinds of
-# dependence, and nothing of the level; with the numbers alone it went from .05 to .08 for three and more columns.
+# dependence, and up to 500 points nothing of the level; with the numbers alone it went from .05 to .08.
 PLAIN = 0.4
 
 
@@ -63,8 +63,8 @@ def conditional_independence_test(
     kernel : Kernel, a pair of kernels, "median", "learned" or None
         For x and y, or one for each. Of numbers it sees the residuals given z, in their units. "median": RBF at the
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
-        "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" sees both
-        the residuals and the numbers themselves, at their medians; the other methods take "median".
+        "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" sees
+        residuals at their median and, up to 500 points, the numbers themselves; the other methods take "median".
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
         "bootstrap" (the default of "kci") flips signs of the products of residuals; "spectral" (that of "features") and
         "gamma" draw from the limit, weighted chi-squares or a gamma law with their moments. "permutation" is for
