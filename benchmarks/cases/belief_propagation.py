@@ -105,26 +105,38 @@ def _some(beliefs: Any, n: int) -> np.ndarray:
 
 
 def grid_by_hand(data: dict[str, Any]) -> np.ndarray:
-    """The same in NumPy that knows the grid: a message from each side as a shifted picture."""
+    """The same in NumPy that knows the grid."""
     table, n = np.asarray(data["table"]), len(data["priors"])
     side = round(np.sqrt(n))
-    own = np.asarray(data["priors"]).reshape(side, side, -1)
+    beliefs = shifted_pictures(np.asarray(data["priors"]).reshape(side, side, -1), table, SWEEPS).reshape(n, -1)
+    beliefs = beliefs[:: -(-n // 10)]
+    return beliefs / beliefs.sum(axis=1, keepdims=True)
+
+
+def shifted_pictures(
+    own: np.ndarray, operator: np.ndarray, sweeps: int, damping: float = 0.0, floor: float | None = None
+) -> np.ndarray:
+    """Beliefs (h, w, L) after some sweeps over a grid, in NumPy: a message from each side is a shifted picture."""
     # What each node hears from above, below, left, right; its own answer travels the other way.
     heard = np.ones((4, *own.shape), np.float32)
     here, there = [slice(1, None), slice(None, -1)], [slice(None, -1), slice(1, None)]
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         new = np.ones_like(heard)
         for d in range(4):
             axis, back = d // 2, d % 2
             to = (here[back], slice(None)) if axis == 0 else (slice(None), here[back])
             of = (there[back], slice(None)) if axis == 0 else (slice(None), there[back])
-            others = [j for j in range(4) if j != d ^ 1]
-            known = own[of] * heard[others[0]][of] * heard[others[1]][of] * heard[others[2]][of]
-            sent = known @ table
-            new[d][to] = sent / sent.max(axis=-1, keepdims=True)
+            first, second, third = (heard[j][of] for j in range(4) if j != d ^ 1)
+            known = own[of] * first * second * third
+            if floor is not None:
+                known /= known.max(axis=-1, keepdims=True)
+            sent = known @ operator
+            sent /= sent.max(axis=-1, keepdims=True)
+            if floor is not None:
+                sent = np.maximum(sent, floor)
+            new[d][to] = sent + damping * (heard[d][to] - sent) if damping else sent
         heard = new
-    beliefs = (own * heard.prod(axis=0)).reshape(n, -1)[:: -(-n // 10)]
-    return beliefs / beliefs.sum(axis=1, keepdims=True)
+    return own * heard.prod(axis=0)
 
 
 def grid_pgmax(data: dict[str, Any]) -> np.ndarray:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import meanmap as mm
+from benchmarks.cases.belief_propagation import shifted_pictures
 from benchmarks.harness import Case
 from meanmap import bp
 from meanmap.graphs import Flooding
@@ -40,25 +41,10 @@ def ours(data: dict[str, Any]) -> np.ndarray:
 
 
 def by_hand(data: dict[str, Any]) -> np.ndarray:
-    """The same in NumPy that knows the grid: a message from each side as a shifted picture."""
-    side, operator = data["side"], data["operator"]
+    """The same in NumPy that knows the grid."""
+    side = data["side"]
     own = np.asarray(data["own"])[:, 0].reshape(side, side, -1)
-    heard = np.ones((4, *own.shape), np.float32)
-    here, there = [slice(1, None), slice(None, -1)], [slice(None, -1), slice(1, None)]
-    for _ in range(SWEEPS):
-        new = np.ones_like(heard)
-        for d in range(4):
-            axis, back = d // 2, d % 2
-            to = (here[back], slice(None)) if axis == 0 else (slice(None), here[back])
-            of = (there[back], slice(None)) if axis == 0 else (slice(None), there[back])
-            first, second, third = (heard[j][of] for j in range(4) if j != d ^ 1)
-            known = own[of] * first * second * third
-            known /= known.max(axis=-1, keepdims=True)
-            sent = known @ operator
-            sent = np.maximum(sent / sent.max(axis=-1, keepdims=True), FLOOR)
-            new[d][to] = sent + DAMPING * (heard[d][to] - sent)
-        heard = new
-    return _some((own * heard.prod(axis=0)).reshape(side**2, -1))
+    return _some(shifted_pictures(own, data["operator"], SWEEPS, DAMPING, FLOOR).reshape(side**2, -1))
 
 
 def _some(beliefs: np.ndarray) -> np.ndarray:

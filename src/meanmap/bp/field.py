@@ -24,11 +24,11 @@ from meanmap.graphs import Flooding, Graph, TwoPass
 
 __all__ = ["Field", "FittedField"]
 
-Fitted = TypeVar("Fitted", bound="FittedField")
+Fitted = TypeVar("Fitted")
 
 
 class Field(ABC, Generic[Fitted]):
-    """A pairwise random field whose relations are learned from pairs, `fit` gives a `FittedField`.
+    """A pairwise random field whose relations are learned from pairs.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Field(ABC, Generic[Fitted]):
     def __init__(self, graph: Any, *, relations: Any = None, variables: Any = None, schedule: Any = None):
         self.graph = Graph.of(graph)
         self.relations, self.variables, self.schedule = relations, variables, schedule
-        self.kernels = None  # numbers are read as numbers; no kernel is used to learn
+        self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
 
     def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> Fitted:
         """Learn the relations, and what observations say.
@@ -62,14 +62,28 @@ class Field(ABC, Generic[Fitted]):
         observed : (hidden, observed), or mapping from kinds to such pairs, optional
             Values of variables with observations of them, to learn likelihoods from.
         likelihood : class, Likelihood or function, or mapping from kinds to these, optional
-            What observations say, as of `KernelField.fit`.
+            What observations say: a class learns from `observed`; a function of N observations and n points gives
+            (N, n).
         """
         with Door():
             read = read_relations(self, pairs)
             for kind, sample in read.samples.items():
-                _check_numbers(sample.points, kind, self)
+                self._check(sample.points, kind)
             likelihoods = learn_likelihoods(read.samples, observed, likelihood, self.default_likelihood)
             return self._learn(read, likelihoods)
+
+    def _check(self, points: Any, kind: Hashable) -> None:
+        """Refuse points of a kind that the method cannot take."""
+        name = type(self).__name__
+        if not isinstance(points, np.ndarray) or points.dtype.kind != "f" or points.ndim != 2:
+            raise KindError(
+                f"the values of {kind!r} are no numbers; {name} needs numbers, mm.KernelField takes any kind."
+            )
+        if self.most_columns is not None and points.shape[1] > self.most_columns:
+            raise KindError(
+                f"the values of {kind!r} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField "
+                "and mm.bp.ParticleField take vectors."
+            )
 
     @abstractmethod
     def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> Fitted:
@@ -161,14 +175,3 @@ class FittedField(ABC):
     def __repr__(self) -> str:
         pairs = [len(direction.pairs) for direction in self.directions]
         return f"{type(self).__name__}({self.graph!r}, {len(pairs)} relations from {min(pairs)} to {max(pairs)} pairs)"
-
-
-def _check_numbers(points: Any, kind: Hashable, field: Field) -> None:
-    name = type(field).__name__
-    if not isinstance(points, np.ndarray) or points.dtype.kind != "f" or points.ndim != 2:
-        raise KindError(f"the values of {kind!r} are no numbers; {name} needs numbers, mm.KernelField takes any kind.")
-    if field.most_columns is not None and points.shape[1] > field.most_columns:
-        raise KindError(
-            f"the values of {kind!r} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField and "
-            "mm.bp.ParticleField take vectors."
-        )

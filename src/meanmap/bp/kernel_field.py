@@ -1,23 +1,22 @@
 """Random fields learned from data: kernel belief propagation on any graph (Song et al. 2011)."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
-from meanmap.bp.field_evidence import learn_likelihoods
-from meanmap.bp.field_samples import read_relations
+from meanmap.bp.field import Field
+from meanmap.bp.field_samples import FieldSamples
 from meanmap.bp.fitted_field import FittedKernelField
+from meanmap.bp.observations import Likelihood
 from meanmap.bp.relations import Relations
 from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
-from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
 
 __all__ = ["KernelField"]
 
 
-class KernelField:
+class KernelField(Field[FittedKernelField]):
     """A pairwise Markov random field of variables with kernels, on a graph that may have cycles.
 
     Relations between neighbours are learned from pairs of values; what is learned does not depend on the graph, and
@@ -41,6 +40,10 @@ class KernelField:
         How messages are computed.
     schedule : optional
         By default two passes on a forest, else 15 sweeps of flooding.
+
+    Notes
+    -----
+    `fit` costs O(m r²) for each relation with constant and linear updates, read piece by piece; O(m³) with full ones.
 
     References
     ----------
@@ -73,40 +76,16 @@ class KernelField:
         update: Update | None = None,
         schedule: Any = None,
     ):
-        self.graph = Graph.of(graph)
-        self.relations = relations
-        self.variables = variables
+        super().__init__(graph, relations=relations, variables=variables, schedule=schedule)
         self.kernels = kernels
         self.ridge = None if ridge is None else float(parameter(ridge, "ridge", axes=0))
         self.update = Constant() if update is None else update
         if not isinstance(self.update, Update) or type(self.update) is Update:
             raise KindError(f"update is {update!r}; expected mm.bp.Full(), mm.bp.Linear(1e-3) or mm.bp.Constant(1e-2).")
-        self.schedule = schedule
 
-    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> "FittedKernelField":
-        """Learn the operators of all relations, and what observations say.
+    def _check(self, points: Any, kind: Hashable) -> None:
+        """Whatever a kernel reads."""
 
-        Parameters
-        ----------
-        pairs : (xs, xt), or mapping from relations to such pairs
-            Values of both ends of m edges; pairs with a missing value are left out.
-        observed : (hidden, observed), or mapping from kinds to such pairs, optional
-            Values of variables with observations of them, to learn likelihoods from.
-        likelihood : class, Likelihood or function, or mapping from kinds to these, optional
-            What observations say: a class learns from `observed`, by default `LearnedLikelihood`; a function of N
-            observations and n points gives (N, n).
-
-        Notes
-        -----
-        Cost O(m r²) for each relation with constant and linear updates, read piece by piece; O(m³) with full ones.
-        """
-        with Door():
-            structure = read_relations(self, pairs)
-            learned = Relations(structure.samples, structure.directions, self.update, self.ridge)
-            likelihoods = learn_likelihoods(structure.samples, observed, likelihood)
-        return FittedKernelField(
-            self.graph, learned, structure.template, structure.kind, likelihoods, schedule=self.schedule
-        )
-
-    def __repr__(self) -> str:
-        return f"KernelField({self.graph!r})"
+    def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> FittedKernelField:
+        learned = Relations(read.samples, read.directions, self.update, self.ridge)
+        return FittedKernelField(self.graph, learned, read.template, read.kind, likelihoods, schedule=self.schedule)

@@ -17,13 +17,12 @@ from meanmap.bp.mixtures.reduction import BANDWIDTHS, reduced
 from meanmap.bp.observations import Likelihood
 from meanmap.bp.pair_densities import PairDensities
 from meanmap.bp.particles.model import NodeFactors
-from meanmap.bp.weighted import EFFECTIVE, effective_size, refuse, weighted_belief, worst_report
+from meanmap.bp.weighted import EFFECTIVE, effective_size, refuse, weighted_answers
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Sequential, TwoPass
 from meanmap.graphs.rooted import Rooted, check_forest, informed
 from meanmap.graphs.schedules import layers
@@ -141,12 +140,7 @@ class FittedMixtureField(FittedField):
             raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
         generator = Rng.of(rng).generator
         results = [self._query(seen, query, damping, generator) for query in range(seen.size)]
-
-        def belief(node: int) -> PointEmbedding:
-            each = [(points[node], weights[node]) for points, weights, _ in results]
-            return weighted_belief(self.samples[self.kind_of(node)], each, seen.batched)
-
-        return belief, worst_report([report for _, _, report in results])
+        return weighted_answers(lambda node: self.samples[self.kind_of(node)], seen.batched, results)
 
     def _query(
         self, seen: Evidence, query: int, damping: float, generator: np.random.Generator

@@ -19,13 +19,12 @@ from meanmap.bp.particles import Cloud, MessageFunctions, Metropolis, NodeFactor
 from meanmap.bp.particles.functions import edge_matrices
 from meanmap.bp.particles.proposals import Round
 from meanmap.bp.propagate import Engine
-from meanmap.bp.weighted import EFFECTIVE, effective_size, normalised, refuse, weighted_belief, worst_report
+from meanmap.bp.weighted import EFFECTIVE, effective_size, normalised, refuse, weighted_answers
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.rooted import Rooted, informed
 
 __all__ = ["FittedParticleField", "ParticleField"]
@@ -138,16 +137,11 @@ class FittedParticleField(FittedField):
         refuse(settings)
         source = Rng.of(rng)
         results = [self._query(seen, query, damping, source.generator) for query in range(seen.size)]
-
-        def belief(node: int) -> PointEmbedding:
-            each = [(cloud.points[node], weights[node]) for cloud, weights, _ in results]
-            return weighted_belief(self.samples[self.kind_of(node)], each, seen.batched)
-
-        return belief, worst_report([report for _, _, report in results])
+        return weighted_answers(lambda node: self.samples[self.kind_of(node)], seen.batched, results)
 
     def _query(
         self, seen: Evidence, query: int, damping: float, generator: np.random.Generator
-    ) -> tuple[Cloud, np.ndarray, Report]:
+    ) -> tuple[np.ndarray, np.ndarray, Report]:
         """Particles and weights (n, N) of one query."""
         factors = NodeFactors.of(self.densities, self.kind, list(self.samples), seen, query)
         known = np.zeros(len(self.template), dtype=bool)
@@ -163,7 +157,7 @@ class FittedParticleField(FittedField):
             cloud, left = whole.heaviest(self.skip)
             skipped += left
             found, report, alive = self._round(cloud, factors, known, damping)
-        return cloud, found.weights, _described(report, found, alive, seen, moved, skipped, self.rounds)
+        return cloud.points, found.weights, _described(report, found, alive, seen, moved, skipped, self.rounds)
 
     def _round(
         self, cloud: Cloud, factors: NodeFactors, known: np.ndarray, damping: float

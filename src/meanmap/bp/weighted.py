@@ -1,6 +1,6 @@
 """Beliefs that are weighted points, drawn anew for each query."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 
-__all__ = ["EFFECTIVE", "effective_size", "normalised", "refuse", "weighted_belief", "worst_report"]
+__all__ = ["EFFECTIVE", "effective_size", "normalised", "refuse", "weighted_answers"]
 
 # By this measure of their reports queries are compared.
 EFFECTIVE = "effective particles, at least"
@@ -29,7 +29,7 @@ def effective_size(weights: np.ndarray) -> np.ndarray:
     return 1 / np.sum(weights**2, axis=-1)
 
 
-def weighted_belief(sample: NodeSample, each: list[tuple[np.ndarray, np.ndarray]], batched: bool) -> PointEmbedding:
+def _belief(sample: NodeSample, each: list[tuple[np.ndarray, np.ndarray]], batched: bool) -> PointEmbedding:
     """The belief about a variable from points (N, d) and weights (N,) in each of B queries.
 
     A batch of beliefs stands on the points of all queries; those of the others weigh nothing.
@@ -45,10 +45,17 @@ def weighted_belief(sample: NodeSample, each: list[tuple[np.ndarray, np.ndarray]
     return PointEmbedding(sample.narrow, points, together, sample.flat)
 
 
-def worst_report(reports: list[Report]) -> Report:
-    """The one of the query that went worst."""
+def weighted_answers(
+    sample_of: Callable[[int], NodeSample], batched: bool, results: list[tuple[np.ndarray, np.ndarray, Report]]
+) -> tuple[Callable[[int], PointEmbedding], Report]:
+    """Beliefs by node from points (n, N, d) and weights (n, N) of each query, and the report of the worst."""
+
+    def belief(node: int) -> PointEmbedding:
+        return _belief(sample_of(node), [(points[node], weights[node]) for points, weights, _ in results], batched)
+
+    reports = [report for _, _, report in results]
     unsettled = [report for report in reports if not report.converged]
-    return min(unsettled or reports, key=lambda report: report.measures[EFFECTIVE])
+    return belief, min(unsettled or reports, key=lambda report: report.measures[EFFECTIVE])
 
 
 def refuse(settings: Mapping[str, Any]) -> None:
