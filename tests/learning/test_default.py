@@ -128,3 +128,12 @@ def test_kernel_for_data_of_any_kind():
 
 def test_public_names():
     assert mm.default_kernel is default_kernel
+
+
+def test_what_is_learned_from_the_same_data_is_the_same():
+    """Medians of more than 2000 rows are those of a subsample, which no call without `rng` may draw anew."""
+    x, y = np.random.default_rng(0).normal(size=(2, 2500))
+    assert kernel_for(x).lengthscale == kernel_for(x).lengthscale
+    assert mm.embed(x).kernel.lengthscale == mm.embed(x).kernel.lengthscale
+    both = [mm.KernelField([(0, 1)], update=mm.bp.Constant(rank=5)).fit((x, y)) for _ in range(2)]
+    np.testing.assert_array_equal(*(field.learned.operators.matrices for field in both))

@@ -26,10 +26,11 @@ LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """x ↦ a + b·x + φ(x)ᵀ w: a straight line where x is a number or vector, and a kernel regression of what it leaves.
+    """x ↦ a + b·x + φ(x)ᵀ w by least squares: w with a ridge, and a line without where x is a number or vector.
 
     Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is
-    kept only where it lowers that error of the line by more than two standard errors.
+    kept only where it lowers that error of the line by more than two standard errors. Leave-one-out residuals are
+    exact, but for the choice of features.
     """
 
     sample: NodeSample
@@ -53,15 +54,17 @@ class Regression:
         for multiple in LENGTHSCALES if searched(sample) else (1.0,):
             features = coordinates(rescaled(sample, multiple), points, TOLERANCE, MOST_FEATURES)
             phi = transformed(features, points)
-            path = choose_ridge_features(phi, straight / scale)
+            beyond = phi - basis @ (basis.T @ phi)  # of the features, what no line is: the line is not shrunk
+            path = choose_ridge_features(beyond, straight / scale)
             if path.scores.min() < best[0]:
-                best = (float(path.scores.min()), (features, phi, float(path.best)))
-        features, phi, ridge = best[1]
-        solved = Ridge.factor_features(phi, ridge=ridge).solve(phi.T).T / len(phi)
+                best = (float(path.scores.min()), (features, phi, beyond, float(path.best)))
+        features, phi, beyond, ridge = best[1]
+        solved = Ridge.factor_features(beyond, ridge=ridge).solve(beyond.T).T / len(phi)
         weights = solved.T @ straight
-        curved = (straight - phi @ weights) / np.maximum(free - np.sum(phi * solved, axis=1), LEAST)[:, None]
+        curved = (straight - beyond @ weights) / np.maximum(free - np.sum(beyond * solved, axis=1), LEAST)[:, None]
         gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
         if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+            line = np.linalg.lstsq(design, values - phi @ weights)[0]
             return cls(sample, line, features, weights), curved
         return cls(sample, line, None, None), left
 

@@ -31,12 +31,14 @@ from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Direction", "Relations"]
 
-# Multiples of the median distance among which lengthscales are chosen. Messages on graphs with cycles are products of
-# many and get narrow: a regression is judged by how well it predicts functions of the narrowest width.
-LENGTHSCALES = (0.1, 0.15, 0.25, 0.5, 1.0)
-# The error hardly depends on the ridge over decades, but with a small one operators are noisy and their values dip
-# below zero, which products of messages multiply: the largest ridge is taken whose error is within this share of the
-# least. For the same reason, the narrowest lengthscale: wide ones need tiny ridges to be as good.
+# Multiples of the median distance among which lengthscales are chosen: wider features than that cannot tell two modes.
+LENGTHSCALES = (0.1, 0.15, 0.25, 0.35)
+# Messages on graphs with cycles are products of many and get narrow: a regression is judged by how well it predicts
+# functions of this width, in median distances.
+TARGET = 0.25
+# The error hardly depends on the ridge over decades, or on the lengthscale; but what is rough in an operator is mostly
+# noise, dips below zero and is multiplied by products of messages. The widest lengthscale is taken whose error is
+# within this share of the least, and then the largest ridge.
 INDIFFERENCE = 0.02
 # Ridges among which is chosen, for m pairs times mean k(x, x) / √m: below, operators extrapolate wildly wherever one
 # end of a relation was never seen.
@@ -151,11 +153,11 @@ def choose(
 ) -> tuple[dict[Hashable, Kernel], list[float]]:
     """A lengthscale for each kind and a ridge for each direction, of least leave-one-out error.
 
-    The error is that of predicting the coordinates of x_t, at the narrowest lengthscale, from x_s.
+    The error is that of predicting functions of x_t of width `TARGET`, by their coordinates, from x_s.
     """
     targets = {}
     for name, sample in samples.items():
-        kernel = rescaled(sample, min(LENGTHSCALES))
+        kernel = rescaled(sample, TARGET)
         targets[name] = coordinates(kernel, sample.points, TOLERANCE, MOST_FEATURES)
     kernels: dict[Hashable, Kernel] = {}
     ridges = [0.0] * len(directions)
@@ -169,7 +171,7 @@ def choose(
             found = {e: _score(features, targets[directions[e].sender], samples, directions[e], ridge) for e in judges}
             tried.append((sum(score for score, _ in found.values()), kernel, {e: lam for e, (_, lam) in found.items()}))
         least = min(score for score, _, _ in tried)
-        _, kernels[name], chosen = next(each for each in tried if each[0] <= (1 + INDIFFERENCE) * least)
+        _, kernels[name], chosen = [each for each in tried if each[0] <= (1 + INDIFFERENCE) * least][-1]
         # Directions that were not asked take the geometric mean of the shifts m λ that were chosen.
         shift = float(np.exp(np.mean([np.log(lam * len(directions[e].pairs)) for e, lam in chosen.items()])))
         for e in arriving:

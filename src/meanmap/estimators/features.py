@@ -177,7 +177,7 @@ def kernel_at(kernel: Any, X: np.ndarray) -> Kernel:
     """The kernel, or RBF at the median distance; a single row, or equal ones, have none and get the scale 1."""
     if kernel is None:
         distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
-        return RBF(median_heuristic(X)) if distinct else RBF(1.0)
+        return RBF(median_heuristic(X, rng=0)) if distinct else RBF(1.0)
     check_kernel(kernel, "mm.kernels.RBF(1.0)")
     return kernel
 

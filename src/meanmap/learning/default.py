@@ -52,8 +52,10 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
     return members[0] if len(members) == 1 else Product(tuple(members))
 
 
-def kernel_for(data: Any, rng: Any = None) -> Kernel:
+def kernel_for(data: Any, rng: Any = 0) -> Kernel:
     """A kernel for data of any kind: RBF at the median distance, Delta for labels, `default_kernel` for mixed tables.
+
+    `rng` subsamples for the median; unless it is given, the same data get the same kernel.
 
     Examples
     --------

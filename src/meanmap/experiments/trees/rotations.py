@@ -49,7 +49,7 @@ def learned_tree(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> 
     from meanmap import KernelGraph, kernels, median_heuristic
     from meanmap.bp import Stream
 
-    rotation, image = kernels.Rotation(LENGTHSCALE), kernels.RBF(median_heuristic(images))
+    rotation, image = kernels.Rotation(LENGTHSCALE), kernels.RBF(median_heuristic(images, rng=0))
     table = {"now": rotations[:-1], "next": rotations[1:], "image": images[:-1]}
     given = {"now": rotation, "next": rotation, "image": image}
     model = KernelGraph([("now", "next"), ("now", "image")], kernels=given).fit(table)
@@ -65,7 +65,7 @@ def embedding_dynamics(rotations: np.ndarray, images: np.ndarray, new: np.ndarra
     from meanmap import kernels, median_heuristic
     from meanmap.experiments.trees.baselines.embedding_dynamics import EmbeddingDynamics
 
-    image = kernels.RBF(median_heuristic(images))
+    image = kernels.RBF(median_heuristic(images, rng=0))
     begin = 3 * len(rotations) // 4
 
     def learned(lengthscale: float, ridge: float, known: slice) -> EmbeddingDynamics:
