@@ -5,6 +5,7 @@ import pytest
 
 import meanmap as mm
 from meanmap import bp
+from meanmap.bp import settled
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.graphs import grid
 
@@ -202,3 +203,18 @@ def test_scarce_pairs_with_many_colours_are_what_kernels_are_for():
     for kind in ("true", "noise"):
         best = np.minimum(*(errors[f"discrete, {smoothing:g} added, {kind} likelihood"] for smoothing in (1e-3, 1e-1)))
         assert (errors[f"{kind} likelihood"] < best).sum() >= 5
+
+
+def test_low_values_are_counted_on_some_of_many_messages(monkeypatch):
+    picture = 10.0 * (np.add.outer(np.arange(24), np.arange(24)) % 20)
+    model = mm.KernelGrid(kernel=mm.kernels.RBF(8.0), ridge=1e-4).fit(picture, noisy(0, picture, 30.0), rng=0)
+    seen = noisy(1, picture, 30.0)
+    shares = []
+    # How many are counted is settled when a program is compiled: it is compiled anew for two images.
+    for counted, images in ((10**6, seen), (4 * 24**2 // 3, np.stack([seen, seen]))):
+        monkeypatch.setattr(settled, "ROWS_COUNTED", counted)
+        note = next(note for note in model.restore(images).report.notes if "floor" in note)
+        shares.append(float(note.split()[-2]) / 100)
+    assert shares[0] > 0.01
+    # Values of a message are alike: a third of the nodes counts.
+    assert abs(shares[1] - shares[0]) < 4 * np.sqrt(shares[0] / (24**2 / 3))

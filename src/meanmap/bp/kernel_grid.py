@@ -45,7 +45,7 @@ class KernelGrid:
     Beliefs are too sure: what goes round a cycle is heard again. On rings of 50 grey levels with noise of 30, intervals
     of 90 % were measured to hold .82 of the pixels, and .56 of those in a hole without observations. With
     ``restore(..., counting=0.6)`` they hold .94 and .95; the error is less within the hole, and a tenth to a fifth more
-    elsewhere. On 1000 × 1000 pixels at rank 30 in single precision sweeps need 3.5 GiB, and reading all beliefs 5.4.
+    elsewhere. 1000 × 1000 pixels at rank 30 in single precision need 3.5 GiB, with the beliefs about all of them.
 
     Examples
     --------

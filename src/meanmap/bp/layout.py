@@ -95,13 +95,24 @@ class Layout(eqx.Module):
         count = len(self.nodes[number])
         return messages[start : start + count * width].reshape(count, width, *messages.shape[1:])
 
-    def pre_messages(self, messages: jax.Array, own: jax.Array) -> jax.Array:
-        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L)."""
+    def pre_messages(self, messages: jax.Array, own: jax.Array, step: int = 1) -> jax.Array:
+        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L); with a step, at the rows of `every`."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
         for number, nodes in enumerate(self.nodes):
-            products = self.algebra.all_but_one(own[nodes], self.bucket(messages, number))
+            products = self.algebra.all_but_one(own[nodes[::step]], self.bucket(messages, number)[::step])
             parts.append(products.reshape(-1, *own.shape[1:]))
-        return self.algebra.reweighted(jnp.concatenate(parts), messages[:-1], slice(None))
+        rows = self.every(step)
+        return self.algebra.reweighted(jnp.concatenate(parts), messages[:-1][rows], rows)
+
+    def every(self, step: int) -> Any:
+        """The rows of the first of every so many nodes of each bucket."""
+        if step == 1:
+            return slice(None)
+        parts = [np.zeros(0, dtype=np.int64)]
+        for nodes, (start, width) in zip(self.nodes, self.widths, strict=True):
+            first = start + width * np.arange(0, len(nodes), step)
+            parts.append((first[:, None] + np.arange(width)).ravel())
+        return np.concatenate(parts)
 
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings

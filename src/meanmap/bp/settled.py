@@ -14,8 +14,9 @@ from meanmap.bp.two_pass import Passes, two_pass
 
 __all__ = ["beliefs_of", "pass_and_read", "read_settled"]
 
-# Signs of messages are counted in up to so many of the queries that are answered at once.
+# Signs of messages are counted in up to so many of the queries that are answered at once, and in about so many rows.
 QUERIES_COUNTED = 8
+ROWS_COUNTED = 100_000
 
 
 @jax.jit
@@ -54,25 +55,41 @@ def read_settled(
     beliefs, log_scale = layout.beliefs(placed, own)
     if not isinstance(layout.algebra, Product):
         return beliefs, None, jnp.zeros(()), jnp.zeros(())
-    some = slice(None) if potentials else slice(QUERIES_COUNTED)
-    products = layout.pre_messages(placed[:, some], own[:, some])
-    raw = operators.send(products, layout.template, layout.grouping)
     if not potentials:
-        # Counted where messages leave: with a million nodes, gathering them where they arrive takes a gigabyte.
-        counted = ~layout.empty[:, None, None] & (own[layout.receiver[layout.reverse], some] > 0)  # not what fills up
-        if given is not None:
-            known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
-            counted &= ~known[layout.reverse][:, some, None]
-        number = jnp.maximum(jnp.sum(counted), 1)
-        negative = jnp.sum((raw < 0) & counted) / number
-        if settings.floor is None:
-            return beliefs, None, negative, negative
-        low = jnp.sum((placed[:-1][layout.reverse][:, some] <= settings.floor) & counted) / number
-        return beliefs, None, low, negative
+        return beliefs, None, *_shares(layout, operators, own, given, settings, placed)
+    products = layout.pre_messages(placed, own)
+    raw = operators.send(products, layout.template, layout.grouping)
     raw = raw[layout.reverse][layout.row]
     none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
+
+
+def _shares(
+    layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings, placed: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The shares of low and of negative values among messages before floor and scale.
+
+    Counted where messages leave, on up to about `ROWS_COUNTED` evenly spread rows and `QUERIES_COUNTED` queries: with a
+    million nodes all of them would take gigabytes.
+    """
+    some = slice(QUERIES_COUNTED)
+    step = max(len(layout.reverse) // ROWS_COUNTED, 1)
+    rows = layout.every(step)
+    products = layout.pre_messages(placed[:, some], own[:, some], step)
+    raw = operators.send(products, layout.template[rows], layout.grouping if step == 1 else None)
+    answer = layout.reverse[rows]
+    counted = ~layout.empty[rows][:, None, None] & (own[layout.receiver[answer], some] > 0)  # not what fills up
+    if given is not None:
+        known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
+        counted &= ~known[answer][:, some, None]
+    number = jnp.maximum(jnp.sum(counted), 1)
+    negative = jnp.sum((raw < 0) & counted) / number
+    if settings.floor is None:
+        return negative, negative
+    # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
+    low = raw <= settings.floor * jnp.max(raw, axis=-1, keepdims=True)
+    return jnp.sum(low & counted) / number, negative
 
 
 def _bethe(
