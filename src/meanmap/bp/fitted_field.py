@@ -104,7 +104,7 @@ class FittedKernelField:
             μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle is
             heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of the
             graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
-            beliefs are not sure enough; .6 was measured to cover, see `KernelGrid`.
+            beliefs are not sure enough; `KernelGrid` says what was measured between.
 
         Notes
         -----

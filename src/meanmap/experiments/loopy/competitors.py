@@ -113,6 +113,11 @@ def outcome(found: dict, chosen: dict, tasks: list[str], tuning: int, budget: in
                 "All methods read noisy pixels by the same learned noise likelihood, and features of a room's cells by "
                 "the same regression; the rooms are rendered, because the paper's scenes are not available."
             ),
+            (
+                "Small pictures favour bins. On four tuning seeds the errors of the kernel and of the discretised "
+                "method with bins chosen were 14.1 and 13.0 on 12 × 12 pixels, as at quick scale, 9.5 and 9.4 on "
+                "20 × 20, 6.1 and 6.4 on 30 × 30, as at paper scale."
+            ),
         ),
     )
 
