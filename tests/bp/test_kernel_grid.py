@@ -118,16 +118,12 @@ def test_directions_bands_and_patches_restore_too():
 
 
 @pytest.mark.slow
-def test_eight_neighbours_restore_but_less_than_four():
-    """Diagonals close many short cycles, and what goes round is counted again: about 8 against 4 to 5, noise 10."""
+def test_four_and_eight_neighbours_restore():
     slope = 4.0 * DOWN + 1.0 * RIGHT
-    found = []
     for neighbours in (4, 8):
         model = mm.KernelGrid(neighbours=neighbours, update=FAST)
         fitted = model.fit([slope, slope], [noisy(6, slope), noisy(7, slope)], rng=0)
-        found.append(error(fitted.restore(noisy(8, slope)).mean(), slope))
-    assert found[0] < 6
-    assert found[0] < found[1] < 10
+        assert error(fitted.restore(noisy(8, slope)).mean(), slope) < 4.5  # noise 10; measured 3.4 and 2.7
 
 
 @pytest.mark.parametrize(
@@ -201,10 +197,11 @@ def test_denoising_with_learned_likelihoods(pairs, most):
 
 
 @pytest.mark.slow
-def test_scarce_pairs_with_many_colours_are_what_kernels_are_for():
+@pytest.mark.parametrize(("colours", "pairs"), [(256, 500), (100, 200), (50, 100)])
+def test_scarce_pairs_are_what_kernels_are_for(colours, pairs):
     from meanmap.experiments.loopy.denoising import compare
 
-    errors = compare(256, 500, range(11, 17))
+    errors = compare(colours, pairs, range(11, 17))
     for kind in ("true", "noise"):
         best = np.minimum(*(errors[f"discrete, {smoothing:g} added, {kind} likelihood"] for smoothing in (1e-3, 1e-1)))
         assert (errors[f"{kind} likelihood"] < best).sum() >= 5
