@@ -88,6 +88,7 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
     for expected in (
         "1 reproduced",
         "1 not run",
+        "1 of 1",
         "no data &amp; no net",
         "It is &lt;about&gt; 0.",
         "0 to 0",

@@ -23,9 +23,8 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     answer = ", ".join(f"{count} {word}" for word, count in counts.items())
     answer += f", {silent} not shown at this scale" if silent else ""
     answer += f", {len(records) - len(ran)} not run" if len(ran) < len(records) else ""
-    overview = Section(
-        "Overview", answer + ".", tables=((("experiment", "verdict", "seconds", "where"), *map(_row, pairs)),)
-    )
+    header = ("experiment", "verdict", "claims that hold", "seconds", "where")
+    overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
     lead = "Each figure of the papers beside what it claims. A claim holds if its number lies in the band, "
     lead += "give or take two standard errors."
     return render("meanmap: the papers, reproduced", lead, [overview, *map(_section, pairs)], _footer(ran))
@@ -39,8 +38,10 @@ def write_report(folder: Path, experiments: Sequence[Experiment], records: Seque
 def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:
     experiment, record = pair
     if isinstance(record, Failure):
-        return (experiment.id, "not run", "", experiment.source)
-    return (experiment.id, record.verdict, f"{record.seconds:.0f}", experiment.source)
+        return (experiment.id, "not run", "", "", experiment.source)
+    shown = [claim for claim in experiment.claims if record.setting.scale in claim.scales]
+    held = sum(claim.holds(record.numbers[claim.number]) for claim in shown)
+    return (experiment.id, record.verdict, f"{held} of {len(shown)}", f"{record.seconds:.0f}", experiment.source)
 
 
 def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
@@ -51,14 +52,15 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     scale = record.setting.scale
     claims = tuple(_claim(claim, record.numbers[claim.number], scale in claim.scales) for claim in experiment.claims)
     table = (("the paper's claim", "band", "measured", "holds"), *claims)
-    others = tuple((name, str(number)) for name, number in record.numbers.items())
+    claimed = {claim.number for claim in experiment.claims}
+    others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
     return Section(
         title,
         f"{record.verdict.capitalize()}. {record.answer}",
         " ".join((f"{experiment.source}.", *record.notes)),
         f"meanmap reproduce {record.id} --scale {scale} --seed {record.setting.seed}",
         record.figures,
-        tables=(table, record.table, (("number", "measured"), *others)),
+        tables=(table, record.table, (("other numbers", "measured"), *others)),
     )
 
 
