@@ -117,6 +117,11 @@ def test_directions_bands_and_patches_restore_too():
     assert error(by_patch.restore(bp.patches(noisy(8, slope), 3)).mean(), slope) < 6
 
 
+def test_images_may_be_nested_lists():
+    fit = lambda *images: mm.KernelGrid(update=FAST).fit(*images, rng=0).restore(images[1]).mean()  # noqa: E731
+    np.testing.assert_array_equal(fit(CLEAN.tolist(), noisy(0).tolist()), fit(CLEAN, noisy(0)))
+
+
 @pytest.mark.slow
 def test_four_and_eight_neighbours_restore():
     slope = 4.0 * DOWN + 1.0 * RIGHT
@@ -134,6 +139,8 @@ def test_four_and_eight_neighbours_restore():
         (lambda _: mm.KernelGrid().fit(np.zeros(5)), ShapeError, "expected an image"),
         (lambda _: mm.KernelGrid().fit(np.full((4, 4), np.inf)), InputError, "holds infinity"),
         (lambda _: mm.KernelGrid().fit([]), ShapeError, "expected an image"),
+        (lambda _: mm.KernelGrid().fit(np.stack([CLEAN] * 3, -1)), ShapeError, "a colour image"),
+        (lambda m: m.restore([CLEAN, CLEAN[:5]]), ShapeError, "different sizes"),
         (lambda m: m.model.fit(CLEAN, CLEAN[:5]), ShapeError, r"observed\[0\] has shape \(5, 15\)"),
         (lambda m: m.model.fit([CLEAN, CLEAN[:5]], [CLEAN]), ShapeError, "observed has 1 images, and images 2"),
         (lambda m: m.model.fit([CLEAN, CLEAN[:5]], [CLEAN[:5], CLEAN]), ShapeError, r"observed\[0\]"),

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import meanmap as mm
-from meanmap import families
+from meanmap import bp, ep, families
 from meanmap.core.encode import state
 
 
@@ -61,6 +61,7 @@ PLAIN = {
     "key": jax.random.key(3),
     "sparse": scipy.sparse.csr_array(np.eye(4)),
     "type": families.Normal,
+    "ranges": [range(5), range(3, -4, -2), range(0)],
 }
 
 
@@ -115,6 +116,58 @@ def test_what_is_loaded_works(everything, tmp_path):
         density, expected, rtol=1e-12, atol=0
     )  # the same bits in another order in memory round differently
     assert str(round_trip(everything["test"], tmp_path)) == str(everything["test"])
+
+
+PAIRS = SAMPLE[:, 0], SAMPLE[:, 0] + SAMPLE[:, 1]
+FIELDS = {mm.KernelField: {}, bp.GaussianField: {}, bp.DiscretizedField: {"bins": 5}}
+FIELDS |= {bp.MixtureField: {"components": 5}, bp.ParticleField: {"particles": 5}}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_fields_on_grids_after_queries(kind, tmp_path):
+    """What they keep for the next query is not saved."""
+    field = kind(mm.graphs.grid(2, 2)[0], **FIELDS[kind]).fit(PAIRS, observed=PAIRS)
+    drawn = {"rng": 0} if kind in (bp.MixtureField, bp.ParticleField) else {}
+    ask = lambda model: model.query({0: 0.3}, observations=[np.nan, 0.1, np.nan, 0.2], **drawn)  # noqa: E731
+    before = mm.save(field, tmp_path / "before").stat().st_size
+    beliefs = ask(field)
+    assert ask(round_trip(field, tmp_path))[3].mean() == pytest.approx(beliefs[3].mean(), rel=1e-9)
+    assert (tmp_path / "value.meanmap").stat().st_size < before + 100
+
+
+def test_what_queries_answer(tmp_path):
+    beliefs = mm.KernelField([(0, 1), (1, 2)]).fit(PAIRS).query({0: 0.3})
+    loaded = round_trip(beliefs, tmp_path)
+    assert (type(loaded), loaded.targets, str(loaded)) == (bp.Beliefs, beliefs.targets, str(beliefs))
+    assert [loaded[name].mean() for name in loaded] == [beliefs[name].mean() for name in beliefs]
+    graph = bp.DiscreteGraph([(0, 1)], np.array([[2.0, 1.0], [1.0, 2.0]]))
+    exact = graph.query({0: 1})
+    np.testing.assert_array_equal(round_trip(graph, tmp_path).query({0: 1})[1], exact[1])
+    assert round_trip(exact, tmp_path).log_evidence == exact.log_evidence
+
+
+def test_posteriors_and_ready_models_go_on(tmp_path):
+    data = {"x": SAMPLE[:, 0], "w": SAMPLE[:, 1]}
+    model = ep.models.logistic_regression(data, SAMPLE[:, 0] + SAMPLE[:, 1] > 0)
+    loaded = round_trip(model, tmp_path)
+    assert str(loaded) == str(model)
+    assert same(loaded.predict(data), model.predict(data))
+    mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    graph = ep.FactorGraph(ep.Student(mu, observed=SAMPLE[:, 0]))
+    begun = ep.infer(graph, sweeps=2, rng=0)
+    loaded = round_trip(begun, tmp_path)
+    assert str(loaded) == str(begun)
+    assert str(ep.infer(graph, start_from=loaded)["mu"]) == str(ep.infer(graph, start_from=begun)["mu"])
+
+
+def test_grids_of_pixels_after_restoring(tmp_path):
+    image = np.add.outer(np.arange(6.0), np.arange(6.0))
+    seen = image + RNG.normal(size=image.shape)
+    model = mm.KernelGrid().fit(image, seen, rng=0)
+    restored = model.restore(seen)
+    loaded = round_trip(model, tmp_path)
+    np.testing.assert_allclose(loaded.restore(seen).mean(), restored.mean(), rtol=1e-9)
+    assert same(round_trip(restored, tmp_path).mean(), restored.mean())
 
 
 def test_an_array_that_occurs_twice_is_stored_once(tmp_path):

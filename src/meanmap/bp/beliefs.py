@@ -1,7 +1,7 @@
 """What a query answers: a belief for each target, by name, with a report."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from meanmap.bp.drawing import draw_beliefs
@@ -19,7 +19,7 @@ class Beliefs(Mapping):
     ----------
     targets : tuple
         The names.
-    answer : callable
+    answer : callable or mapping
         From a target to its belief: probabilities of its states, (k,) or (B, k), or an embedding.
     report : Report
         How the messages ended.
@@ -31,7 +31,7 @@ class Beliefs(Mapping):
     """
 
     targets: tuple[Hashable, ...]
-    answer: Callable[[Hashable], Any]
+    answer: Callable[[Hashable], Any] | Mapping[Hashable, Any]
     report: Report
     log_evidence: Any = None
     labels: Mapping[Hashable, tuple] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Beliefs(Mapping):
         if name not in self.targets:
             shown = ", ".join(map(repr, self.targets[:10])) + (", ..." if len(self) > 10 else "")
             raise InputError(f"there is no belief about {name!r}; the targets were {shown}.")
-        return self.answer(name)
+        return self.answer[name] if isinstance(self.answer, Mapping) else self.answer(name)
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.targets)
@@ -61,6 +61,10 @@ class Beliefs(Mapping):
     def plot(self, axes: Any = None) -> Any:
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
         return draw_beliefs(self, axes)
+
+    def to_save(self) -> "Beliefs":
+        """With every belief worked out."""
+        return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:
         return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"

@@ -1,6 +1,7 @@
 """Discrete variables with given potentials: the engine where the points of a node are its states."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import jax.numpy as jnp
@@ -190,6 +191,12 @@ class DiscreteGraph:
             operators = EdgeMatrices(jnp.asarray(self._matrices), maximum)
             self._engines[key] = Engine(self.graph, operators, self._template, schedule)
         return self._engines[key]
+
+    def to_save(self) -> "DiscreteGraph":
+        """Without what is laid out for the next query."""
+        saved = copy(self)
+        saved._engines = {}
+        return saved
 
     def _decode(self, messages: np.ndarray, own: np.ndarray) -> np.ndarray:
         """From the roots outwards, each node's best state given its parent's: right where states tie, too."""

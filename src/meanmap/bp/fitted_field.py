@@ -254,6 +254,12 @@ class FittedKernelField:
             self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
         return self._seen_likelihoods[operator]
 
+    def to_save(self) -> "FittedKernelField":
+        """Without what is kept for the next query."""
+        saved = copy(self)
+        saved._seen_likelihoods, saved._engines = {}, {}
+        return saved
+
     @cached_property
     def approximation(self) -> list[Approximation]:
         """For each direction, what the update leaves out, measured, with the bound of the paper beside it."""

@@ -1,5 +1,6 @@
 """A learned field of pixels restores images of any size."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,8 @@ class FittedKernelGrid:
         chosen = self.likelihood if likelihood is None else read_likelihood(likelihood)
         if not isinstance(chosen, Likelihood):
             raise EmptyError("nothing is known about observations: pass observed= or likelihood= to fit.")
+        if isinstance(observed, list | tuple) and len({np.shape(image) for image in observed}) > 1:
+            raise ShapeError("observed holds images of different sizes: restore those of one size together.")
         array = as_array(observed, "observed").astype(float)
         axes = 3 if chosen.width > 1 else 2
         if array.ndim not in (axes, axes + 1) or min(array.shape) < 1:
@@ -95,6 +98,12 @@ class FittedKernelGrid:
                 seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting
             )
         return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
+
+    def to_save(self) -> "FittedKernelGrid":
+        """Without the fields of images that were restored."""
+        saved = copy(self)
+        saved._fields = {}
+        return saved
 
     def __repr__(self) -> str:
         return f"FittedKernelGrid({self.field.learned.length} values a message)"

@@ -22,6 +22,11 @@ def read_images(data: Any, argument: str) -> list[np.ndarray]:
             raise ShapeError(
                 f"{argument} has shape {array.shape}; expected an image (H, W), (B, H, W), or a list of images."
             )
+        if array.ndim == 3 and array.shape[2] in (3, 4) and min(array.shape[:2]) > 4:
+            raise ShapeError(
+                f"{argument} has shape {array.shape}, a colour image: restore each colour, image[..., 0] and so on. "
+                f"Images that are only {array.shape[2]} pixels wide can be given as a list."
+            )
         images = [array] if array.ndim == 2 else list(array)
     if not images:
         raise EmptyError(f"{argument} holds no image.")

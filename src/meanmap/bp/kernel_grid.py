@@ -163,7 +163,8 @@ def _likelihood(
 
 def _read_features(observed: Any, images: list[np.ndarray]) -> list[np.ndarray]:
     """Observations of each image: (H, W) or (H, W, d)."""
-    many = isinstance(observed, list | tuple) or (np.ndim(observed) > 2 and len(observed) == len(images) > 1)
+    listed = isinstance(observed, list | tuple) and len(observed) > 0 and np.ndim(observed[0]) > 1
+    many = listed or (np.ndim(observed) > 2 and len(observed) == len(images) > 1)
     parts = [as_array(part, "observed").astype(float) for part in (observed if many else [observed])]
     if len(parts) == 1 and parts[0].ndim > 2 and parts[0].shape[:3] == (1, *images[0].shape):
         parts = [parts[0][0]]

@@ -17,6 +17,8 @@ __all__ = ["Decoder"]
 
 # No value of the library is nested so deep.
 DEEPEST = 100
+# Nor are there so many nodes.
+LONGEST = 2**40
 # The folders whose classes a file may name.
 NAME = re.compile(
     r"meanmap\.(bp|core|embeddings|ep|families|features|graphs|kernels|learning|linalg|stats|structure)(\.\w+)+"
@@ -31,6 +33,7 @@ class Decoder:
         self.readers: dict[str, Callable[[Any, int], Any]] = {
             "tuple": lambda content, depth: tuple(self._list(content, depth)),
             "dict": self._dict,
+            "range": lambda content, depth: _range(content),
             "float": lambda content, depth: _float(content),
             "scalar": self._scalar,
             "array": lambda content, depth: self._stored(content),
@@ -143,6 +146,13 @@ def _dtype(name: Any, kinds: str) -> np.dtype[Any]:
     if not re.fullmatch(rf"[<>|=][{kinds}]\d{{0,9}}", _checked(name, str)):
         raise FileFormatError(f"it holds something of type {name[:40]!r}")
     return np.dtype(name)
+
+
+def _range(content: Any) -> range:
+    ends = [_checked(each, int) for each in _checked(content, list)]
+    if len(ends) != 3 or ends[2] == 0 or max(map(abs, ends)) > LONGEST:
+        raise FileFormatError(f"it counts from, to and by {str(content)[:40]}")
+    return range(*ends)
 
 
 def _float(content: Any) -> float:

@@ -39,9 +39,14 @@ class Encoder:
             return [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]
         if isinstance(value, tuple):
             return {"tuple": [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]}
+        if _is_ours(type(value)) and not isinstance(value, type):
+            parts = {name: self.encode(part, f"{where}.{name}") for name, part in state(value).items()}
+            return {"value": [class_name(type(value)), parts]}
         if isinstance(value, Mapping):
             pairs = [(key, item, f"{where}[{key!r}]") for key, item in value.items()]
             return {"dict": [[self.encode(key, name), self.encode(item, name)] for key, item, name in pairs]}
+        if type(value) is range:
+            return {"range": [value.start, value.stop, value.step]}
         if isinstance(value, np.generic):
             return {"scalar": [value.dtype.str, self.encode(value.item(), where)]}
         if isinstance(value, np.ndarray | jax.Array):
@@ -52,9 +57,6 @@ class Encoder:
             return {"sparse": {name: self.encode(part, where) for name, part in parts.items()}}
         if isinstance(value, type) and _is_ours(value):
             return {"class": class_name(value)}
-        if _is_ours(type(value)) and not isinstance(value, type):
-            parts = {name: self.encode(part, f"{where}.{name}") for name, part in state(value).items()}
-            return {"value": [class_name(type(value)), parts]}
         what = f"{where.lstrip('.')} is" if where else "it is"
         raise TypeError(
             f"this cannot be saved: {what} {value!r}, of type {type(value).__name__}. Numbers, text, arrays, lists, "
@@ -89,7 +91,12 @@ def class_name(kind: type) -> str:
 
 
 def state(value: Any) -> dict[str, Any]:
-    """What an object holds: the fields of a dataclass, otherwise its attributes."""
+    """What an object holds: the fields of a dataclass, otherwise its attributes.
+
+    An object with a method `to_save` is saved as what that gives, one of the same class.
+    """
+    if hasattr(value, "to_save"):
+        value = value.to_save()
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
     return dict(vars(value))
