@@ -9,7 +9,7 @@ from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.table import Table
 from meanmap.io.tables import read_table
 
-__all__ = ["Reading", "groups", "pair", "variables"]
+__all__ = ["Reading", "groups", "numeric", "pair", "variables"]
 
 
 @dataclass
@@ -78,3 +78,14 @@ def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Tabl
         raise ColumnError(f"the column {doubled[0]!r} is named twice among the variables.")
     table = reading.table(path, together)
     return [table.select(names) for names in chosen]
+
+
+def numeric(table: Table, path: str, option: str) -> Table:
+    """The table, if all of its columns are numbers; `option` is how others are left out."""
+    labels = [name for name in table.names if not table.is_real(name)]
+    if labels:
+        are = "is a column of labels" if len(labels) == 1 else "are columns of labels"
+        raise ColumnError(
+            f"{', '.join(map(repr, labels))} of {path} {are}; expected numbers: name the columns to use with {option}."
+        )
+    return table

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, in_a_folder, names_in, refusals
-from meanmap.core.errors import ColumnError
 
 __all__ = ["learn_kernel"]
 
@@ -35,13 +34,7 @@ def learn_kernel(
         from meanmap.cli import inputs, outputs
 
         reading = inputs.Reading(delimiter, [], missing)
-        table = reading.table(data, names_in(columns))
-        labels = [name for name in table.names if not table.is_real(name)]
-        if labels:
-            raise ColumnError(
-                f"{', '.join(map(repr, labels))} of {data} are labels, which have no density to learn from: name the "
-                "columns of numbers with --columns."
-            )
+        table = inputs.numeric(reading.table(data, names_in(columns)), data, "--columns")
         own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None
         fit = mm.learn_kernel(table, own, rng=seed)
         if output is not None:

@@ -46,7 +46,9 @@ def ep(
             raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
         columns = names_in(x) or [name for name in table.names if name != y]
         fit = getattr(mm.ep.models, f"{model}_regression")(
-            table.select(columns), table.columns[y], **({"levels": names_in(levels)} if levels else {})
+            inputs.numeric(table.select(columns), data, "--x"),
+            table.columns[y],
+            **({"levels": names_in(levels)} if levels else {}),
         )
         if plot is not None:
             outputs.draw(fit, plot)
