@@ -47,10 +47,8 @@ def test_a_learned_kernel_is_that_of_the_library(clinic, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["learn-kernel", "CLINIC"],
-            "are labels, which have no density to learn from: name the columns of numbers with",
-        ),
+        (["learn-kernel", "CLINIC"], "is a column of labels; expected numbers: name the columns to use with --columns"),
+        (["ep", "robust", "CLINIC", "--y", "age"], "is a column of labels; expected numbers: name the columns to use"),
         (["learn-kernel", "CLINIC", "--columns", "weight"], "has no column 'weight'"),
         (["ep", "logistic", "CLINIC", "--y", "weight"], "has no column 'weight'"),
         (["ep", "logistic", "CLINIC", "--y", "age", "--x", "dose"], "expected two"),
