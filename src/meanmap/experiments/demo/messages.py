@@ -37,15 +37,15 @@ def sections(rng: np.random.Generator) -> list[Section]:
     right.fill_between(range(n), *(post["p"].quantile(q)[order] for q in (0.1, 0.9)), alpha=0.4)
     right.plot(1 / (1 + np.exp(-np.sort(X @ [2.0, -1.0]))), "k", lw=1)
     right.plot(y[order], ".", ms=3)
-    right.set(title="80% intervals of each probability, and the true one", xlabel="rows, sorted")
+    right.set(title="Each probability: 80% intervals, and the truth", xlabel="rows, sorted")
     return [
         Section(
             "Can any function be a factor?",
-            f"{post.report.status} in {post.report.steps} sweeps, {seconds:.2f} s once compiled; "
+            f"{post.report.status.capitalize()} in {post.report.steps} sweeps, {seconds:.2f} s once compiled; "
             f"log evidence {post.log_evidence:.2f}.",
             "The engine knows a linear map and coins; the sigmoid between them is a plain function, and its messages "
             "are computed by quadrature, a whole plate at once.",
-            "model = ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(sigmoid, z, p), ep.Bernoulli(p, observed=y))\n"
+            "model = ep.FactorGraph(\n    ep.Dot(X, w, z), ep.BlackBox(sigmoid, z, p), ep.Bernoulli(p, observed=y)\n)\n"
             'post = ep.infer(model)\npost["w"].mean, post["w"].cov, post.report',
             ((figure, "Left: the posterior of two weights. Right: what is believed about every label."),),
         )
