@@ -130,8 +130,11 @@ def test_arrays_of_several_lengths(tmp_path):
 
 def test_pickled_arrays_are_not_opened(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="cannot be read as"):
+    with pytest.raises(ValueError, match="it holds Python objects, and to read them would run them"):
         read_table(tmp_path / "a.npy")
+    (tmp_path / "a.npy").rename(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match="it does not begin as such a file does"):
+        read_table(tmp_path / "a.npz")
 
 
 def test_malformed_parquet(write):

@@ -23,6 +23,7 @@ __all__ = ["MISSING", "read_table"]
 
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+BEGINS = {".npy": b"\x93NUMPY", ".npz": b"PK"}
 NAMES_OF_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # Cells are turned into numbers this many rows at a time, so that a million rows never exist as text.
 ROWS_AT_ONCE = 20_000
@@ -219,12 +220,18 @@ def _is_number(cell: str | float) -> bool:
 def _arrays(path: Path, kind: str) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
+            # NumPy takes what begins otherwise for a pickle, and advises to trust it.
+            if not file.read(6).startswith(BEGINS[kind]):
+                raise ValueError("it does not begin as such a file does")
+            file.seek(0)
             found = np.load(file, allow_pickle=False)
             arrays = {name: found[name] for name in found.files} if kind == ".npz" else found
     except FileNotFoundError:
         raise
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as problem:
-        raise InputError(f"{path} cannot be read as {kind}: {problem}.") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as problem:
+        pickled = "allow_pickle" in str(problem)
+        why = "it holds Python objects, and to read them would run them" if pickled else str(problem).rstrip(".")
+        raise InputError(f"{path} cannot be read as {kind}: {why}.") from None
     if isinstance(arrays, np.ndarray):
         if arrays.ndim not in (1, 2):
             raise ShapeError(f"{path} has shape {arrays.shape}; expected (rows,) or (rows, columns).")
