@@ -226,10 +226,12 @@ def test_cycles_are_refused_or_given_a_schedule(table):
         (lambda t: {("a", "c"): (t["a"], t["b"])}, InputError, r"\('a', 'c'\), which is no edge"),
         (lambda t: dict.fromkeys(EDGES, t["a"]), KindError, "expected a pair of samples"),
         (lambda t: dict.fromkeys(EDGES, (t["a"], t["b"][:9])), ShapeError, "60 and 9 points; expected pairs"),
+        (lambda t: dict.fromkeys(EDGES, (t["a"], 7.0)), KindError, "a sample is a float; expected points"),
+        (lambda t: {name: [] for name in t}, EmptyError, r"data\['a'\] has no value"),
         (lambda t: 7.0, KindError, "expected a table with a column for each node"),
         (lambda t: np.ones((60, 4)), InputError, "columns 0 to 3, and the graph a node 'a'"),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_bad_data_are_refused(table, change, error, words):
     with pytest.raises(error, match=words):

@@ -10,8 +10,7 @@ from meanmap.bp.relations import Direction
 from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.missing import present, take
-from meanmap.core.points import count
+from meanmap.core.missing import length, present, take
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
@@ -53,8 +52,8 @@ def read_relations(field: Any, pairs: Any) -> FieldSamples:
         for name, sample in ((sender, first), (receiver, second)):
             starts.append(ends[name])
             parts[name].append(sample)
-            ends[name] += _count(sample)
-        index = np.arange(_count(first))
+            ends[name] += length(sample)
+        index = np.arange(length(first))
         forward = np.stack([starts[0] + index, starts[1] + index], axis=1)
         if symmetric:
             directions.append(Direction(sender, receiver, np.concatenate([forward, forward[:, ::-1]])))
@@ -126,7 +125,7 @@ def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise KindError(f"the pairs of {label!r} are a {type(value).__name__}; expected two samples (xs, xt).")
     first, second = value
-    lengths = _count(first), _count(second)
+    lengths = length(first), length(second)
     if lengths[0] != lengths[1]:
         raise ShapeError(f"the pairs of {label!r} have {lengths[0]} and {lengths[1]} points; expected as many of each.")
     both = np.flatnonzero(present(first) & present(second))
@@ -147,7 +146,3 @@ def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSampl
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, f"pairs of {name!r}", door)
     return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None)
-
-
-def _count(sample: Any) -> int:
-    return count(sample) if hasattr(sample, "shape") else len(sample)

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.missing import present, take
+from meanmap.core.missing import length, present, take
 from meanmap.core.points import count, is_sparse, joined
 from meanmap.core.table import Table
 from meanmap.embeddings.bandwidth import diffusion_widths
@@ -138,7 +138,7 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise KindError(f"data[{key!r}] is a {type(value).__name__}; expected a pair of samples (xs, xt).")
         first, second = value if key == names else value[::-1]
-        lengths = _length(first), _length(second)
+        lengths = length(first), length(second)
         if lengths[0] != lengths[1]:
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
         both = np.flatnonzero(present(first) & present(second))
@@ -177,10 +177,6 @@ def _column(data: Any, name: Any) -> Any:
     if not isinstance(name, int | np.integer) or not 0 <= name < array.shape[1]:
         raise InputError(f"data has columns 0 to {array.shape[1] - 1}, and the graph a node {name!r}.")
     return array[:, name]
-
-
-def _length(sample: Any) -> int:
-    return sample.shape[0] if hasattr(sample, "shape") else len(sample)
 
 
 def join_samples(parts: list[Any], name: Hashable) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.missing import length
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
 
@@ -45,7 +46,7 @@ def count_rows(source: Any) -> int | None:
         return len(source)
     if isinstance(source, Mapping):
         return len(next(iter(source.values()), ()))
-    return int(source.shape[0]) if getattr(source, "shape", ()) else len(source)
+    return length(source)
 
 
 def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:

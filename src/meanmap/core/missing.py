@@ -10,13 +10,24 @@ from meanmap.core.errors import EmptyError, KindError, ShapeError
 from meanmap.core.points import is_sparse, rows
 from meanmap.core.table import Table
 
-__all__ = ["present", "read_present", "take"]
+__all__ = ["length", "present", "read_present", "take"]
+
+
+def length(sample: Any) -> int:
+    """How many points there are in a sample as it came."""
+    shape = getattr(sample, "shape", None)
+    if shape:
+        return int(shape[0])
+    if shape is not None or not hasattr(sample, "__len__"):
+        raise KindError(f"a sample is a {type(sample).__name__}; expected points: a list, an array or a table.")
+    return len(sample)
 
 
 def present(sample: Any) -> np.ndarray:
     """Which rows have no missing value."""
+    number = length(sample)
     if is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return np.ones(sample.shape[0] if hasattr(sample, "shape") else len(sample), dtype=bool)
+        return np.ones(number, dtype=bool)
     if hasattr(sample, "isna"):
         missing = np.asarray(sample.isna())
     elif hasattr(sample, "is_null"):
@@ -29,8 +40,8 @@ def present(sample: Any) -> np.ndarray:
             missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
             missing = missing.reshape(array.shape)
         else:
-            missing = np.zeros(array.shape[:1], dtype=bool)
-    return np.asarray(~missing.reshape(len(missing), -1).any(axis=1))
+            missing = np.zeros(number, dtype=bool)
+    return np.asarray(~missing.any(axis=tuple(range(1, missing.ndim))))
 
 
 def take(sample: Any, index: np.ndarray) -> Any:
