@@ -1,7 +1,7 @@
 """Discrete variables with given potentials: the engine where the points of a node are its states."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from copy import copy
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -50,7 +50,6 @@ class DiscreteGraph:
             read = read_model(self.graph, potentials, priors, door)
             self._matrices, self._priors = door.leave((read.matrices, read.priors))
             self._template, self.states = read.template, read.states
-        self._engines: dict[Any, Engine] = {}
 
     @classmethod
     def from_factors(cls, factors: Factors) -> "DiscreteGraph":
@@ -192,11 +191,9 @@ class DiscreteGraph:
             self._engines[key] = Engine(self.graph, operators, self._template, schedule)
         return self._engines[key]
 
-    def to_save(self) -> "DiscreteGraph":
-        """Without what is laid out for the next query."""
-        saved = copy(self)
-        saved._engines = {}
-        return saved
+    @cached_property
+    def _engines(self) -> dict[Any, Engine]:
+        return {}
 
     def _decode(self, messages: np.ndarray, own: np.ndarray) -> np.ndarray:
         """From the roots outwards, each node's best state given its parent's: right where states tie, too."""

@@ -69,8 +69,6 @@ class FittedKernelField:
         if schedule is None and not graph.is_forest:
             schedule = Flooding(SWEEPS)
         self.engine = Engine(graph, learned.operators, template, schedule)
-        self._seen_likelihoods: dict[int, LearnedLikelihood] = {}
-        self._engines: dict[Any, Engine] = {}
 
     def query(
         self,
@@ -254,11 +252,13 @@ class FittedKernelField:
             self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
         return self._seen_likelihoods[operator]
 
-    def to_save(self) -> "FittedKernelField":
-        """Without what is kept for the next query."""
-        saved = copy(self)
-        saved._seen_likelihoods, saved._engines = {}, {}
-        return saved
+    @cached_property
+    def _engines(self) -> dict[Any, Engine]:
+        return {}
+
+    @cached_property
+    def _seen_likelihoods(self) -> dict[int, LearnedLikelihood]:
+        return {}
 
     @cached_property
     def approximation(self) -> list[Approximation]:

@@ -1,6 +1,6 @@
 """A learned field of pixels restores images of any size."""
 
-from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ class FittedKernelGrid:
 
     def __init__(self, model: Any, field: FittedKernelField, likelihood: Likelihood | None):
         self.model, self.field, self.likelihood = model, field, likelihood
-        self._fields: dict[tuple[int, int], FittedKernelField] = {}
 
     def on(self, height: int, width: int) -> FittedKernelField:
         """The field of images of one size, kept for the next."""
@@ -99,11 +98,9 @@ class FittedKernelGrid:
             )
         return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
 
-    def to_save(self) -> "FittedKernelGrid":
-        """Without the fields of images that were restored."""
-        saved = copy(self)
-        saved._fields = {}
-        return saved
+    @cached_property
+    def _fields(self) -> dict[tuple[int, int], FittedKernelField]:
+        return {}
 
     def __repr__(self) -> str:
         return f"FittedKernelGrid({self.field.learned.length} values a message)"

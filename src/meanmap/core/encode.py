@@ -8,6 +8,7 @@ object with one key that says what it is: ``{"tuple": [...]}``, ``{"array": "3"}
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -91,7 +92,7 @@ def class_name(kind: type) -> str:
 
 
 def state(value: Any) -> dict[str, Any]:
-    """What an object holds: the fields of a dataclass, otherwise its attributes.
+    """What an object holds: the fields of a dataclass, otherwise its attributes without what it works out by itself.
 
     An object with a method `to_save` is saved as what that gives, one of the same class.
     """
@@ -99,7 +100,8 @@ def state(value: Any) -> dict[str, Any]:
         value = value.to_save()
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
-    return dict(vars(value))
+    made = {name for name in vars(value) if isinstance(getattr(type(value), name, None), cached_property)}
+    return {name: part for name, part in vars(value).items() if name not in made}
 
 
 def _is_ours(kind: type) -> bool:
