@@ -108,9 +108,13 @@ def grid_by_hand(data: dict[str, Any]) -> np.ndarray:
     """The same in NumPy that knows the grid."""
     table, n = np.asarray(data["table"]), len(data["priors"])
     side = round(np.sqrt(n))
-    beliefs = shifted_pictures(np.asarray(data["priors"]).reshape(side, side, -1), table, SWEEPS).reshape(n, -1)
-    beliefs = beliefs[:: -(-n // 10)]
-    return beliefs / beliefs.sum(axis=1, keepdims=True)
+    return a_few(shifted_pictures(np.asarray(data["priors"]).reshape(side, side, -1), table, SWEEPS).reshape(n, -1))
+
+
+def a_few(beliefs: np.ndarray) -> np.ndarray:
+    """Ten rows or so, spread evenly, that sum to one."""
+    few = beliefs[:: -(-len(beliefs) // 10)]
+    return few / few.sum(axis=1, keepdims=True)
 
 
 def shifted_pictures(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import meanmap as mm
-from benchmarks.cases.belief_propagation import shifted_pictures
+from benchmarks.cases.belief_propagation import a_few, shifted_pictures
 from benchmarks.harness import Case
 from meanmap import bp
 from meanmap.graphs import Flooding
@@ -37,19 +37,14 @@ def ours(data: dict[str, Any]) -> np.ndarray:
     """Ten sweeps; a few of the beliefs."""
     found = data["engine"].run(data["own"], damping=DAMPING, floor=FLOOR, tolerance=0.0)
     beliefs = np.asarray(jax.block_until_ready(found.beliefs))[:, 0]
-    return _some(beliefs)
+    return a_few(beliefs)
 
 
 def by_hand(data: dict[str, Any]) -> np.ndarray:
     """The same in NumPy that knows the grid."""
     side = data["side"]
     own = np.asarray(data["own"])[:, 0].reshape(side, side, -1)
-    return _some(shifted_pictures(own, data["operator"], SWEEPS, DAMPING, FLOOR).reshape(side**2, -1))
-
-
-def _some(beliefs: np.ndarray) -> np.ndarray:
-    few = beliefs[:: -(-len(beliefs) // 10)]
-    return few / few.sum(axis=1, keepdims=True)
+    return a_few(shifted_pictures(own, data["operator"], SWEEPS, DAMPING, FLOOR).reshape(side**2, -1))
 
 
 CASES = (

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "verdict"]
+__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_many_hold", "verdict"]
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
@@ -165,13 +165,18 @@ def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Sca
     >>> verdict(claims, {"a": Number(2.0), "b": Number(2.0)}, "smoke")
     'partly'
     """
+    held, shown = how_many_hold(claims, numbers, scale)
+    if not shown:
+        return "not shown at this scale"
+    if held == shown:
+        return "reproduced"
+    return "partly" if held else "not reproduced"
+
+
+def how_many_hold(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale) -> tuple[int, int]:
+    """How many claims hold, of how many that a scale is able to show."""
     shown = [claim for claim in claims if scale in claim.scales]
     unknown = [claim.number for claim in shown if claim.number not in numbers]
     if unknown:
         raise KeyError(f"The experiment did not measure {unknown[0]!r}, of which one of its claims speaks.")
-    held = sum(claim.holds(numbers[claim.number]) for claim in shown)
-    if not shown:
-        return "not shown at this scale"
-    if held == len(shown):
-        return "reproduced"
-    return "partly" if held else "not reproduced"
+    return sum(claim.holds(numbers[claim.number]) for claim in shown), len(shown)

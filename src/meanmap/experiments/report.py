@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meanmap.core.files import write_whole
-from meanmap.experiments.experiment import Claim, Experiment, Number
+from meanmap.experiments.experiment import Claim, Experiment, Number, how_many_hold
 from meanmap.experiments.record import Record
 from meanmap.experiments.reproduce import Failure
 from meanmap.plots.page import Section, render
@@ -39,9 +39,8 @@ def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:
     experiment, record = pair
     if isinstance(record, Failure):
         return (experiment.id, "not run", "", "", experiment.source)
-    shown = [claim for claim in experiment.claims if record.setting.scale in claim.scales]
-    held = sum(claim.holds(record.numbers[claim.number]) for claim in shown)
-    return (experiment.id, record.verdict, f"{held} of {len(shown)}", f"{record.seconds:.0f}", experiment.source)
+    held, shown = how_many_hold(experiment.claims, record.numbers, record.setting.scale)
+    return (experiment.id, record.verdict, f"{held} of {shown}", f"{record.seconds:.0f}", experiment.source)
 
 
 def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
