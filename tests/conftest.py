@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import os
+import sys
 
 import jax
 import pytest
@@ -19,3 +20,11 @@ def _forget_compilations():
     """Drop compiled programs after each file: kept to the end they would take gigabytes of memory per worker."""
     yield
     jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _close_pictures():
+    """Close the figures that a test drew: pyplot keeps them, and warns when there are many."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

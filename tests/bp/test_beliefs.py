@@ -172,7 +172,7 @@ def test_pictures_of_models_and_beliefs(wells):
     assert [line.get_xdata()[0] for line in places[1].lines] == [1.2, 0.4]
     heights = [bar.get_height() for bar in places[2].patches]
     np.testing.assert_allclose(sum(heights), 2)
-    with pytest.raises(KindError, match="axes has 1 entries; expected one for each of 3"):
+    with pytest.raises(KindError, match="ax has 1 entries; expected one for each of 3"):
         beliefs.plot(axes)
     network = mm.bp.DiscreteGraph([("a", "b")], np.eye(2) + 1)
     assert [bar.get_height() for bar in network.query({"a": 0}, targets=["b"]).plot()[0].patches] == pytest.approx(

@@ -58,9 +58,9 @@ class Beliefs(Mapping):
             found[label] = found.get(label, 0.0) + belief.weights[..., i]
         return found
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
-        return draw_beliefs(self, axes)
+        return draw_beliefs(self, ax)
 
     def to_save(self) -> "Beliefs":
         """With every belief worked out."""

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.values import Value
 
 __all__ = ["Density", "NormalMixture"]
 
@@ -17,7 +18,7 @@ BISECTIONS = 60
 ASCENT_STEPS = 100
 
 
-class Density(ABC):
+class Density(Value, ABC):
     """A batch (...) of densities on the line."""
 
     @property
@@ -87,7 +88,7 @@ class Density(ABC):
         return self._sample(n, Rng.of(rng).generator)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NormalMixture(Density):
     """Σₖ πₖ N(x; mₖ, vₖ).
 

@@ -161,9 +161,9 @@ class DiscreteGraph:
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
-        return draw_forest(self.graph, axes)
+        return draw_forest(self.graph, ax)
 
     def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""

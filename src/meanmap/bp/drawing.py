@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.bp.densities import Density
 from meanmap.core.domains import Real
 from meanmap.core.errors import KindError
+from meanmap.core.pictures import new_axes
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["draw_beliefs"]
@@ -18,17 +19,13 @@ MOST_QUERIES = 8
 MOST_BARS = 12
 
 
-def draw_beliefs(beliefs: Any, axes: Any = None) -> Any:
+def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
     """One picture for each target, in a row; returns their matplotlib Axes, an array."""
-    if axes is None:
-        from matplotlib.figure import Figure
-
-        number = max(len(beliefs), 1)
-        axes = Figure(figsize=(3.2 * number, 2.6), layout="constrained").subplots(1, number, squeeze=False)[0]
-    axes = np.atleast_1d(axes)
-    if len(axes) != len(beliefs):
-        raise KindError(f"axes has {len(axes)} entries; expected one for each of {len(beliefs)} targets.")
-    for (name, belief), place in zip(beliefs.items(), axes, strict=True):
+    number = len(beliefs)
+    places = np.atleast_1d(new_axes(3.2 * max(number, 1), 2.6, max(number, 1)) if ax is None else ax)
+    if len(places) != number:
+        raise KindError(f"ax has {len(places)} entries; expected one for each of {number} targets.")
+    for (name, belief), place in zip(beliefs.items(), places, strict=True):
         place.set_title(str(name))
         if isinstance(belief, Density):
             _density(belief, place)
@@ -41,47 +38,47 @@ def draw_beliefs(beliefs: Any, axes: Any = None) -> Any:
                 _bars(np.atleast_2d(np.array(list(each.values())).T), place, "label", list(each))
         else:
             _bars(np.atleast_2d(np.asarray(belief)), place, "state")
-    return axes
+    return places
 
 
-def _embedding(belief: PointEmbedding, axes: Any) -> None:
+def _embedding(belief: PointEmbedding, ax: Any) -> None:
     points = belief.points
     numeric = isinstance(belief.kernel.domain, Real) and isinstance(points, np.ndarray) and points.ndim == 2
     queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
     if numeric and points.shape[1] == 1:
         if len(points) == len(queries) or len(points) == 1:
             for value in points[: len(queries), 0]:
-                axes.axvline(value, color="C3")
-            axes.set(yticks=[], xlabel="observed")
+                ax.axvline(value, color="C3")
+            ax.set(yticks=[], xlabel="observed")
             return
         low, high = points.min(), points.max()
         grid = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 300)
         for one in queries:
-            axes.plot(grid, one.density(grid))
-        axes.set(ylim=(0, None), ylabel="density")
+            ax.plot(grid, one.density(grid))
+        ax.set(ylim=(0, None), ylabel="density")
     elif numeric:
         for i, one in enumerate(queries):
             weights = np.maximum(np.asarray(one.weights), 0)
-            axes.scatter(*points[:, :2].T, s=60 * weights / weights.max(), color=f"C{i % 10}", alpha=0.6)
-        axes.set(xlabel="first column", ylabel="second column")
+            ax.scatter(*points[:, :2].T, s=60 * weights / weights.max(), color=f"C{i % 10}", alpha=0.6)
+        ax.set(xlabel="first column", ylabel="second column")
     else:
-        _bars(np.atleast_2d(np.stack([np.asarray(one.weights) for one in queries])), axes, "row of the data")
+        _bars(np.atleast_2d(np.stack([np.asarray(one.weights) for one in queries])), ax, "row of the data")
 
 
-def _density(belief: Density, axes: Any) -> None:
+def _density(belief: Density, ax: Any) -> None:
     queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
     for one in queries:
         low, high = one.quantile([0.001, 0.999])
         grid = np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), 300)
-        axes.plot(grid, one.density(grid))
-    axes.set(ylim=(0, None), ylabel="density")
+        ax.plot(grid, one.density(grid))
+    ax.set(ylim=(0, None), ylabel="density")
 
 
-def _bars(weights: np.ndarray, axes: Any, what: str, names: Sequence[Any] | None = None) -> None:
+def _bars(weights: np.ndarray, ax: Any, what: str, names: Sequence[Any] | None = None) -> None:
     """Of many points the heaviest in all queries together."""
     shown = np.sort(np.argsort(weights.sum(axis=0))[::-1][:MOST_BARS])
     width = 0.8 / len(weights[:MOST_QUERIES])
     for i, one in enumerate(weights[:MOST_QUERIES]):
-        axes.bar(np.arange(len(shown)) + i * width, one[shown], width, align="edge")
-    axes.set_xticks(np.arange(len(shown)) + 0.4, [str(i if names is None else names[i]) for i in shown])
-    axes.set(xlabel=what, ylabel="probability")
+        ax.bar(np.arange(len(shown)) + i * width, one[shown], width, align="edge")
+    ax.set_xticks(np.arange(len(shown)) + 0.4, [str(i if names is None else names[i]) for i in shown])
+    ax.set(xlabel=what, ylabel="probability")

@@ -226,9 +226,9 @@ class FittedKernelGraph:
         beliefs = PointEmbedding(kernel, points, source, sample.flat)
         return beliefs if seen.batched else beliefs[0]
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
-        return draw_forest(self.graph, axes)
+        return draw_forest(self.graph, ax)
 
     def __repr__(self) -> str:
         pairs = [len(pair) for pair in self.samples.pairs]

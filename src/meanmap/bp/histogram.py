@@ -10,7 +10,7 @@ from meanmap.bp.densities import Density, pick
 __all__ = ["Histogram"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Density):
     """A density that is constant in each bin.
 

@@ -10,6 +10,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
+from meanmap.core.values import Value
 from meanmap.graphs import Flooding
 
 __all__ = ["Solution", "solve"]
@@ -18,8 +19,8 @@ __all__ = ["Solution", "solve"]
 MOST_SWEEPS = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Value):
     """What `solve` found.
 
     Attributes

@@ -20,6 +20,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
+from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
 from meanmap.graphs.rooted import check_forest
 
@@ -28,8 +29,8 @@ __all__ = ["Engine", "Propagation", "low_note"]
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
 
-@dataclass(frozen=True, eq=False)
-class Propagation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Propagation(Value):
     """What came out of belief propagation.
 
     Attributes

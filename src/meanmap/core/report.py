@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.values import Value
+
 __all__ = ["Report"]
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Value):
     """How a loop ended, for a person to read and a program to check.
 
     Attributes

@@ -7,13 +7,14 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
+from meanmap.core.values import Value
 from meanmap.datasets.files import fetched, own
 
 __all__ = ["Citation", "citation"]
 
 
-@dataclass(frozen=True)
-class Citation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Citation(Value):
     """Papers that cite each other.
 
     Attributes

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.values import Value
 from meanmap.datasets.files import fetched, own
 
 __all__ = ["STEREO_SCENES", "Stereo", "stereo"]
@@ -14,8 +15,8 @@ STEREO_SIBLINGS = {"Baby": 3, "Bowling": 2, "Cloth": 4, "Lampshade": 2, "Midd": 
 STEREO_SCENES = tuple(f"{name}{number}" for name, count in STEREO_SIBLINGS.items() for number in range(1, count + 1))
 
 
-@dataclass(frozen=True)
-class Stereo:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stereo(Value):
     """One scene from two places.
 
     Attributes

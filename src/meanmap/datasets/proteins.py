@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError, InputError
+from meanmap.core.values import Value
 
 __all__ = ["Backbone", "torsion_angles"]
 
@@ -15,8 +16,8 @@ BACKBONE = "N", "CA", "C"
 LONGEST_BOND = 2.0
 
 
-@dataclass(frozen=True)
-class Backbone:
+@dataclass(frozen=True, eq=False, repr=False)
+class Backbone(Value):
     """One chain of a protein.
 
     Attributes

@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
+from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
@@ -31,8 +32,8 @@ JITTER = 1e-8
 BLOCK = 4096
 
 
-@dataclass(frozen=True)
-class GaussianElement:
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianElement(Value):
     """A Gaussian law over functions: a mean and a covariance at any points."""
 
     @abstractmethod
@@ -68,7 +69,7 @@ class GaussianElement:
         return PosteriorDifference(self, other) if isinstance(other, GaussianElement) else NotImplemented
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PosteriorEmbedding(GaussianElement):
     """The posterior of a mean embedding, a Gaussian process. Made by [`posterior_embedding`][].
 
@@ -122,7 +123,7 @@ class PosteriorEmbedding(GaussianElement):
         return solve_triangular(self.factor, columns, lower=True, check_finite=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PosteriorDifference(GaussianElement):
     """The difference of two embeddings learned from independent samples: a witness function with its doubt."""
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
@@ -32,7 +33,7 @@ class Region:
     sign: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Witness(GaussianElement):
     """μ_P − μ_Q of two samples, a mixture of Gaussian processes over draws of the kernel.
 
@@ -109,27 +110,24 @@ class Witness(GaussianElement):
         pairs = zip(starts, ends, strict=True)
         return tuple(Region(float(grid[a]), float(grid[b]), int(signs[a])) for a, b in pairs if signs[a])
 
-    def plot(self, level: float = 0.95, axes: Any = None) -> Any:
+    def plot(self, level: float = 0.95, ax: Any = None) -> Any:
         """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
         d = self.x.shape[1]
         if d > 2:
             raise KindError(f"a witness is drawn over 1 or 2 columns, and these points have {d}.")
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(6, 3.5), layout="constrained").subplots()
+        ax = new_axes(6, 3.5) if ax is None else ax
         if d == 1:
             grid = self._grid(400)
             low, high = self.interval(grid, level)
-            axes.axhline(0, color="lightgrey", lw=1)
-            axes.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{level:.0%} intervals")
-            axes.plot(grid, self.mean(grid), color="C0", label="posterior mean")
-            bottom, top = axes.get_ylim()
+            ax.axhline(0, color="lightgrey", lw=1)
+            ax.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{level:.0%} intervals")
+            ax.plot(grid, self.mean(grid), color="C0", label="posterior mean")
+            bottom, top = ax.get_ylim()
             for region in self.regions(level):
                 side = top if region.sign > 0 else bottom
-                axes.plot([region.low, region.high], [side, side], color="C3", lw=4, solid_capstyle="butt")
-            axes.plot([], [], color="C3", lw=4, label="zero excluded")
-            axes.set(xlabel="x", ylabel="μ_P − μ_Q")
+                ax.plot([region.low, region.high], [side, side], color="C3", lw=4, solid_capstyle="butt")
+            ax.plot([], [], color="C3", lw=4, label="zero excluded")
+            ax.set(xlabel="x", ylabel="μ_P − μ_Q")
         else:
             side = [np.linspace(a, b, 60) for a, b in zip(*self._range(), strict=True)]
             mesh = np.stack(np.meshgrid(*side), axis=-1)
@@ -137,12 +135,12 @@ class Witness(GaussianElement):
             mean = self.mean(points).reshape(mesh.shape[:2])
             surely = self.excludes_zero(points, level).reshape(mesh.shape[:2])
             top = np.abs(mean).max() or 1.0
-            drawn = axes.contourf(*side, mean, levels=21, cmap="RdBu", vmin=-top, vmax=top)
-            axes.figure.colorbar(drawn, ax=axes, label="μ_P − μ_Q")
-            axes.contour(*side, surely.astype(float), levels=[0.5], colors="black", linewidths=1)
-            axes.plot([], [], color="black", lw=1, label=f"zero excluded at {level:.0%}")
-        axes.legend(fontsize="small")
-        return axes
+            drawn = ax.contourf(*side, mean, levels=21, cmap="RdBu", vmin=-top, vmax=top)
+            ax.figure.colorbar(drawn, ax=ax, label="μ_P − μ_Q")
+            ax.contour(*side, surely.astype(float), levels=[0.5], colors="black", linewidths=1)
+            ax.plot([], [], color="black", lw=1, label=f"zero excluded at {level:.0%}")
+        ax.legend(fontsize="small")
+        return ax
 
     def _moments(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([part.mean(points) for part in self.parts]), np.stack([part.std(points) for part in self.parts])

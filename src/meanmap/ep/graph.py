@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.pictures import new_axes
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 
@@ -78,10 +79,8 @@ class FactorGraph:
 
         A double edge leads to a variable that all members of a factor's plate share.
         """
-        from matplotlib.figure import Figure
-
         rows = max(len(self.factors), len(self.variables))
-        ax = Figure(figsize=(7, 0.6 + 0.7 * rows)).subplots() if ax is None else ax
+        ax = new_axes(7, 0.6 + 0.7 * rows) if ax is None else ax
         places = {name: (0.0, y) for name, y in zip(self.variables, _spread(len(self.variables), rows), strict=True)}
         for factor, middle in zip(self.factors, _spread(len(self.factors), rows), strict=True):
             for at, argument in enumerate(factor.arguments):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.pictures import new_axes
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted
 
@@ -13,7 +14,7 @@ __all__ = ["draw", "draw_forest"]
 
 def draw(
     graph: Any,
-    axes: Any = None,
+    ax: Any = None,
     *,
     positions: Mapping[Hashable, Any] | None = None,
     labels: Mapping[tuple, str] | None = None,
@@ -24,23 +25,21 @@ def draw(
     ----------
     graph : networkx.Graph or networkx.DiGraph
         What to draw.
-    axes : matplotlib Axes, optional
+    ax : matplotlib Axes, optional
         Where; by default a new figure.
     positions : mapping from names to (x, y), optional
         By default distances on the page follow those along edges (Kamada & Kawai 1989).
     labels : mapping from pairs to text, optional
         What is written at edges.
     """
-    if axes is None:
-        from matplotlib.figure import Figure
-
+    if ax is None:
         side = 3.5 + 0.25 * len(graph)
-        axes = Figure(figsize=(1.3 * side, side), layout="constrained").subplots()
+        ax = new_axes(1.3 * side, side)
     places = _places(graph) if positions is None else {name: np.asarray(positions[name], float) for name in graph}
     boxes = {}
     for name, place in places.items():
         style = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "C7"}
-        boxes[name] = axes.text(*place, str(name), ha="center", va="center", bbox=style).get_bbox_patch()
+        boxes[name] = ax.text(*place, str(name), ha="center", va="center", bbox=style).get_bbox_patch()
     number = {name: i for i, name in enumerate(graph)}
     for a, b in graph.edges:
         line = not graph.is_directed() or graph.has_edge(b, a)
@@ -48,17 +47,17 @@ def draw(
             continue  # its other direction is drawn
         style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
         style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
-        axes.annotate("", places[b], places[a], arrowprops=style)
+        ax.annotate("", places[b], places[a], arrowprops=style)
         text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
         if text:
             style = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-            axes.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=style)
+            ax.text(*(0.5 * (places[a] + places[b])), text, fontsize=7, ha="center", va="center", bbox=style)
     points = np.array(list(places.values()))
-    axes.update_datalim(points)
-    axes.set_axis_off()
-    axes.margins(0.15)
-    axes.autoscale_view()
-    return axes
+    ax.update_datalim(points)
+    ax.set_axis_off()
+    ax.margins(0.15)
+    ax.autoscale_view()
+    return ax
 
 
 def _places(graph: Any) -> dict[Hashable, np.ndarray]:
@@ -75,9 +74,9 @@ def _places(graph: Any) -> dict[Hashable, np.ndarray]:
     return {name: places[name] for name in graph}
 
 
-def draw_forest(graph: Graph, axes: Any = None) -> Any:
+def draw_forest(graph: Graph, ax: Any = None) -> Any:
     """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
-    return draw(graph.to_networkx(), axes, positions=_hanging(graph) if graph.is_forest else None)
+    return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None)
 
 
 def _hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:

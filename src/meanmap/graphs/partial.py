@@ -122,9 +122,9 @@ class PDAG:
             graph.add_edges_from([(a, b), (b, a)], directed=False)
         return graph
 
-    def plot(self, axes: Any = None, *, positions: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, positions: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""
-        return draw(self.to_networkx(), axes, positions=positions, labels=self._labels())
+        return draw(self.to_networkx(), ax, positions=positions, labels=self._labels())
 
     def _labels(self) -> dict[tuple, str]:
         """What is written at edges."""

@@ -8,9 +8,11 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
@@ -29,8 +31,8 @@ MOST_POINTS = {"pseudolikelihood": 2000, "held-out": 1500}
 MOST_POINTS_OF_MANY = 800
 
 
-@dataclass(frozen=True)
-class LearnedKernel:
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnedKernel(Value):
     """A kernel learned from a sample, with every mode that was found.
 
     Attributes
@@ -64,26 +66,23 @@ class LearnedKernel:
             lines.append(f"  mode at {mode.kernel}: {mode.objective:.1f}, {doubt}, in {mode.share:.0%} of draws")
         return "\n".join([*lines, *(f"  {line}" for line in str(self.report).splitlines())])
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the objective over lengthscales, each draw of landmarks and their mean, with the modes."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5.5, 3.5), layout="constrained").subplots()
+        ax = new_axes(5.5, 3.5) if ax is None else ax
         unit = float(np.exp(np.mean(np.log(self.units))))
         scales, mean = self.profile.multiples * unit, self.profile.mean
-        axes.plot(scales, self.profile.values.T, color="lightgrey", lw=1)
-        axes.plot(scales, mean, color="black", label="mean over landmarks")
+        ax.plot(scales, self.profile.values.T, color="lightgrey", lw=1)
+        ax.plot(scales, mean, color="black", label="mean over landmarks")
         one = np.size(self.modes[0].vector) == 1
         for index, mode in enumerate(self.modes if one else ()):
             scale = float(np.exp(mode.vector[0]))
-            axes.axvline(scale, color=f"C{index % 10}", label=f"mode at {scale:.3g}")
+            ax.axvline(scale, color=f"C{index % 10}", label=f"mode at {scale:.3g}")
         finite = mean[np.isfinite(mean)]
         top = finite.max()
-        axes.set_ylim(top - 1.2 * (top - np.median(finite)) - 1, top + 0.1 * (top - np.median(finite)) + 1)
-        axes.set(xscale="log", xlabel="lengthscale", ylabel="objective")
-        axes.legend(fontsize="small")
-        return axes
+        ax.set_ylim(top - 1.2 * (top - np.median(finite)) - 1, top + 0.1 * (top - np.median(finite)) + 1)
+        ax.set(xscale="log", xlabel="lengthscale", ylabel="objective")
+        ax.legend(fontsize="small")
+        return ax
 
 
 def learn_kernel(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import Landscape
@@ -27,8 +28,8 @@ AT_BOUND = 1e-3
 DIFFERENCE = 0.05
 
 
-@dataclass(frozen=True)
-class Mode:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mode(Value):
     """One local maximum.
 
     Attributes
@@ -56,8 +57,8 @@ class Mode:
     vector: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile(Value):
     """The objective of k(·/t) for multiples t of the units of the columns, one row of values for each draw."""
 
     multiples: np.ndarray

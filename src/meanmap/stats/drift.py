@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
+from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
@@ -190,21 +191,18 @@ class DriftMonitor:
         """Whether the latest batch gave an alarm."""
         return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(6, 2.8), layout="constrained").subplots()
+        ax = new_axes(6, 2.8) if ax is None else ax
         batches = np.arange(1, len(self.evidence) + 1)
-        axes.plot(batches, self.evidence, color="C0", label="evidence since the last alarm")
-        axes.axhline(self.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {self.run_length:g} batches")
+        ax.plot(batches, self.evidence, color="C0", label="evidence since the last alarm")
+        ax.axhline(self.limit, color="grey", ls="--", lw=1, label=f"one false alarm in {self.run_length:g} batches")
         at = np.array(self.alarms, int)
         if len(at):
-            axes.plot(at, self.evidence[at - 1], "o", color="C3", label="alarms")
-        axes.set(xlabel="batch", ylabel="evidence of drift")
-        axes.legend(fontsize="small", loc="upper left")
-        return axes
+            ax.plot(at, self.evidence[at - 1], "o", color="C3", label="alarms")
+        ax.set(xlabel="batch", ylabel="evidence of drift")
+        ax.legend(fontsize="small", loc="upper left")
+        return ax
 
     def __str__(self) -> str:
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""

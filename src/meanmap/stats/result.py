@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.pictures import new_axes
+from meanmap.core.values import Value
 
 __all__ = ["Null", "TestResult", "check_level"]
 
 
-@dataclass(frozen=True)
-class Null:
+@dataclass(frozen=True, eq=False, repr=False)
+class Null(Value):
     """The distribution of the statistic when the hypothesis holds.
 
     Attributes
@@ -35,8 +37,8 @@ class Null:
         return float((1 + np.sum(self.draws >= statistic - tolerance)) / (1 + len(self.draws)))
 
 
-@dataclass(frozen=True)
-class TestResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class TestResult(Value):
     """The outcome of a hypothesis test.
 
     Attributes
@@ -98,18 +100,16 @@ class TestResult:
             "warnings": list(self.warnings),
         }
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw the null distribution with the statistic; returns the matplotlib Axes."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
-        axes.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")
-        axes.axvline(self.statistic, color="C3", label=f"statistic, p = {self.pvalue:.3g}")
-        axes.set(xlabel="statistic", ylabel="draws")
-        axes.set_title(self.method, fontsize="medium", wrap=True)
-        axes.legend()
-        return axes
+        ax = new_axes(5, 3) if ax is None else ax
+        ax.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")
+        ax.axvline(self.statistic, color="C3", label=f"statistic, p = {self.pvalue:.3g}")
+        ax.set(xlabel="statistic", ylabel="draws")
+        ax.locator_params(axis="x", nbins=5)
+        ax.set_title(self.method, fontsize="medium", wrap=True)
+        ax.legend()
+        return ax
 
     def lines(self) -> list[tuple[str, str]]:
         """What is told, in words."""
@@ -132,8 +132,8 @@ class TestResult:
         return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"
 
 
-def check_level(level: float) -> float:
-    """A level of a test, refused outside (0, 1)."""
+def check_level(level: float, name: str = "level") -> float:
+    """A level of a test, refused outside (0, 1); `name` is what the argument is called."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.05.")
+        raise ParameterError(f"{name} is {level!r}; expected a number between 0 and 1, such as 0.05.")
     return float(level)

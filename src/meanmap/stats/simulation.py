@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pictures import new_axes
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.values import Value
 from meanmap.stats.result import check_level
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
 
-@dataclass(frozen=True)
-class RejectionRate:
+@dataclass(frozen=True, eq=False, repr=False)
+class RejectionRate(Value):
     """How often a test rejected, over simulated data sets.
 
     Attributes
@@ -100,27 +102,24 @@ class RejectionRate:
             "report": self.report.to_dict(),
         }
 
-    def plot(self, axes: Any = None, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Any = None, confidence: float = 0.95) -> Any:
         """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
 
         The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this confidence
         (Kolmogorov's distribution for this number of data sets). Returns the matplotlib Axes.
         """
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(4, 4), layout="constrained").subplots()
+        ax = new_axes(4, 4) if ax is None else ax
         half = self.band(confidence)
         u = np.linspace(0, 1, 201)
         label = f"{100 * confidence:g} % of calibrated tests"
-        axes.fill_between(u, np.maximum(u - half, 0), np.minimum(u + half, 1), color="0.9", label=label)
-        axes.plot([0, 1], [0, 1], color="0.5", lw=0.8)
+        ax.fill_between(u, np.maximum(u - half, 0), np.minimum(u + half, 1), color="0.9", label=label)
+        ax.plot([0, 1], [0, 1], color="0.5", lw=0.8)
         share = np.arange(self.repeats + 1) / max(self.repeats, 1)
-        axes.step(np.r_[0, np.sort(self.pvalues)], share, where="post", label=f"{self.repeats} p-values")
-        axes.axvline(self.level, color="C3", lw=0.8, ls=":")
-        axes.set(xlabel="u", ylabel="share of p-values ≤ u", xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        axes.legend(loc="lower right", fontsize="small")
-        return axes
+        ax.step(np.r_[0, np.sort(self.pvalues)], share, where="post", label=f"{self.repeats} p-values")
+        ax.axvline(self.level, color="C3", lw=0.8, ls=":")
+        ax.set(xlabel="u", ylabel="share of p-values ≤ u", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.legend(loc="lower right", fontsize="small")
+        return ax
 
     def band(self, confidence: float = 0.95) -> float:
         """Half the width of the simultaneous band of `plot`."""
@@ -135,8 +134,8 @@ class RejectionRate:
         return f"{first}: rate {self.rate:.3g}, 95 % interval {low:.3g} to {high:.3g}\n  {report}"
 
 
-@dataclass(frozen=True)
-class PowerCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class PowerCurve(Value):
     """Rejection rates against the sample size.
 
     Attributes
@@ -190,26 +189,23 @@ class PowerCurve:
         """The result as plain Python values, ready for JSON."""
         return {"sizes": list(self.sizes), "rates": [rate.to_dict() for rate in self.rates]}
 
-    def plot(self, axes: Any = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Any = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
         """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5, 3), layout="constrained").subplots()
+        ax = new_axes(5, 3) if ax is None else ax
         rates = np.array([rate.rate for rate in self.rates])
         bounds = np.array([rate.interval(confidence) for rate in self.rates]).reshape(-1, 2)
         errors = np.abs(bounds - rates[:, None]).T
-        axes.errorbar(self.sizes, rates, errors, fmt="o-", capsize=3, label="rejection rate")
+        ax.errorbar(self.sizes, rates, errors, fmt="o-", capsize=3, label="rejection rate")
         size = self.needed(power) if power is not None else None
         if size is not None:
-            axes.axvline(size, color="C3", ls=":", label=f"power {power:g} at n = {size}")
+            ax.axvline(size, color="C3", ls=":", label=f"power {power:g} at n = {size}")
         if self.rates:
-            axes.axhline(self.rates[0].level, color="0.6", lw=0.8, label="level")
-        axes.set(xscale="log", xlabel="n", ylabel="rejection rate", ylim=(-0.02, 1.02))
-        axes.set_xticks(self.sizes, [str(size) for size in self.sizes])
-        axes.minorticks_off()
-        axes.legend(fontsize="small")
-        return axes
+            ax.axhline(self.rates[0].level, color="0.6", lw=0.8, label="level")
+        ax.set(xscale="log", xlabel="n", ylabel="rejection rate", ylim=(-0.02, 1.02))
+        ax.set_xticks(self.sizes, [str(size) for size in self.sizes])
+        ax.minorticks_off()
+        ax.legend(fontsize="small")
+        return ax
 
     def __str__(self) -> str:
         lines = ["       n    rate   95 % interval"]

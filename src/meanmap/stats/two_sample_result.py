@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.embeddings.points import PointEmbedding
@@ -22,7 +23,7 @@ MOST_POINTS = 1000
 SHUFFLES = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TwoSampleResult(TestResult):
     """The outcome of a two-sample test.
 
@@ -89,7 +90,7 @@ class TwoSampleResult(TestResult):
                 lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
         return lost
 
-    def plot_witness(self, axes: Any = None) -> Any:
+    def plot_witness(self, ax: Any = None) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes."""
         witness = self._on_points()
         if len(self.columns) not in (1, 2) or not isinstance(witness.points, np.ndarray):
@@ -97,10 +98,7 @@ class TwoSampleResult(TestResult):
                 "a witness is drawn over 1 or 2 columns of numbers, and these points have other ones "
                 f"({', '.join(self.columns) or 'none'}): see driving_columns() and driving_points()."
             )
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5, 3.5), layout="constrained").subplots()
+        ax = new_axes(5, 3.5) if ax is None else ax
         points, n = np.asarray(witness.points), self.sizes[0]
         low, high = points.min(axis=0), points.max(axis=0)
         margin = 0.1 * np.where(high > low, high - low, 1.0)
@@ -108,24 +106,24 @@ class TwoSampleResult(TestResult):
             np.linspace(a, b, 300 if len(low) == 1 else 80) for a, b in zip(low - margin, high + margin, strict=True)
         ]
         if len(grids) == 1:
-            axes.axhline(0, color="lightgrey", lw=1)
-            axes.plot(grids[0], witness(grids[0][:, None]), color="black", label="witness")
-            bottom, top = axes.get_ylim()
+            ax.axhline(0, color="lightgrey", lw=1)
+            ax.plot(grids[0], witness(grids[0][:, None]), color="black", label="witness")
+            bottom, top = ax.get_ylim()
             for sample, side, color, name in ((points[:n], top, "C0", "x"), (points[n:], bottom, "C1", "y")):
-                axes.plot(sample[:, 0], np.full(len(sample), side), "|", color=color, ms=8, alpha=0.5, label=name)
-            axes.set(xlabel=self.columns[0], ylabel="μ_P − μ_Q")
+                ax.plot(sample[:, 0], np.full(len(sample), side), "|", color=color, ms=8, alpha=0.5, label=name)
+            ax.set(xlabel=self.columns[0], ylabel="μ_P − μ_Q")
         else:
             mesh = np.stack(np.meshgrid(*grids), axis=-1)
             values = witness(mesh.reshape(-1, 2)).reshape(mesh.shape[:2])
             top = np.abs(values).max() or 1.0
-            drawn = axes.contourf(*grids, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
-            axes.figure.colorbar(drawn, ax=axes, label="μ_P − μ_Q")
-            axes.plot(*points[:n].T, ".", ms=2, color="navy", label="x")
-            axes.plot(*points[n:].T, ".", ms=2, color="darkred", label="y")
-            axes.set(xlabel=self.columns[0], ylabel=self.columns[1])
-        axes.set_title("where x (positive) and y (negative) are denser", fontsize="medium", wrap=True)
-        axes.legend(fontsize="small")
-        return axes
+            drawn = ax.contourf(*grids, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
+            ax.figure.colorbar(drawn, ax=ax, label="μ_P − μ_Q")
+            ax.plot(*points[:n].T, ".", ms=2, color="navy", label="x")
+            ax.plot(*points[n:].T, ".", ms=2, color="darkred", label="y")
+            ax.set(xlabel=self.columns[0], ylabel=self.columns[1])
+        ax.set_title("where x (positive) and y (negative) are denser", fontsize="medium", wrap=True)
+        ax.legend(fontsize="small")
+        return ax
 
     def _on_points(self) -> PointEmbedding:
         if not isinstance(self.witness, PointEmbedding):

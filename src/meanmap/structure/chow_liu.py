@@ -58,13 +58,13 @@ class DependenceTree(Graph):
                 graph.edges[pair]["support"] = self.support.get(pair, 0.0)
         return graph
 
-    def plot(self, axes: Any = None, *, positions: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, positions: Any = None) -> Any:
         """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
         labels = {
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
             for pair, weight in zip(self.named_edges, self.weights, strict=True)
         }
-        return draw(super().to_networkx(), axes, positions=positions, labels=labels)
+        return draw(super().to_networkx(), ax, positions=positions, labels=labels)
 
     def __str__(self) -> str:
         kind = "forest" if len(self.edges) < self.size - 1 else "tree"
@@ -139,7 +139,7 @@ def chow_liu(
       b — c  0.665  p 0.00498
     """
     if alpha is not None:
-        check_level(alpha)
+        check_level(alpha, "alpha")
         check_draws(n_permutations)
     if isinstance(half_samples, bool) or not isinstance(half_samples, int | np.integer) or half_samples < 0:
         raise ParameterError(f"half_samples is {half_samples!r}; expected a whole number, 0 or more.")

@@ -9,7 +9,7 @@ from meanmap.graphs import PDAG
 __all__ = ["DiscoveredGraph"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DiscoveredGraph(PDAG):
     """A partially directed graph learned from data, with what stands behind each edge.
 

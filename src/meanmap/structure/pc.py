@@ -103,7 +103,7 @@ def pc(
       water → growth
       growth → harvest
     """
-    check_level(alpha)
+    check_level(alpha, "alpha")
     for value, name in ((most_given, "most_given"), (half_samples, "half_samples")):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0):
             raise ParameterError(f"{name} is {value!r}; expected a whole number, 0 or more.")

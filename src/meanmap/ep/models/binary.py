@@ -16,7 +16,7 @@ __all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
 LINKS = {"logistic": (Logistic, expit), "probit": (Probit, ndtr)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinaryRegression(Regression):
     """A regression of two labels.
 

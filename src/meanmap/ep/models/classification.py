@@ -9,8 +9,10 @@ from scipy.special import expit, ndtr
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.table import Table
+from meanmap.core.values import Value
 from meanmap.ep.models.binary import LINKS
 from meanmap.ep.models.design import read_labels
 from meanmap.ep.models.regression import average, fit_linear, moments
@@ -31,8 +33,8 @@ _TOLERANCE = 1e-6
 _MOST_FEATURES = 512
 
 
-@dataclass(frozen=True)
-class GPClassification:
+@dataclass(frozen=True, eq=False, repr=False)
+class GPClassification(Value):
     """A Gaussian-process classifier after its data.
 
     Attributes
@@ -99,15 +101,12 @@ class GPClassification:
         """The more probable label at new points."""
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
-    def plot(self, X: Any, y: Any = None, axes: Any = None) -> Any:
+    def plot(self, X: Any, y: Any = None, ax: Any = None) -> Any:
         """Draw the probability of the second label over the range of X, of one or two columns; returns the Axes."""
         points = _numbers(X, self.names)
         if points.shape[1] > 2:
             raise ShapeError(f"X has {points.shape[1]} columns; expected one or two to draw.")
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(5.5, 4), layout="constrained").subplots()
+        ax = new_axes(5.5, 4) if ax is None else ax
         low, high = points.min(0), points.max(0)
         ticks = [np.linspace(a - 0.1 * (b - a), b + 0.1 * (b - a), 80) for a, b in zip(low, high, strict=True)]
         mesh = np.stack(np.meshgrid(*ticks), -1)
@@ -116,21 +115,21 @@ class GPClassification:
         upper = None if y is None else np.asarray(y) == self.classes[1]
         label = f"P({self.classes[1]})"
         if points.shape[1] == 2:
-            drawn = axes.contourf(*ticks, one.reshape(80, 80), levels=np.linspace(0, 1, 11), cmap="RdBu", alpha=0.8)
-            axes.contour(*ticks, one.reshape(80, 80), levels=[0.5], colors="k", linewidths=1)
-            axes.figure.colorbar(drawn, ax=axes, label=label)
+            drawn = ax.contourf(*ticks, one.reshape(80, 80), levels=np.linspace(0, 1, 11), cmap="RdBu", alpha=0.8)
+            ax.contour(*ticks, one.reshape(80, 80), levels=[0.5], colors="k", linewidths=1)
+            ax.figure.colorbar(drawn, ax=ax, label=label)
             if upper is not None:
                 for mine, mark in ((upper, "^"), (~upper, "o")):
-                    axes.plot(*points[mine].T, mark, ms=4, mfc="white", mec="k", ls="")
-            return axes
+                    ax.plot(*points[mine].T, mark, ms=4, mfc="white", mec="k", ls="")
+            return ax
         mean, variance = self._latent(grid)
         ends = (LINKS[self.link][1](mean + sign * 1.96 * np.sqrt(variance)) for sign in (-1, 1))
-        axes.fill_between(ticks[0], *ends, alpha=0.3, label="95% interval")
-        axes.plot(ticks[0], one)
-        axes.set(ylabel=label, ylim=(-0.05, 1.05))
+        ax.fill_between(ticks[0], *ends, alpha=0.3, label="95% interval")
+        ax.plot(ticks[0], one)
+        ax.set(ylabel=label, ylim=(-0.05, 1.05))
         if upper is not None:
-            axes.plot(points[:, 0], upper, "k|")
-        return axes
+            ax.plot(points[:, 0], upper, "k|")
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

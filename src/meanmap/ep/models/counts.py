@@ -14,7 +14,7 @@ from meanmap.ep.models.regression import Regression, average, fit_linear, interv
 __all__ = ["CountRegression", "poisson_regression"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountRegression(Regression):
     """A regression of counts."""
 

@@ -14,7 +14,7 @@ from meanmap.ep.models.regression import Regression, fit_linear, moments, prior_
 __all__ = ["OrdinalRegression", "ordinal_regression"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrdinalRegression(Regression):
     """A regression of ordered labels.
 

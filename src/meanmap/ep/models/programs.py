@@ -12,6 +12,7 @@ from jax.scipy.special import gammaln
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.values import Value
 from meanmap.ep.blackbox import BlackBox, Density
 from meanmap.ep.calling import is_host_function
 from meanmap.ep.factor import common_plate
@@ -26,8 +27,8 @@ from meanmap.families import Family, Gamma, Normal
 __all__ = ["Program", "compound_gamma", "simulator"]
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(Value):
     """Named parameters of a model, and what is believed about each.
 
     Attributes
@@ -68,9 +69,9 @@ class Program:
         }
         return Summary(names=tuple(self.parameters), level=level, **columns)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw every parameter with its interval; returns the matplotlib Axes."""
-        return self.summary().plot(axes)
+        return self.summary().plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

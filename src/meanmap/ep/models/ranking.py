@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.table import Table
+from meanmap.core.values import Value
 from meanmap.ep.interval import Interval
 from meanmap.ep.models.design import as_given
 from meanmap.ep.models.regression import fit_linear, moments
@@ -22,8 +23,8 @@ from meanmap.families import MultivariateNormal
 __all__ = ["Ranking", "ranking"]
 
 
-@dataclass(frozen=True)
-class Ranking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Value):
     """Players and what is believed about their skills.
 
     Attributes
@@ -81,11 +82,11 @@ class Ranking:
         win, lose = ndtr((mean - self.margin) / sd), ndtr((-mean - self.margin) / sd)
         return {"win": float(win), "draw": float(max(1 - win - lose, 0)), "lose": float(lose)}
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw skills with their intervals, best first; returns the matplotlib Axes."""
-        axes = self.summary().plot(axes)
-        axes.set_xlabel("skill, mean and 95% interval")
-        return axes
+        ax = self.summary().plot(ax)
+        ax.set_xlabel("skill, mean and 95% interval")
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ShapeError
+from meanmap.core.values import Value
 from meanmap.ep.factor import Factor
 from meanmap.ep.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
@@ -22,8 +23,8 @@ from meanmap.families import MultivariateNormal, Normal
 __all__ = ["Regression", "average", "fit_linear", "interval_ends", "moments", "prior_of", "quantiles"]
 
 
-@dataclass(frozen=True)
-class Regression:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Value):
     """A regression after its data.
 
     Attributes
@@ -84,7 +85,7 @@ class Regression:
         rows = self.design.matrix(X)
         return rows @ self.mean, np.maximum(((rows @ self.covariance) * rows).sum(1), np.finfo(float).tiny)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw what a standard deviation of each column does, with intervals; returns the matplotlib Axes.
 
         The intercept is left out, and columns that were not standardised are drawn as they are.
@@ -94,10 +95,10 @@ class Regression:
         table = Summary.of_normal(
             self.design.names, self.mean[first:] * scale, np.diag(self.covariance)[first:] * scale**2
         )
-        axes = table.plot(axes)
+        ax = table.plot(ax)
         if (scale != 1).any():
-            axes.set_xlabel("effect of one standard deviation, mean and 95% interval")
-        return axes
+            ax.set_xlabel("effect of one standard deviation, mean and 95% interval")
+        return ax
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""

@@ -20,7 +20,7 @@ _STEP, _DEPTH = 0.25, 12.0
 _LOWEST, _HIGHEST = np.log(1e-3), np.log(10.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobustRegression(Regression):
     """A regression of numbers with Student noise.
 

@@ -8,12 +8,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.pictures import new_axes
+from meanmap.core.values import Value
 
 __all__ = ["Summary", "check_share"]
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Value):
     """What is believed about each of several numbers.
 
     Attributes
@@ -69,19 +71,16 @@ class Summary:
         columns["positive"] = self.positive
         return {name: {key: float(v[at]) for key, v in columns.items()} for at, name in enumerate(self.names)}
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw every number with its interval; returns the matplotlib Axes."""
-        if axes is None:
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(6, 0.8 + 0.35 * len(self.names)), layout="constrained").subplots()
+        ax = new_axes(6, 0.8 + 0.35 * len(self.names)) if ax is None else ax
         rows = np.arange(len(self.names))
-        axes.axvline(0, color="0.6", lw=0.8)
-        axes.hlines(rows, self.low, self.high, color="tab:blue")
-        axes.plot(self.mean, rows, "o", color="tab:blue", ms=5)
-        axes.set(yticks=rows, yticklabels=self.names, xlabel=f"mean and {self.level:.0%} interval")
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        return axes
+        ax.axvline(0, color="0.6", lw=0.8)
+        ax.hlines(rows, self.low, self.high, color="tab:blue")
+        ax.plot(self.mean, rows, "o", color="tab:blue", ms=5)
+        ax.set(yticks=rows, yticklabels=self.names, xlabel=f"mean and {self.level:.0%} interval")
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        return ax
 
     def cells(self) -> list[list[str]]:
         """The table as text, its header first."""

@@ -1,0 +1,81 @@
+"""What results have in common: a short line at a prompt, and equality that looks into arrays."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Value"]
+
+# Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
+MOST_NUMBERS, MOST_ENTRIES = 4, 3
+# Longer representations of other values are cut to the name of their type.
+MOST_CHARACTERS = 80
+
+
+class Value:
+    """A dataclass with a `repr` of one short line (`print` may say more) and with `==` that compares arrays by entries.
+
+    Declare it with `@dataclass(frozen=True, eq=False, repr=False)`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, eq=False, repr=False)
+    ... class Sample(Value):
+    ...     points: np.ndarray
+    ...     name: str
+    >>> Sample(np.zeros((100, 2)), "first")
+    Sample(points=array(100, 2), name='first')
+    >>> Sample(np.zeros((100, 2)), "first") == Sample(np.zeros((100, 2)), "first")
+    True
+    """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in _entries(self))})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(_same(a, b) for (_, a), (_, b) in zip(_entries(self), _entries(other), strict=True))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
+
+
+def _entries(value: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass, by name."""
+    return [(each.name, getattr(value, each.name)) for each in fields(value)]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are equal, arrays entry by entry; missing numbers equal each other."""
+    if hasattr(a, "shape") and hasattr(b, "shape"):
+        return np.array_equal(a, b, equal_nan=getattr(a, "dtype", np.dtype(object)).kind == "f")
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return a is b or bool(a == b)
+
+
+def _short(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, bool | str) or value is None:
+        return _cut(repr(value))
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        few = np.size(value) <= MOST_NUMBERS
+        return np.array2string(np.asarray(value), precision=4, separator=", ") if few else f"array{tuple(value.shape)}"
+    if isinstance(value, Mapping):
+        return f"{{{len(value)} entries}}" if len(value) > MOST_ENTRIES else _cut(repr(dict(value)))
+    if isinstance(value, tuple | list):
+        shown = [_short(entry) for entry in value[:MOST_ENTRIES]]
+        return f"({', '.join(shown)}{f', … {len(value)} in all' if len(value) > MOST_ENTRIES else ''})"
+    text = repr(value)
+    return text if len(text) <= MOST_CHARACTERS and "\n" not in text else f"{type(value).__name__}(…)"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

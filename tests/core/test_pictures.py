@@ -1,0 +1,33 @@
+"""Pictures appear where people look: in a notebook and with `plt.show()`, or on the axes that were given."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+import meanmap as mm
+
+rng = np.random.default_rng(0)
+x, y = rng.normal(size=(40, 2)), rng.normal(0.5, 1.0, size=(30, 2))
+result = mm.two_sample_test(x, y, "median", n_permutations=99, rng=0)
+tree = mm.graphs.PDAG.of([("a", "b"), ("b", "c")])
+drawn = {
+    "null": result.plot,
+    "witness": result.plot_witness,
+    "graph": tree.plot,
+    "monitor": lambda ax=None: mm.DriftMonitor.of(x, rng=0).plot(ax=ax),
+    "posterior witness": lambda ax=None: mm.posterior_witness(x, y, mm.kernels.RBF(1.0)).plot(ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", drawn)
+def test_pictures_belong_to_pyplot(name):
+    axes = drawn[name]()
+    assert pyplot.figure(pyplot.get_fignums()[-1]) is axes.figure
+    assert len(pyplot.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("name", drawn)
+def test_pictures_are_drawn_where_they_are_wanted(name):
+    axes = pyplot.subplots()[1]
+    assert drawn[name](ax=axes) is axes
+    assert len(pyplot.get_fignums()) == 1
