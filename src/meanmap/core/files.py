@@ -1,13 +1,22 @@
-"""Writing files so that no half-written one is ever seen."""
+"""Writing files so that no half-written one is ever seen, and nothing but a file is ever written over."""
 
+import errno
 import os
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write_whole"]
+from meanmap.core.errors import KindError, ParameterError
+
+__all__ = ["to_write", "write_whole"]
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
     """Write a file to a neighbour first, then into place: an interrupt leaves the old file, or none.
+
+    Several threads and processes may write to one path: the last one stays, and readers see one of them, whole. A file
+    that exists keeps its mode and owner, and a symbolic link stays a link, to the file that is written.
 
     Examples
     --------
@@ -16,13 +25,52 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     ...     write_whole(Path(folder, "a.txt"), "whole").read_text()
     'whole'
     """
-    path = Path(path)
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}.part")
+    target = to_write(path)
+    neighbour = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        neighbour.write_bytes(content.encode() if isinstance(content, str) else content)
-        neighbour.replace(path)
+        with neighbour.open("xb") as file:  # x: never one that is there already
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        _take_after(neighbour, target)
+        neighbour.replace(target)
     except OSError as problem:  # of the file that was asked for, not of its neighbour
         raise type(problem)(problem.errno, problem.strerror, str(path)) from None
     finally:
         neighbour.unlink(missing_ok=True)
-    return path
+    return Path(path)
+
+
+def to_write(path: str | Path) -> Path:
+    """The file that writing to `path` changes, links followed; refused unless it is a file that may be written, or new.
+
+    Examples
+    --------
+    >>> to_write("/")
+    Traceback (most recent call last):
+    ...
+    meanmap.core.errors.ParameterError: / is a folder; expected the name of a file.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise KindError(f"path is {path!r}; expected the name of a file.")
+    target = Path(os.path.realpath(path))
+    try:
+        kind = target.stat().st_mode
+    except FileNotFoundError:
+        return target
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "a device, a pipe or a socket"
+        raise ParameterError(f"{path} is {what}; expected the name of a file.")
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return target
+
+
+def _take_after(neighbour: Path, target: Path) -> None:
+    """Give the new file the owner and mode of the old one, if there is one."""
+    with suppress(FileNotFoundError):
+        old = target.stat()
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):  # only the superuser gives files away
+                os.chown(neighbour, old.st_uid, old.st_gid)
+        neighbour.chmod(stat.S_IMODE(old.st_mode))

@@ -1,5 +1,7 @@
 """Graphs in files: GraphML (edges and names) and UAI (factors of a Markov network with discrete variables)."""
 
+import gzip
+import io
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.files import write_whole
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.partial import PDAG
 
@@ -46,7 +49,10 @@ def write_graphml(graph: Any, path: str | Path) -> None:
     if doubled := next((text for text in texts if texts.count(text) > 1), None):
         raise InputError(f"graph has two nodes called {doubled!r} when written as text. Rename one of them.")
     whole = graph.to_networkx()
-    networkx.write_graphml(networkx.relabel_nodes(whole, {name: str(name) for name in whole}), path)
+    content = io.BytesIO()
+    networkx.write_graphml(networkx.relabel_nodes(whole, {name: str(name) for name in whole}), content)
+    packed = str(path).endswith(".gz")  # as networkx reads such a name
+    write_whole(path, gzip.compress(content.getvalue()) if packed else content.getvalue())
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,4 +162,4 @@ def write_uai(factors: Factors, path: str | Path) -> None:
     lines += [" ".join(map(str, (len(scope), *scope))) for scope in factors.scopes]
     for table in factors.tables:
         lines += ["", str(np.size(table)), " ".join(repr(float(value)) for value in np.ravel(table))]
-    Path(path).write_text("\n".join(lines) + "\n")
+    write_whole(path, "\n".join(lines) + "\n")
