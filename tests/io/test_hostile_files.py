@@ -17,6 +17,7 @@ import meanmap as mm
 from meanmap.core.encode import Encoder
 from meanmap.core.saving import _checksum
 from meanmap.io import FORMAT, FileFormatError
+from meanmap.stats.permutations import CentredGram
 
 
 def forged(tree, arrays=None, **changes) -> bytes:
@@ -89,6 +90,15 @@ HARM = {
 }
 HARMFUL = {
     "wide words": {"objects": ["<U1000000000", [1], ["a"]]},
+    "wide words again and again": [{"objects": ["<U20000", [500], [""] * 500]}] * 100,
+    "words of ranges": {"objects": ["<U1", [1], [{"range": [0, 2**40, 1]}]]},
+    "a sparse matrix of ranges": {
+        "sparse": {"data": {"range": [0, 2**40, 1]}, "indices": [], "indptr": [], "shape": [1, 1]}
+    },
+    "a scalar of a range": {"scalar": ["<f8", {"range": [0, 2**40, 1]}]},
+    "a key of a range": {"key": ["threefry2x32", {"range": [0, 2**40, 1]}]},
+    "words spelled in numbers": {"words": ["<U1", [1, 2]]},
+    "a key that is an object": {"dict": [[{"value": ["meanmap.kernels.RBF", {"lengthscale": 1.0}]}, 1]]},
     "many words": {"objects": ["<U1", [10**12], ["a"]]},
     "negative shape": {"objects": ["<U1", [-1, -1], ["a"]]},
     "an unknown kind": {"pickle": "gASVAAAA"},
@@ -117,6 +127,40 @@ def test_malformed_descriptions(name, tmp_path):
 @pytest.mark.parametrize("name", HARMFUL)
 def test_harmful_values(name, tmp_path):
     refused(forged(HARMFUL[name]), tmp_path, "cannot be loaded")
+
+
+@pytest.mark.parametrize("count", [120_000_000, 2**40])
+def test_ranges_are_never_spread_out(count, tmp_path):
+    path = tmp_path / "range"
+    path.write_bytes(forged({"objects": ["|O", [1], [{"range": [0, count, 1]}]]}))
+    assert mm.load(path).tolist() == [range(count)]
+
+
+def test_an_array_that_is_named_again_and_again_is_one(tmp_path):
+    path = tmp_path / "again"
+    path.write_bytes(forged([{"jax": "0"}] * 2000, {"0": np.zeros(10**5)}))
+    assert len({id(each) for each in mm.load(path)}) == 1
+    part = {"data": {"array": "0"}, "indices": {"array": "0"}, "indptr": {"array": "1"}, "shape": [1, 1]}
+    zeros = {"0": np.zeros(10**6, np.int64), "1": np.array([0, 10**6])}
+    refused(forged([{"sparse": part}] * 2000, zeros), tmp_path, "cannot be loaded")
+
+
+def test_nothing_of_a_half_built_object_is_called(tmp_path, monkeypatch):
+    """Not its repr, its hash, its equality nor the setter of a property: any of them may meet what is not there."""
+
+    def called(*_):
+        raise AssertionError
+
+    for name in ("__repr__", "__str__", "__hash__", "__eq__", "__len__", "__iter__", "__array__"):
+        monkeypatch.setattr(mm.kernels.RBF, name, called, raising=False)
+    monkeypatch.setattr(CentredGram, "kind", property(called, called), raising=False)
+    kernel = {"value": ["meanmap.kernels.RBF", {"lengthscale": 1.0}]}
+    gram = {"value": ["meanmap.stats.permutations.CentredGram", {"kind": 3}]}
+    path = tmp_path / "objects"
+    for tree in ({"objects": ["<U1", [1], [kernel]]}, {"dict": [[kernel, 1]]}, {"scalar": ["<f8", kernel]}):
+        refused(forged(tree), tmp_path, "cannot be loaded")
+    path.write_bytes(forged([kernel, {"objects": ["|O", [1], [kernel]]}, {"dict": [[1, kernel]]}, gram]))
+    assert mm.load(path)[1].shape == (1,)
 
 
 def test_a_declared_shape_larger_than_the_file(tmp_path):

@@ -56,6 +56,8 @@ PLAIN = {
     "complex": np.array([[1 + 2j, -0.5j]]),
     "one complex": np.array(1 + 2j),
     "words": np.array([["a", "bcd"], ["", "é"]]),
+    "one long word": np.array([["a", "é" * 300], ["", "b"]]),
+    "lists in an array": np.fromiter([[1, 2], (3, "x"), range(4)], object, 3),
     "objects": np.array(["a", None, 3, 2.5], dtype=object),
     "jax": jnp.arange(3.0),
     "key": jax.random.key(3),

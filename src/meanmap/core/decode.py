@@ -1,9 +1,11 @@
 """Plain JSON and named arrays back to values. Nothing is run: objects get their fields, and no method is called."""
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
+from types import UnionType
 from typing import Any
 
 import jax
@@ -19,6 +21,8 @@ __all__ = ["Decoder"]
 DEEPEST = 100
 # Nor are there so many nodes.
 LONGEST = 2**40
+# What may be made of a file beyond its own arrays: so many bytes, and so many for each of the file.
+SPARE, TIMES = 2**26, 100
 # The folders whose classes a file may name.
 NAME = re.compile(
     r"meanmap\.(bp|core|embeddings|ep|families|features|graphs|kernels|learning|linalg|stats|structure)(\.\w+)+"
@@ -26,10 +30,12 @@ NAME = re.compile(
 
 
 class Decoder:
-    """Turns JSON into values, with the arrays that it names."""
+    """Turns JSON into values, with the arrays that it names; `size` is that of the file, which bounds the memory."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray], size: int) -> None:
         self.arrays = arrays
+        self.left = SPARE + TIMES * size
+        self.on_device: dict[str, jax.Array] = {}
         self.readers: dict[str, Callable[[Any, int], Any]] = {
             "tuple": lambda content, depth: tuple(self._list(content, depth)),
             "dict": self._dict,
@@ -37,10 +43,11 @@ class Decoder:
             "float": lambda content, depth: _float(content),
             "scalar": self._scalar,
             "array": lambda content, depth: self._stored(content),
-            "jax": lambda content, depth: _on_device(self._stored(content)),
+            "jax": lambda content, depth: self._on_device(content),
             "key": self._key,
             "complex": self._complex,
             "objects": self._objects,
+            "words": self._words,
             "sparse": self._sparse,
             "class": lambda content, depth: _class(content),
             "value": self._value,
@@ -63,24 +70,45 @@ class Decoder:
         return [self.decode(each, depth + 1) for each in _checked(content, list)]
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
-        return dict(self._list(each, depth) for each in _checked(content, list))
+        pairs = [self._list(each, depth) for each in _checked(content, list)]
+        for key, _ in pairs:
+            _check_key(key)
+        return dict(pairs)
 
     def _scalar(self, content: Any, depth: int) -> Any:
         name, value = _checked(content, list)
-        return _dtype(name, "biufU").type(self.decode(value, depth))
+        return _dtype(name, "biufU").type(_checked(self.decode(value, depth), bool | int | float | str))
+
+    def _spend(self, size: int) -> None:
+        """Count `size` bytes that are made beside the file's own arrays."""
+        self.left -= size
+        if self.left < 0:
+            raise FileFormatError("it would fill far more memory than the file is long")
 
     def _stored(self, content: Any) -> np.ndarray:
         if not isinstance(content, str) or content not in self.arrays:
             raise FileFormatError(f"it speaks of an array {str(content)[:40]!r} that it does not hold")
         return self.arrays[content]
 
+    def _on_device(self, content: Any) -> jax.Array:
+        stored = self._stored(content)
+        if content not in self.on_device:
+            with jax.enable_x64(True):
+                self.on_device[content] = jnp.asarray(stored)
+        return self.on_device[content]
+
+    def _array(self, content: Any, depth: int) -> np.ndarray:
+        found = _checked(self.decode(content, depth), np.ndarray)
+        self._spend(found.nbytes)  # for the copy that is made of it
+        return found
+
     def _key(self, content: Any, depth: int) -> Any:
         name, data = _checked(content, list)
-        return jax.random.wrap_key_data(jnp.asarray(self.decode(data, depth)), impl=_checked(name, str))
+        return jax.random.wrap_key_data(jnp.asarray(self._array(data, depth)), impl=_checked(name, str))
 
     def _complex(self, content: Any, depth: int) -> np.ndarray:
         name, pairs = _checked(content, list)
-        values = _checked(self.decode(pairs, depth), np.ndarray)
+        values = self._array(pairs, depth)
         kind = _dtype(name, "c")
         if values.shape[-1:] != (2,) or values.dtype.itemsize * 2 != kind.itemsize:
             raise FileFormatError("it holds complex numbers that are not pairs")
@@ -90,16 +118,24 @@ class Decoder:
         name, shape, values = _checked(content, list)
         flat = self._list(values, depth)
         kind = _dtype(name, "UO")
-        if kind.itemsize > 4 * max((len(str(each)) for each in flat), default=1) + 64:
-            raise FileFormatError(f"it holds words wider than any of them, {name}")
+        self._spend(len(flat) * kind.itemsize)
         array = np.empty(len(flat), kind)
-        array[:] = flat
+        for i, each in enumerate(flat):  # one by one: all together, lists and ranges among them would be spread out
+            array[i] = _checked(each, str) if kind.kind == "U" else each
         return array.reshape([_checked(each, int) for each in _checked(shape, list)])
 
+    def _words(self, content: Any, depth: int) -> np.ndarray:
+        name, codes = _checked(content, list)
+        kind, values = _dtype(name, "U"), self._array(codes, depth)
+        if values.dtype != np.uint32 or values.size == 0 or values.max() > sys.maxunicode:
+            raise FileFormatError("it holds words that are not spelled in Unicode")
+        return values.view(kind.newbyteorder("<"))[..., 0].astype(kind, copy=False)
+
     def _sparse(self, content: Any, depth: int) -> Any:
-        parts = {name: self.decode(part, depth) for name, part in _checked(content, dict).items()}
-        arrays = (parts["data"], parts["indices"], parts["indptr"])
-        found = scipy.sparse.csr_array(arrays, shape=tuple(_checked(parts["shape"], list)))
+        parts = _checked(content, dict)
+        arrays = tuple(self._array(parts[name], depth) for name in ("data", "indices", "indptr"))
+        shape = tuple(_checked(each, int) for each in _checked(parts["shape"], list))
+        found = scipy.sparse.csr_array(arrays, shape=shape)
         found.check_format(full_check=True)
         return found
 
@@ -117,8 +153,7 @@ class Decoder:
             defaults = {each: known[each].default for each in known if known[each].default is not MISSING}
             held = {**defaults, **held}
         made = object.__new__(kind)
-        for field, part in held.items():
-            object.__setattr__(made, field, part)
+        vars(made).update(held)  # not by setattr, which would call the setters of its class
         return made
 
 
@@ -161,12 +196,17 @@ def _float(content: Any) -> float:
     return float(content)
 
 
-def _on_device(array: np.ndarray) -> jax.Array:
-    with jax.enable_x64(True):
-        return jnp.asarray(array)
+def _check_key(key: Any) -> None:
+    """Refuse keys other than plain values: to hash and compare them would call methods of what the file describes."""
+    for each in key if isinstance(key, tuple) else (key,):
+        if isinstance(each, tuple):
+            _check_key(each)
+        elif each is not None:
+            _checked(each, bool | int | float | str | np.generic)
 
 
-def _checked(content: Any, kind: type) -> Any:
+def _checked(content: Any, kind: type | UnionType) -> Any:
     if not isinstance(content, kind):
-        raise FileFormatError(f"it holds {type(content).__name__} where {kind.__name__} was expected")
+        expected = kind.__name__ if isinstance(kind, type) else "a plain value"
+        raise FileFormatError(f"it holds {type(content).__name__} where {expected} was expected")
     return content

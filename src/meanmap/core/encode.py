@@ -73,6 +73,9 @@ class Encoder:
         plain: Any = np.asarray(value)
         if plain.dtype.kind == "c":
             return {"complex": [plain.dtype.str, self.encode(np.stack([plain.real, plain.imag], axis=-1), where)]}
+        if plain.dtype.kind == "U" and _is_sparse_text(plain):
+            codes = np.ascontiguousarray(plain, plain.dtype.newbyteorder("<")).view(np.uint32)
+            return {"words": [plain.dtype.str, self.encode(codes.reshape(*plain.shape, -1), where)]}
         if plain.dtype.kind in "UO":
             return {"objects": [plain.dtype.str, list(plain.shape), self.encode(plain.ravel().tolist(), where)]}
         if plain.dtype.kind not in KINDS:
@@ -82,6 +85,11 @@ class Encoder:
         found = {"jax" if isinstance(value, jax.Array) else "array": number}
         self._seen[id(value)] = (value, found)
         return found
+
+
+def _is_sparse_text(words: np.ndarray) -> bool:
+    """Whether one long word makes an array far larger than its words: it is then stored as it lies in memory."""
+    return words.nbytes > 16 * (int(np.strings.str_len(words).sum()) + words.size)
 
 
 def class_name(kind: type) -> str:

@@ -74,7 +74,7 @@ def load(path: str | Path) -> Any:
     Notes
     -----
     Nothing in a file is run: it names classes of this library only, whose fields are set and whose methods are not
-    called.
+    called. Memory is bounded by the size of the file: a hundred times it, and 64 MiB.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _read(content: bytes) -> Any:
     if _checksum(description, arrays) != expected:
         raise FileFormatError("its content is not what was written (the checksum differs)")
     try:
-        return Decoder(arrays).decode(tree.get("value"))
+        return Decoder(arrays, len(content)).decode(tree.get("value"))
     except FileFormatError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as problem:
