@@ -1,4 +1,5 @@
 import sys
+import time
 
 import numpy as np
 import pandas
@@ -69,6 +70,42 @@ def test_rows_are_counted_where_they_are_known(name, tmp_path):
 def test_single_rows_are_taken(name, tmp_path):
     index = np.array([2, 3, 17])
     np.testing.assert_array_equal(matrix(take_rows(SOURCES[name](tmp_path), index)), DATA[index])
+
+
+def test_a_query_is_run_once_however_many_blocks_it_fills(tmp_path):
+    """Block by block, a filter or a sort would be done again for each: quadratic time."""
+    runs = []
+
+    def counted(column):
+        runs.append(len(column))
+        return column
+
+    frame = polars.scan_parquet(parquet(tmp_path)).sort("b").with_columns(polars.col("a").map_batches(counted))
+    blocks = [matrix(block) for block in chunks_of(frame, 3)]
+    np.testing.assert_array_equal(np.concatenate(blocks), DATA)
+    assert sum(runs) < 2 * N  # polars tries two rows before
+    runs.clear()
+    assert count_rows(frame) == N
+    assert runs == []  # no column is needed to count
+
+
+def test_before_batches_polars_gives_slices(tmp_path, monkeypatch):
+    monkeypatch.delattr(polars.LazyFrame, "collect_batches")
+    blocks = [matrix(block) for block in chunks_of(parquet(tmp_path), 4)]
+    np.testing.assert_array_equal(np.concatenate(blocks), DATA)
+
+
+@pytest.mark.slow
+def test_filtered_scans_are_read_in_linear_time(tmp_path):
+    path = tmp_path / "long.parquet"
+    spent = []
+    for n in (10**6, 4 * 10**6):
+        polars.DataFrame({"a": np.random.default_rng(0).normal(size=n)}).write_parquet(path)
+        start = time.process_time()
+        rows = sum(len(block) for block in chunks_of(polars.scan_parquet(path).filter(polars.col("a") > -9), 2000))
+        spent.append(time.process_time() - start)
+        assert rows == n
+    assert spent[1] < 8 * spent[0]
 
 
 def test_pairs_of_an_iterator_stay_together():

@@ -41,7 +41,9 @@ def count_rows(source: Any) -> int | None:
     if is_stream(source):
         return None
     if is_file(source):
-        return int(_lazy(source).with_row_index("row").select("row").count().collect().item())
+        import polars
+
+        return int(_lazy(source).select(polars.len()).collect().item())
     if isinstance(source, Table):
         return len(source)
     if isinstance(source, Mapping):
@@ -56,8 +58,9 @@ def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
     ----------
     source : array, memory map, sparse matrix, table, Parquet file, or iterator of pieces
         Pieces of an iterator are arrays or tables of any lengths, or tuples of these: pairs (x, y), say, whose members
-        have equal lengths; blocks are then tuples too. Parquet files are read through polars: give the path, or
-        `polars.scan_parquet(path).select("age", "town")` for some of the columns.
+        have equal lengths; blocks are then tuples too. Parquet files are read through polars, once and batch by batch:
+        give the path, or `polars.scan_parquet(path).select("age", "town")` for some of the columns. With polars before
+        1.34 a lazy frame that filters or sorts does so again for each block: collect it first.
     rows : int
         Rows of a block.
     argument : str
@@ -75,9 +78,7 @@ def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
         yield from _regrouped(source, rows, argument)
         return
     if is_file(source):
-        frame = _lazy(source)
-        for start in range(0, count_rows(source) or 0, rows):
-            yield frame.slice(start, rows).collect()
+        yield from _regrouped(_batches(_lazy(source), rows), rows, argument)
         return
     if isinstance(source, list | tuple):
         source = plain(source, argument)
@@ -175,6 +176,13 @@ def _join(parts: tuple[Any, ...]) -> Any:
     if len(widths) > 1:
         raise ShapeError(f"pieces differ in their columns: rows of shapes {sorted(widths)}.")
     return np.concatenate(parts)
+
+
+def _batches(frame: Any, rows: int) -> Iterator[Any]:
+    """The frames that a lazy frame gives one after another, from one run of its query where polars can."""
+    if hasattr(frame, "collect_batches"):
+        return iter(frame.collect_batches(chunk_size=rows, engine="streaming"))
+    return (frame.slice(start, rows).collect() for start in range(0, count_rows(frame) or 0, rows))
 
 
 def _lazy(source: Any) -> Any:
