@@ -1,5 +1,8 @@
 """The command line, `meanmap`. Anything heavy is imported inside the command that needs it."""
 
+import io
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +10,7 @@ import typer
 
 from meanmap import __version__
 from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
-from meanmap.cli.options import in_a_folder
+from meanmap.cli.options import Command, say, to_be_written
 
 __all__ = ["app", "main"]
 
@@ -15,14 +18,14 @@ app = typer.Typer(
     help="A probability distribution is an element of a Hilbert space.", no_args_is_help=True, add_completion=False
 )
 app.add_typer(testing.app, name="test")
-app.command("learn-kernel")(learning.learn_kernel)
-app.command()(discovering.discover)
+app.command("learn-kernel", cls=Command)(learning.learn_kernel)
+app.command(cls=Command)(discovering.discover)
 app.add_typer(graphs.app, name="graph")
-app.command()(models.ep)
+app.command(cls=Command)(models.ep)
 app.add_typer(operators.app, name="operators")
-app.command()(citing.cite)
-app.command("list")(reproducing.list_experiments)
-app.command()(reproducing.reproduce)
+app.command(cls=Command)(citing.cite)
+app.command("list", cls=Command)(reproducing.list_experiments)
+app.command(cls=Command)(reproducing.reproduce)
 
 
 def _show_version(wanted: bool) -> None:
@@ -40,9 +43,9 @@ def _common(
     pass
 
 
-@app.command()
+@app.command(cls=Command)
 def demo(
-    output: Annotated[Path, typer.Option(callback=in_a_folder, help="Where the page is written.")] = Path(
+    output: Annotated[Path, typer.Option(callback=to_be_written, help="Where the page is written.")] = Path(
         "meanmap-demo.html"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data that are made.")] = 0,
@@ -52,10 +55,14 @@ def demo(
 
     path, sections, seconds = run(output, seed)
     for section in sections:
-        typer.echo(f"- {section.title}\n  {section.answer}")
-    typer.echo(f"\n{path} ({seconds:.0f} s): open it in a browser.")
+        say(f"- {section.title}\n  {section.answer}")
+    say(f"\n{path} ({seconds:.0f} s): open it in a browser.")
 
 
 def main() -> None:
     """Entry point of the `meanmap` command."""
+    os.environ["MPLBACKEND"] = "agg"  # pictures go into files, whatever else is set for windows
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks an arrow is no reason to fail
     app()

@@ -12,10 +12,9 @@ from meanmap.cli.options import (
     Missing,
     Plot,
     Seed,
-    in_a_folder,
     names_in,
-    refusals,
     refused,
+    to_be_written,
 )
 
 __all__ = ["discover"]
@@ -32,7 +31,9 @@ def discover(
     forbidden: Arrows = None,
     tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
     half_samples: Annotated[int, typer.Option(min=0, help="Repeat on so many halves, for the support of edges.")] = 0,
-    graphml: Annotated[Path | None, typer.Option(callback=in_a_folder, help="Write the graph into this file.")] = None,
+    graphml: Annotated[
+        Path | None, typer.Option(callback=to_be_written, help="Write the graph into this file.")
+    ] = None,
     seed: Seed = None,
     missing: Missing = "drop",
     labels: LabelColumns = "",
@@ -45,24 +46,23 @@ def discover(
         raise refused(f"--method is {method!r}; expected pc or tree")
     if method == "tree" and (required or forbidden or tiers):
         raise refused("--required, --forbidden and --tiers are for --method pc")
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs, outputs
+    import meanmap as mm
+    from meanmap.cli import inputs, outputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), missing)
-        table = reading.table(data, names_in(columns))
-        found: Any
-        if method == "tree":
-            found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
-        else:
-            groups = [names_in(group) for group in tiers.split("/")] if tiers else []
-            known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
-            found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
-        if plot is not None:
-            outputs.draw(found, plot)
-        if graphml is not None:
-            mm.graphs.write_graphml(found, graphml)
-        outputs.tell_graph(found, reading.notes, json)
+    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    table = reading.table(data, names_in(columns))
+    found: Any
+    if method == "tree":
+        found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
+    else:
+        groups = [names_in(group) for group in tiers.split("/")] if tiers else []
+        known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
+        found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
+    if plot is not None:
+        outputs.draw(found, plot)
+    if graphml is not None:
+        mm.graphs.write_graphml(found, graphml)
+    outputs.tell_graph(found, reading.notes, json)
 
 
 def _arrows(text: str | None) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Plot, in_a_folder, names_in, refusals, refused
+from meanmap.cli.options import AsJson, Command, Delimiter, LabelColumns, Plot, names_in, refused, say, to_be_written
 
 __all__ = ["app"]
 
@@ -14,10 +14,10 @@ app = typer.Typer(help="Graphical models learned from files.", no_args_is_help=T
 Model = Annotated[Path, typer.Argument(help="A file that `meanmap graph fit` wrote.")]
 
 
-@app.command()
+@app.command(cls=Command)
 def fit(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
-    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="Where the model is written.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
     labels: LabelColumns = "",
@@ -26,22 +26,21 @@ def fit(
     """Learn a tree of relations between the columns of a file; rows with a missing value are left out."""
     if edges and columns:
         raise refused("the columns are those of the edges: give --edges or --columns")
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs
+    import meanmap as mm
+    from meanmap.cli import inputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), "drop")
-        pairs = _pairs(edges)
-        table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
-        graph: Any = pairs or mm.chow_liu(table)
-        model = mm.KernelGraph(graph).fit(table)
-        mm.save(model, output)
-        for note in reading.notes:
-            typer.echo(note)
-        typer.echo(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
+    reading = inputs.Reading(delimiter, names_in(labels), "drop")
+    pairs = _pairs(edges)
+    table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
+    graph: Any = pairs or mm.chow_liu(table)
+    model = mm.KernelGraph(graph).fit(table)
+    mm.save(model, output)
+    for note in reading.notes:
+        say(note)
+    say(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
 
 
-@app.command()
+@app.command(cls=Command)
 def query(
     model: Model,
     given: Annotated[list[str] | None, typer.Option(help="What is known, as name=value; may be repeated.")] = None,
@@ -50,33 +49,33 @@ def query(
     plot: Plot = None,
 ) -> None:
     """Ask a model what some variables say about the others."""
-    with refusals():
-        from meanmap.cli import outputs
+    from meanmap.cli import outputs
 
-        fitted = _loaded(model)
-        labels = {
-            name: sorted(set(node.labels))
-            for name, node in zip(fitted.graph.names, fitted.samples.nodes, strict=True)
-            if node.labels is not None
-        }
-        known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
-        targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
-        beliefs = fitted.query(known, targets=targets)
-        if plot is not None:
-            outputs.draw(beliefs, plot)
-        outputs.tell_beliefs(beliefs, labels, json)
+    fitted = _loaded(model)
+    labels = {
+        name: sorted(set(node.labels))
+        for name, node in zip(fitted.graph.names, fitted.samples.nodes, strict=True)
+        if node.labels is not None
+    }
+    known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
+    targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
+    beliefs = fitted.query(known, targets=targets)
+    if plot is not None:
+        outputs.draw(beliefs, plot)
+    outputs.tell_beliefs(beliefs, labels, json)
 
 
-@app.command()
+@app.command(cls=Command)
 def draw(
     model: Model,
-    output: Annotated[Path, typer.Option("--output", "-o", callback=in_a_folder, help="A picture: .png, .svg, .pdf.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", callback=to_be_written, help="A picture: .png, .svg, .pdf.")
+    ],
 ) -> None:
     """Draw the graph of a model."""
-    with refusals():
-        from meanmap.cli import outputs
+    from meanmap.cli import outputs
 
-        outputs.draw(_loaded(model), output)
+    outputs.draw(_loaded(model), output)
 
 
 def _pairs(edges: str | None) -> list[tuple[str, ...]]:

@@ -1,12 +1,11 @@
 """`meanmap learn-kernel`: the lengthscales of a kernel from the columns of a file."""
 
-import json as plain_json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, in_a_folder, names_in, refusals
+from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, names_in, say, to_be_written
 
 __all__ = ["learn_kernel"]
 
@@ -18,7 +17,7 @@ def learn_kernel(
         bool, typer.Option("--each", help="A lengthscale for each column, instead of one for all.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", callback=in_a_folder, help="Save the kernel, for mm.load.")
+        Path | None, typer.Option("--output", "-o", callback=to_be_written, help="Save the kernel, for mm.load.")
     ] = None,
     seed: Seed = None,
     missing: Missing = "drop",
@@ -27,30 +26,29 @@ def learn_kernel(
     plot: Plot = None,
 ) -> None:
     """Learn the lengthscale of a kernel from a sample alone, with every mode that the data leave open."""
-    with refusals():
-        import numpy as np
+    import numpy as np
 
-        import meanmap as mm
-        from meanmap.cli import inputs, outputs
+    import meanmap as mm
+    from meanmap.cli import inputs, outputs
 
-        reading = inputs.Reading(delimiter, [], missing)
-        table = inputs.numeric(reading.table(data, names_in(columns)), data, "--columns")
-        own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None
-        fit = mm.learn_kernel(table, own, rng=seed)
-        if output is not None:
-            mm.save(fit.kernel, output)
-        if plot is not None:
-            outputs.draw(fit, plot)
-        if not json:
-            typer.echo("\n".join([str(fit), *(f"  note: {note}" for note in (*reading.notes, f"seed {fit.seed}"))]))
-            return
-        modes = [
-            {
-                "lengthscale": np.asarray(vars(mode.kernel)["lengthscale"]).tolist(),
-                "objective": mode.objective,
-                "share": mode.share,
-            }
-            for mode in fit.modes
-        ]
-        said = {"columns": list(table.names), "modes": modes, "report": fit.report.to_dict(), "seed": fit.seed}
-        typer.echo(plain_json.dumps({**said, "notes": reading.notes, "meanmap": mm.__version__}, indent=1))
+    reading = inputs.Reading(delimiter, [], missing)
+    table = inputs.numeric(reading.table(data, names_in(columns)), data, "--columns")
+    own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None
+    fit = mm.learn_kernel(table, own, rng=seed)
+    if output is not None:
+        mm.save(fit.kernel, output)
+    if plot is not None:
+        outputs.draw(fit, plot)
+    if not json:
+        say("\n".join([str(fit), *(f"  note: {note}" for note in (*reading.notes, f"seed {fit.seed}"))]))
+        return
+    modes = [
+        {
+            "lengthscale": np.asarray(vars(mode.kernel)["lengthscale"]).tolist(),
+            "objective": mode.objective,
+            "share": mode.share,
+        }
+        for mode in fit.modes
+    ]
+    said = {"columns": list(table.names), "modes": modes, "report": fit.report.to_dict(), "seed": fit.seed}
+    outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})

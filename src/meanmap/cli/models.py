@@ -1,12 +1,11 @@
 """`meanmap ep ...`: ready models of expectation propagation on the columns of a file."""
 
-import json as plain_json
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, names_in, refusals, refused
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, names_in, refused, say
 
 __all__ = ["ep"]
 
@@ -36,24 +35,22 @@ def ep(
     """Fit a Bayesian regression by expectation propagation, and print its table of coefficients."""
     if levels and model is not Model.ordinal:
         raise refused("--levels are for an ordinal outcome")
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs, outputs
+    import meanmap as mm
+    from meanmap.cli import inputs, outputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), missing)
-        table = reading.table(data, [*names_in(x), y] if x else None)
-        if y not in table.names:
-            raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
-        columns = names_in(x) or [name for name in table.names if name != y]
-        fit = getattr(mm.ep.models, f"{model}_regression")(
-            inputs.numeric(table.select(columns), data, "--x"),
-            table.columns[y],
-            **({"levels": names_in(levels)} if levels else {}),
-        )
-        if plot is not None:
-            outputs.draw(fit, plot)
-        if json:
-            said = {**fit.to_dict(), "notes": reading.notes, "meanmap": mm.__version__}
-            typer.echo(plain_json.dumps(said, indent=1))
-        else:
-            typer.echo("\n".join([str(fit), *(f"  note: {note}" for note in reading.notes)]))
+    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    table = reading.table(data, [*names_in(x), y] if x else None)
+    if y not in table.names:
+        raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
+    columns = names_in(x) or [name for name in table.names if name != y]
+    fit = getattr(mm.ep.models, f"{model}_regression")(
+        inputs.numeric(table.select(columns), data, "--x"),
+        table.columns[y],
+        **({"levels": names_in(levels)} if levels else {}),
+    )
+    if plot is not None:
+        outputs.draw(fit, plot)
+    if json:
+        outputs.tell_json({**fit.to_dict(), "notes": reading.notes, "meanmap": mm.__version__})
+    else:
+        say("\n".join([str(fit), *(f"  note: {note}" for note in reading.notes)]))

@@ -1,13 +1,16 @@
 """Options that several commands share, and how bad input ends."""
 
-from collections.abc import Iterator
+import os
+import traceback
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-__all__ = ["in_a_folder", "names_in", "refusals", "refused"]
+__all__ = ["Command", "names_in", "refusals", "refused", "say", "to_be_written"]
 
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
@@ -15,21 +18,30 @@ Permutations = Annotated[int, typer.Option("--permutations", min=19, help="Draws
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the one that was used is always told.")]
 Alpha = Annotated[float, typer.Option(help="Level at which a hypothesis is rejected.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+WithDraws = Annotated[bool, typer.Option("--draws", help="With --json: all draws of the null too, last.")]
 
 
-def in_a_folder(path: Path | None) -> Path | None:
-    """Refuse a file in a folder that is not there, before any work is done for it."""
-    if path is not None and not path.parent.is_dir():
+def to_be_written(path: Path | None) -> Path | None:
+    """Refuse what cannot become a file, before any work is done for it."""
+    if path is None:
+        return None
+    from meanmap.core.files import to_write
+
+    with refusals():
+        folder = to_write(path).parent
+    if not folder.is_dir():
         raise refused(f"the folder {path.parent} does not exist; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise refused(f"the folder {path.parent} may not be written.")
     return path
 
 
 Plot = Annotated[
-    Path | None, typer.Option("--plot", callback=in_a_folder, help="Draw into this file (.png, .svg, .pdf).")
+    Path | None, typer.Option("--plot", callback=to_be_written, help="Draw into this file (.png, .svg, .pdf).")
 ]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", callback=in_a_folder, help="Write a page with everything into this file (.html)."),
+    typer.Option("--report", callback=to_be_written, help="Write a page with everything into this file (.html)."),
 ]
 FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 1 if the hypothesis is rejected.")]
 Missing = Annotated[str, typer.Option(help="Rows with a missing value in a used column: drop or fail.")]
@@ -44,22 +56,69 @@ def names_in(text: str | None) -> list[str]:
     return [name.strip() for name in text.split(",")] if text else []
 
 
+class Command(TyperCommand):
+    """The door of every command: what goes wrong behind it ends in one line, and nothing that is read is written."""
+
+    def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
+        """Run the command."""
+        with refusals():
+            self._keep_apart(ctx.params)
+            return super().invoke(ctx)
+
+    def _keep_apart(self, values: Mapping[str, Any]) -> None:
+        """Refuse to write into a file that is read, or twice into one: arguments are read, options may be written."""
+        taken: list[tuple[Path, str]] = []
+        for parameter in sorted(self.params, key=lambda each: each.param_type_name):
+            value = values.get(str(parameter.name))
+            if parameter.param_type_name == "argument":
+                paths = [Path(each) for each in (value if isinstance(value, list | tuple) else [value]) if each]
+                taken += [(path, "which is read") for path in paths if path.is_file()]
+            elif isinstance(value, Path):
+                for other, why in taken:
+                    if _same(value, other):
+                        raise refused(f"--{parameter.name} would replace {value}, {why}; name another file")
+                taken.append((value, f"which --{parameter.name} writes"))
+
+
+def _same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def say(text: str) -> None:
+    """Print text of which parts came from files: characters that command a terminal are shown as escapes."""
+    typer.echo(_shown(text))
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def refused(problem: str) -> typer.Exit:
     """One line on standard error, and exit code 2."""
-    typer.echo(f"meanmap: {' '.join(problem.split())}", err=True)
+    typer.echo(f"meanmap: {_shown(' '.join(problem.split()))}", err=True)
     return typer.Exit(2)
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Bad input ends in a sentence; anything else is a fault of ours and shows where it happened."""
+    """Whatever goes wrong ends in one line and exit code 2: 1 says that a hypothesis was rejected, and nothing else."""
     from meanmap.core.errors import InputError, KindError
 
     try:
         yield
+    except (typer.Exit, typer.Abort):
+        raise
     except (InputError, KindError) as problem:
         raise refused(str(problem)) from None
     except BrokenPipeError:  # a reader such as `head` that has enough, of which nothing needs to be said
         raise
     except OSError as problem:
         raise refused(f"{problem.filename or ''}: {problem.strerror or problem}") from None
+    except Exception as problem:
+        if isinstance(problem, MemoryError) or "RESOURCE_EXHAUSTED" in str(problem):
+            raise refused(f"there is not enough memory here: {str(problem) or 'nothing is left'}") from None
+        place = traceback.extract_tb(problem.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        raise refused(f"a fault of meanmap, please report it: {type(problem).__name__}: {problem} ({where})") from None

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import platform
 import shlex
 import sys
@@ -13,26 +14,45 @@ import numpy as np
 import typer
 
 from meanmap import __version__
+from meanmap.cli.options import say
 from meanmap.core.errors import InputError
 from meanmap.core.files import write_whole
 from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult
 
-__all__ = ["draw", "tell", "tell_beliefs", "tell_graph", "write"]
+__all__ = ["draw", "tell", "tell_beliefs", "tell_graph", "tell_json", "write"]
 
 # A table of more columns is no longer read.
 MOST_COLUMNS = 30
 
 
-def tell(result: TestResult, question: str, notes: Sequence[str], level: float, as_json: bool) -> None:
-    """Print the answer."""
+def tell_json(said: dict[str, Any]) -> None:
+    """Print JSON; what is not finite becomes null, because JSON has no word for it."""
+    typer.echo(json.dumps(_finite(said), indent=1, default=float, allow_nan=False))
+
+
+def _finite(said: Any) -> Any:
+    if isinstance(said, dict):
+        return {key: _finite(value) for key, value in said.items()}
+    if isinstance(said, list | tuple):
+        return [_finite(value) for value in said]
+    return None if isinstance(said, float) and not math.isfinite(said) else said
+
+
+def tell(
+    result: TestResult, question: str, notes: Sequence[str], level: float, as_json: bool, with_draws: bool = False
+) -> None:
+    """Print the answer; of the null's draws, all or none."""
     if as_json:
-        said = {"question": question, "level": level, "reject": result.reject(level), **result.to_dict()}
-        typer.echo(json.dumps({**said, "notes": list(notes), "meanmap": __version__}, indent=1))
+        facts = result.to_dict()
+        draws = facts.pop("null_draws")
+        said = {"question": question, "level": level, "reject": result.reject(level), **facts}
+        said = {**said, "notes": list(notes), "meanmap": __version__}
+        tell_json({**said, "null_draws": draws} if with_draws else said)
         return
-    typer.echo(f"{question} {answer(result, level)}\n\n{result}")
+    say(f"{question} {answer(result, level)}\n\n{result}")
     for note in notes:
-        typer.echo(f"  note       {note}")
+        say(f"  note       {note}")
 
 
 def answer(result: TestResult, level: float) -> str:
@@ -45,27 +65,32 @@ def answer(result: TestResult, level: float) -> str:
 def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
-        edges = [
-            {"from": a, "to": b, **{name: value for name, value in data.items() if value is not None}}
-            for a, b, data in graph.to_networkx().edges(data=True)
-        ]
-        said = {"names": list(graph.names), "edges": edges, "seed": graph.seed, "notes": list(notes)}
-        typer.echo(json.dumps({**said, "meanmap": __version__}, indent=1, default=float))
+        said = {"names": list(graph.names), "edges": _edges(graph), "seed": graph.seed, "notes": list(notes)}
+        tell_json({**said, "meanmap": __version__})
         return
-    typer.echo(str(graph))
+    say(str(graph))
     for note in (*notes, f"seed {graph.seed}"):
-        typer.echo(f"  note: {note}")
+        say(f"  note: {note}")
+
+
+def _edges(graph: Any) -> list[dict[str, Any]]:
+    """Each edge once, with what is known of it; one without a direction says so."""
+    found: dict[Any, dict[str, Any]] = {}
+    for a, b, data in graph.to_networkx().edges(data=True):
+        known = {name: value for name, value in data.items() if value is not None}
+        found.setdefault((a, b) if data.get("directed") else frozenset((a, b)), {"from": a, "to": b, **known})
+    return list(found.values())
 
 
 def tell_beliefs(beliefs: Any, labels: dict[str, list[str]], as_json: bool) -> None:
     """Print what is believed about each target: mean, deviation and quantiles of numbers, probabilities of labels."""
     said = {name: believed(beliefs[name], labels.get(name)) for name in beliefs}
     if as_json:
-        typer.echo(json.dumps({"beliefs": said, "report": beliefs.report.to_dict(), "meanmap": __version__}, indent=1))
+        tell_json({"beliefs": said, "report": beliefs.report.to_dict(), "meanmap": __version__})
         return
     for name, belief in said.items():
-        typer.echo(f"{name}: " + ", ".join(f"{what} {number:.4g}" for what, number in belief.items()))
-    typer.echo(str(beliefs.report))
+        say(f"{name}: " + ", ".join(f"{what} {number:.4g}" for what, number in belief.items()))
+    say(str(beliefs.report))
 
 
 def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import refused
+from meanmap.cli.options import refused, say
 
 __all__ = ["list_experiments", "reproduce"]
 
@@ -15,7 +15,7 @@ def list_experiments() -> None:
     from meanmap.experiments.registry import all_experiments
 
     for each in all_experiments().values():
-        typer.echo(f"{each.id:32}{each.title} [{each.minutes['quick']:g} min]")
+        say(f"{each.id:32}{each.title} [{each.minutes['quick']:g} min]")
 
 
 def reproduce(
@@ -44,7 +44,7 @@ def reproduce(
     records = run(chosen, setting, folder, workers)
     for experiment, record in zip(chosen, records, strict=True):
         said = f"not run: {record.reason}" if isinstance(record, Failure) else f"{record.verdict}. {record.answer}"
-        typer.echo(f"{experiment.id}: {said}")
-    typer.echo(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
+        say(f"{experiment.id}: {said}")
+    say(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
     if fail_on_miss and any(isinstance(each, Failure) or each.verdict != "reproduced" for each in records):
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ import typer
 from meanmap.cli.options import (
     Alpha,
     AsJson,
+    Command,
     Delimiter,
     FailOnReject,
     KernelName,
@@ -18,8 +19,8 @@ from meanmap.cli.options import (
     Plot,
     Report,
     Seed,
+    WithDraws,
     names_in,
-    refusals,
     refused,
 )
 
@@ -30,7 +31,7 @@ app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True)
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")]
 
 
-@app.command("two-sample")
+@app.command("two-sample", cls=Command)
 def two_sample(
     first: File,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
@@ -45,6 +46,7 @@ def two_sample(
     labels: LabelColumns = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
+    draws: WithDraws = False,
     plot: Plot = None,
     report: Report = None,
     fail_on_reject: FailOnReject = False,
@@ -52,31 +54,30 @@ def two_sample(
     """Do two files, or the groups of one, hold samples of one distribution?"""
     if (second is None) == (by is None):
         raise refused("give a second file, or --by with the column whose values tell the samples apart")
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs
+    import meanmap as mm
+    from meanmap.cli import inputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), missing)
-        samples = (
-            inputs.groups(reading, first, by, names_in(columns))
-            if by is not None
-            else inputs.pair(reading, first, str(second), names_in(columns))
-        )
-        many = len(samples) > 2
-        if many and null not in ("auto", "permutation"):
-            raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
-        options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
-        tables = list(samples.values())
-        result = (
-            mm.k_sample_test(tables, kernel=kernel, **options)
-            if many
-            else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
-        )
-        question = f"Do {' and '.join(samples)} come from one distribution?"
-        _tell(result, question, reading, alpha, json, plot, report, fail_on_reject)
+    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    samples = (
+        inputs.groups(reading, first, by, names_in(columns))
+        if by is not None
+        else inputs.pair(reading, first, str(second), names_in(columns))
+    )
+    many = len(samples) > 2
+    if many and null not in ("auto", "permutation"):
+        raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
+    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    tables = list(samples.values())
+    result = (
+        mm.k_sample_test(tables, kernel=kernel, **options)
+        if many
+        else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
+    )
+    question = f"Do {' and '.join(samples)} come from one distribution?"
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject)
 
 
-@app.command()
+@app.command(cls=Command)
 def independence(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
@@ -90,22 +91,22 @@ def independence(
     labels: LabelColumns = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
+    draws: WithDraws = False,
     plot: Plot = None,
     report: Report = None,
     fail_on_reject: FailOnReject = False,
 ) -> None:
     """Are two groups of columns of a file independent?"""
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs
+    import meanmap as mm
+    from meanmap.cli import inputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), missing)
-        first, second = inputs.variables(reading, data, [names_in(x), names_in(y)])
-        result = mm.independence_test(first, second, kernel, null=null, n_permutations=permutations, rng=seed)
-        _tell(result, f"Are {x} and {y} independent?", reading, alpha, json, plot, report, fail_on_reject)
+    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    first, second = inputs.variables(reading, data, [names_in(x), names_in(y)])
+    result = mm.independence_test(first, second, kernel, null=null, n_permutations=permutations, rng=seed)
+    _tell(result, f"Are {x} and {y} independent?", reading, alpha, (json, draws), plot, report, fail_on_reject)
 
 
-@app.command()
+@app.command(cls=Command)
 def conditional(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
@@ -121,21 +122,21 @@ def conditional(
     labels: LabelColumns = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
+    draws: WithDraws = False,
     plot: Plot = None,
     report: Report = None,
     fail_on_reject: FailOnReject = False,
 ) -> None:
     """Are two groups of columns of a file independent, given others?"""
-    with refusals():
-        import meanmap as mm
-        from meanmap.cli import inputs
+    import meanmap as mm
+    from meanmap.cli import inputs
 
-        reading = inputs.Reading(delimiter, names_in(labels), missing)
-        tables = inputs.variables(reading, data, [names_in(x), names_in(y), names_in(z)])
-        options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
-        result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
-        question = f"Are {x} and {y} independent, given {z}?"
-        _tell(result, question, reading, alpha, json, plot, report, fail_on_reject)
+    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    tables = inputs.variables(reading, data, [names_in(x), names_in(y), names_in(z)])
+    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
+    question = f"Are {x} and {y} independent, given {z}?"
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject)
 
 
 def _tell(
@@ -143,7 +144,7 @@ def _tell(
     question: str,
     reading: Any,
     alpha: float,
-    json: bool,
+    form: tuple[bool, bool],
     plot: Path | None,
     report: Path | None,
     fail: bool,
@@ -155,6 +156,6 @@ def _tell(
         outputs.draw(result, plot)
     if report is not None:
         outputs.write(result, question, reading.notes, alpha, report)
-    outputs.tell(result, question, reading.notes, alpha, json)
+    outputs.tell(result, question, reading.notes, alpha, *form)
     if fail and rejected:
         raise typer.Exit(1)
