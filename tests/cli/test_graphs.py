@@ -57,6 +57,11 @@ def test_what_is_known_is_kept(farm):
     assert json.loads(found.stdout)["edges"] == []
 
 
+def test_an_edge_without_direction_is_listed_once(farm):
+    found = run("discover", farm, "--columns", "sun,growth", "--seed", 0, "--json")
+    assert json.loads(found.stdout)["edges"] == [{"from": "sun", "to": "growth", "directed": False}]
+
+
 def test_a_tree_joins_everything(farm):
     found = json.loads(
         run("discover", farm, "--method", "tree", "--columns", "water,growth,class", "--json", "--seed", 0).stdout

@@ -1,12 +1,15 @@
 """Files are read by stated rules, and malformed ones refused in a sentence."""
 
+import datetime
 import io
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pytest
 
+from meanmap.core.errors import ColumnError, EmptyError, InputError
 from meanmap.io.tables import read_table
 
 
@@ -163,3 +166,105 @@ def test_a_million_rows_in_seconds(tmp_path):
     table, _ = read_table(path)
     assert len(table) == 10**6
     assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ('a,b\n1,2\n3,"4\n5,6\n7,8\n', "from line 3 on: a quote is opened and never closed"),
+        ('a,b\n1,"x" y\n', "cannot be read from line 2 on: ',' expected after '\"'"),
+        ("a,b\n" + "1" * 140_000 + ",2\n", "from line 2 on: field larger than field limit"),
+        (b"\x1f\x8b\x08\x00\x00\x00", "is compressed by gzip. Unpack it first"),
+        (b"PK\x03\x04\x14\x00\x06\x00", r"as \.xlsx and \.npz files are"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "looks like an Excel sheet"),
+        (b"PAR1\x15\x04", r"looks like Parquet. Call it \.parquet"),
+        (b"\x93NUMPY\x01\x00", r"Call it \.npy"),
+    ],
+)
+def test_texts_that_would_be_misread(write, content, match):
+    with pytest.raises(ValueError, match=match):
+        read_table(write(content))
+
+
+def test_quotes_in_a_cell(write):
+    assert columns(write('a,b\n"5"" pipe",1\n5" pipe,"2"\n')) == {"a": ['5" pipe', '5" pipe'], "b": [1.0, 2.0]}
+
+
+def test_a_first_line_of_numbers_is_told(write):
+    said: list[str] = []
+    read_table(write("2019,2020\n3,4\n"), tell=said.append)
+    assert len(said) == 1
+    assert "holds numbers only and was taken for data; its columns are called x0 to x1" in said[0]
+    read_table(write("a,2020\n3,4\n"), tell=said.append)
+    assert len(said) == 1
+
+
+def npy(header: str) -> bytes:
+    text = header.encode().ljust(118) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def npz(content: bytes, **changes: int) -> bytes:
+    """An archive with one member, whose header says something else than what it is."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", changes.get("packed", 0)) as archive:
+        archive.writestr("a.npy", content)
+    found = bytearray(whole.getvalue())
+    start = found.index(b"PK\x01\x02")
+    for offset, value in (("flags", 8), ("method", 10)):
+        if offset in changes:
+            for at in (start + value, value - 2):
+                found[at : at + 2] = changes[offset].to_bytes(2, "little")
+    if "damage" in changes:
+        found[40:44] = b"\xff" * 4
+    return bytes(found)
+
+
+def saved(array) -> bytes:
+    whole = io.BytesIO()
+    np.save(whole, array)
+    return whole.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("a.npy", npy("(" * 100), "cannot be read as .npy"),
+        ("a.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,)}"), "Unable to allocate"),
+        ("a.npy", saved(np.zeros((0, 3))), "no rows"),
+        ("a.npy", saved(np.zeros((3, 0))), "holds no columns"),
+        ("a.npy", saved(np.array(3.0)), r"has shape \(\)"),
+        ("a.npy", saved(np.zeros(3, complex)), "'x0' of .* is of complex128; expected arrays of numbers or text"),
+        ("a.npy", saved(np.zeros(3, "M8[s]")), "is of datetime64"),
+        ("a.npz", b"PK", "does not begin as such a file does"),
+        ("a.npz", npz(saved(np.zeros(90)), packed=8, damage=1), "cannot be read as .npz"),
+        ("a.npz", npz(saved(np.zeros(3)), flags=1), "encrypted"),
+        ("a.npz", npz(saved(np.zeros(3)), method=99), "compression"),
+        ("a.npz", npz(b"only text"), "'a' of .* is no array"),
+        ("a.npz", npz(saved(np.zeros((3, 2, 2)))), "holds no columns of one length"),
+        ("a.parquet", b"PAR1PAR1", "cannot be read as Parquet"),
+    ],
+)
+def test_damaged_and_odd_files(write, name, content, match):
+    with pytest.raises(InputError, match=match):
+        read_table(write(content, name))
+
+
+def test_odd_columns_of_parquet(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "a.parquet"
+    odd = {
+        "List": [[1.0], [2.0]],
+        "Struct": [{"a": 1}, {"a": 2}],
+        "Duration": [datetime.timedelta(1), datetime.timedelta(2)],
+        "Binary": [b"\x00\xff", b"b"],
+    }
+    for kind, values in odd.items():
+        polars.DataFrame({"x": [1.0, 2.0], "odd": values}).write_parquet(path)
+        with pytest.raises(ColumnError, match=f"the column 'odd' of .* holds {kind}.*expected numbers or text"):
+            read_table(path)
+        assert columns(path, columns=["x"]) == {"x": [1.0, 2.0]}
+    for frame, match in ((polars.DataFrame({"x": []}), "no rows"), (polars.DataFrame(), "no columns")):
+        frame.write_parquet(path)
+        with pytest.raises(EmptyError, match=match):
+            read_table(path)

@@ -29,7 +29,9 @@ class Reading:
         """Columns of a file; how many rows were left out is noted."""
         missing = "fail" if self.missing == "fail" else "drop"
         chosen = columns or None
-        table, dropped = read_table(path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing)
+        table, dropped = read_table(
+            path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
+        )
         if dropped:
             self.notes.append(
                 f"{dropped} of {len(table) + dropped} rows of {path} were left out: a value is missing in them"

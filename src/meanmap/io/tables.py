@@ -8,8 +8,7 @@ one, and labels if none is.
 import csv
 import io
 import sys
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +17,22 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.table import Table
+from meanmap.io.binary import read_arrays, read_parquet
 
 __all__ = ["MISSING", "read_table"]
 
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-BEGINS = {".npy": b"\x93NUMPY", ".npz": b"PK"}
+# What begins like this is no text, whatever its name.
+FOREIGN = {
+    b"\x1f\x8b": "is compressed by gzip. Unpack it first",
+    b"PK\x03\x04": "is an archive, as .xlsx and .npz files are. Save a sheet as CSV, or call arrays .npz",
+    b"\xd0\xcf\x11\xe0": "looks like an Excel sheet. Save it as CSV",
+    b"PAR1": "looks like Parquet. Call it .parquet",
+    b"\x93NUM": "looks like an array of NumPy. Call it .npy",
+    b"\xff\xfe": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
+    b"\xfe\xff": "is not UTF-8 text; it looks like UTF-16. Save it as UTF-8",
+}
 NAMES_OF_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # Cells are turned into numbers this many rows at a time, so that a million rows never exist as text.
 ROWS_AT_ONCE = 20_000
@@ -36,6 +45,7 @@ def read_table(
     delimiter: str | None = None,
     labels: Sequence[str] = (),
     missing: Literal["drop", "fail"] = "drop",
+    tell: Callable[[str], object] | None = None,
 ) -> tuple[Table, int]:
     """Read columns of a file.
 
@@ -52,6 +62,8 @@ def read_table(
         Columns that are labels though they look like numbers.
     missing : {"drop", "fail"}
         Leave out the rows with a missing value in any of the columns, or refuse them.
+    tell : function of a sentence, optional
+        Called with what a careful reader should know, such as that the first line held numbers and was taken for data.
 
     Returns
     -------
@@ -70,11 +82,11 @@ def read_table(
     """
     kind = Path(path).suffix.lower() if str(path) != "-" else ""
     if kind in (".npy", ".npz"):
-        read = _arrays(Path(path), kind)
+        read = read_arrays(Path(path), kind)
     elif kind == ".parquet":
-        read = _parquet(Path(path), columns)
+        read = read_parquet(Path(path), columns)
     else:
-        read = _text(path, kind, columns, delimiter, frozenset(labels))
+        read = _text(path, kind, columns, delimiter, frozenset(labels), tell or (lambda note: None))
     chosen = list(read) if columns is None else list(columns)
     _check_names([*chosen, *labels], list(read), path)
     read = {name: read[name].astype(str) if name in labels else read[name] for name in chosen}
@@ -82,7 +94,9 @@ def read_table(
 
 
 def _complete(columns: dict[str, Any], path: str, missing: str) -> tuple[Table, int]:
-    gone = np.zeros(len(next(iter(columns.values()))), bool)
+    gone = np.zeros(len(next(iter(columns.values()), ())), bool)
+    if not len(gone):
+        raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
     for name, values in columns.items():
         absent = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
         if absent is None:
@@ -100,18 +114,27 @@ def _complete(columns: dict[str, Any], path: str, missing: str) -> tuple[Table, 
 
 
 def _text(
-    path: str | Path, kind: str, columns: Sequence[str] | None, delimiter: str | None, labels: frozenset[str]
+    path: str | Path,
+    kind: str,
+    columns: Sequence[str] | None,
+    delimiter: str | None,
+    labels: frozenset[str],
+    tell: Callable[[str], object],
 ) -> dict[str, Any]:
     lines = _lines(path)
     first = next(lines, "")
     if not first.strip():
         raise EmptyError(f"{path} is empty.")
     mark = _delimiter(first, kind, delimiter, path)
-    rows = csv.reader(chain([first], lines), delimiter=mark)
+    rows = _rows(chain([first], lines), mark, path)
     names = [cell.strip() for cell in next(rows)]
     if all(_is_number(name) for name in names):
         rows = chain([names], rows)
         names = [f"x{i}" for i in range(len(names))]
+        tell(
+            f"the first line of {path} holds numbers only and was taken for data; its columns are called "
+            f"{names[0]}{' to ' + names[-1] if names[1:] else ''}"
+        )
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise ColumnError(f"{path} has more than one column called {doubled[0]!r}. Rename one of them.")
@@ -129,6 +152,22 @@ def _text(
     if not done:
         raise EmptyError(f"{path} has names of columns and no rows.")
     return {names[i]: _joined(made, names[i], names[i] in labels, path) for i, made in parts.items()}
+
+
+def _rows(lines: Iterator[str], mark: str, path: str | Path) -> Iterator[list[str]]:
+    """The cells of each row. A quote that is never closed is refused: it would take all that follows into one cell."""
+    rows = csv.reader(lines, delimiter=mark, strict=True)
+    begun = 1
+    try:
+        for row in rows:
+            yield row
+            begun = rows.line_num + 1
+    except csv.Error as problem:
+        why = {"unexpected end of data": "a quote is opened and never closed"}.get(str(problem), str(problem))
+        raise InputError(
+            f"{path} cannot be read from line {begun} on: {why}. A cell that begins with a quote ends with one, "
+            'and a quote in it is doubled: "5"" pipe".'
+        ) from None
 
 
 def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) -> None:
@@ -181,7 +220,10 @@ def _lines(path: str | Path) -> Iterator[str]:
     """The lines of a UTF-8 text, its byte order mark left out."""
     with io.BytesIO(sys.stdin.buffer.read()) if str(path) == "-" else Path(path).open("rb") as file:
         start = file.read(4)
-        if b"\0" in start or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        for begin, what in FOREIGN.items():
+            if start.startswith(begin):
+                raise InputError(f"{path} {what}.")
+        if b"\0" in start:
             raise InputError(f"{path} is not UTF-8 text; it looks like UTF-16. Save it as UTF-8.")
         file.seek(0)
         try:
@@ -215,48 +257,3 @@ def _is_number(cell: str | float) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _arrays(path: Path, kind: str) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            # NumPy takes what begins otherwise for a pickle, and advises to trust it.
-            if not file.read(6).startswith(BEGINS[kind]):
-                raise ValueError("it does not begin as such a file does")
-            file.seek(0)
-            found = np.load(file, allow_pickle=False)
-            arrays = {name: found[name] for name in found.files} if kind == ".npz" else found
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as problem:
-        pickled = "allow_pickle" in str(problem)
-        why = "it holds Python objects, and to read them would run them" if pickled else str(problem).rstrip(".")
-        raise InputError(f"{path} cannot be read as {kind}: {why}.") from None
-    if isinstance(arrays, np.ndarray):
-        if arrays.ndim not in (1, 2):
-            raise ShapeError(f"{path} has shape {arrays.shape}; expected (rows,) or (rows, columns).")
-        arrays = {f"x{i}": column for i, column in enumerate(arrays.reshape(len(arrays), -1).T)}
-    lengths = {name: array.shape[:1] for name, array in arrays.items()}
-    if not arrays or len(set(lengths.values())) > 1 or () in lengths.values():
-        raise ShapeError(f"{path} holds no columns of one length: { ({name: a.shape for name, a in arrays.items()}) }.")
-    return {name: array.astype(float) if array.dtype.kind in "biuf" else array for name, array in arrays.items()}
-
-
-def _parquet(path: Path, columns: Sequence[str] | None) -> Any:
-    try:
-        import polars
-    except ImportError:
-        raise InputError(f"{path}: Parquet files need polars: pip install 'meanmap[tables]'.") from None
-    if not path.is_file():
-        raise FileNotFoundError(2, "No such file or directory", str(path))
-    try:
-        frame = polars.read_parquet(path)
-    except polars.exceptions.PolarsError as problem:
-        raise InputError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
-    chosen = [name for name in frame.columns if columns is None or name in columns]
-    return {
-        name: frame[name].cast(polars.Float64).fill_null(float("nan")).to_numpy()
-        if frame[name].dtype.is_numeric()
-        else frame[name].cast(polars.String).fill_null("").to_numpy().astype(str)
-        for name in chosen or frame.columns
-    }

@@ -11,7 +11,7 @@ __all__ = ["LEAST_POINTS", "check_choice", "check_draws"]
 
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5
-LEAST_PERMUTATIONS = 19
+LEAST_PERMUTATIONS, MOST_PERMUTATIONS = 19, 1_000_000
 
 
 def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]) -> None:
@@ -29,9 +29,10 @@ def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]
 
 
 def check_draws(n_permutations: Any) -> None:
-    """Refuse fewer draws than the level 0.05 needs."""
+    """Refuse fewer draws than the level 0.05 needs, and more than memory holds."""
     whole = isinstance(n_permutations, int | np.integer) and not isinstance(n_permutations, bool)
-    if not whole or n_permutations < LEAST_PERMUTATIONS:
+    if not whole or not LEAST_PERMUTATIONS <= n_permutations <= MOST_PERMUTATIONS:
         raise ParameterError(
-            f"n_permutations is {n_permutations!r}; expected a whole number of at least {LEAST_PERMUTATIONS}."
+            f"n_permutations is {n_permutations!r}; expected a whole number of at least {LEAST_PERMUTATIONS} and at "
+            f"most {MOST_PERMUTATIONS}."
         )
