@@ -39,12 +39,14 @@ def main() -> None:
     w = found["post"]["w"]
     centre, spread = np.asarray(w.mean), np.linalg.cholesky(np.asarray(w.cov))
     circle = np.array([np.cos(t := np.linspace(0, 2 * np.pi, 200)), np.sin(t)])
-    for scale in (1, 2):
-        axes[3].plot(*(centre[:, None] + scale * spread @ circle), color="C0", lw=1)
+    for share, style in ((0.5, "-"), (0.9, "--")):
+        radius = np.sqrt(-2 * np.log(1 - share))  # of the circle that holds this share of a standard normal
+        outline = centre[:, None] + radius * spread @ circle
+        axes[3].plot(*outline, color="C0", lw=1, ls=style, label=f"{share:.0%} of belief")
     axes[3].plot(*found["truth"], "x", color="C3", label="truth")
     axes[3].set_title("4  weights behind a black box", fontsize="medium")
     axes[3].set(xlabel="first weight", ylabel="second weight")
-    axes[3].legend()
+    axes[3].legend(fontsize="small")
     figure.savefig(TARGET, dpi=100)
     print(TARGET)
 

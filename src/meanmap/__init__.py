@@ -1,4 +1,14 @@
-"""meanmap: a probability distribution is an element of a Hilbert space.
+"""meanmap: kernel tests, causal discovery, learned graphical models and expectation propagation.
+
+    import meanmap as mm
+
+    mm.two_sample_test(x, y)                  # do two samples differ?  also k_sample_test, DriftMonitor
+    mm.independence_test(x, y)                # are two columns related?  also conditional_independence_test
+    mm.pc(table), mm.chow_liu(table)          # what causes what; the strongest relations
+    mm.KernelGraph(edges).fit(table)          # a model to query in any direction; cycles: mm.KernelField
+    mm.condition(x, y)                        # p(y | x) as an operator
+    mm.ep.infer(mm.ep.FactorGraph(...))       # Bayesian inference with any function as a factor
+    mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space, the idea behind all
 
 Importing this package is cheap: JAX and everything built on it load when a name is first used.
 """
@@ -147,4 +157,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -30,6 +30,12 @@ def test_top_level_names_resolve_and_are_listed():
         assert name in dir(meanmap)
 
 
+@pytest.mark.parametrize("package", [meanmap, meanmap.estimators, meanmap.io], ids=lambda package: package.__name__)
+def test_completion_offers_public_names_alone(package):
+    offered = [name for name in dir(package) if not name.startswith("__")]
+    assert sorted(offered) == sorted(package.__all__)
+
+
 def test_callables_of_the_top_level_have_examples():
     without = [
         name

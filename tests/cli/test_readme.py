@@ -44,6 +44,17 @@ def test_commands_of_the_readme(tmp_path, monkeypatch):
         assert (tmp_path / made).stat().st_size > 1000
 
 
+def test_what_to_cite_for_one_part():
+    found = CliRunner().invoke(app, ["cite", "trees"])
+    assert [line.split("{")[1].rstrip(",") for line in found.stdout.splitlines() if line.startswith("@")] == [
+        "meanmap",
+        "song2010",
+    ]
+    wrong = CliRunner().invoke(app, ["cite", "forests"])
+    assert wrong.exit_code == 2
+    assert "no part 'forests'; expected one of meanmap, learning, trees, loopy, messages" in wrong.output
+
+
 def test_what_to_cite():
     found = CliRunner().invoke(app, ["cite"])
     assert found.stdout.count("@") == 5

@@ -6,6 +6,7 @@ import pytest
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.graphs import PDAG, Graph, structural_hamming_distance, write_graphml
+from meanmap.graphs.drawing import draw
 
 
 def mixed():
@@ -82,6 +83,13 @@ def test_the_drawing_has_every_node_and_edge():
     assert sorted(heads) == ["-", "-|>", "-|>"]
     given = {name: (i, i) for i, name in enumerate("abcd")} | {"alone": (9, 9)}
     assert mixed().plot(axes, positions=given) is axes
+
+
+def test_edges_that_were_seldom_found_are_dashed():
+    support = {("a", "b"): 0.4, ("c", "b"): 0.9}
+    axes = draw(PDAG.of([("a", "b"), ("c", "b")]).to_networkx(), support=support)
+    styles = [text.arrow_patch.get_linestyle() for text in axes.texts if getattr(text, "arrow_patch", None)]
+    assert styles == ["dashed", "solid"]
 
 
 def test_what_cannot_be_read():

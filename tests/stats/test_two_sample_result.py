@@ -102,3 +102,13 @@ def test_bad_input(shifted):
     large = mm.two_sample_test(rng.normal(size=11_000), rng.normal(size=11_000), rng=0)
     with pytest.raises(KindError, match="too large to be kept"):
         large.driving_points()
+
+
+def test_driving_points_of_mixed_tables():
+    rng = np.random.default_rng(3)
+    ages, towns = rng.normal(size=60), np.repeat(["Ulm", "Bonn", "Kiel"], 20)
+    before = {"age": ages, "town": towns}
+    after = {"age": np.where(np.arange(60) < 6, 9.0, ages[::-1]), "town": towns}
+    result = mm.two_sample_test(before, after, n_permutations=99, rng=0)
+    _, strange = result.driving_points(6)
+    assert set(strange) == set(range(6))

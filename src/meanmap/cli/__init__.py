@@ -15,7 +15,9 @@ from meanmap.cli.options import Command, say, to_be_written
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="A probability distribution is an element of a Hilbert space.", no_args_is_help=True, add_completion=False
+    help="Compare samples, find causes, learn graphical models and ask them, from CSV, Parquet and NumPy files.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 app.add_typer(testing.app, name="test")
 app.command("learn-kernel", cls=Command)(learning.learn_kernel)

@@ -54,7 +54,7 @@ def save(value: Any, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> Any:
-    """Load what [`save`][meanmap.save] wrote.
+    """Load what [`meanmap.save`][] wrote.
 
     Parameters
     ----------

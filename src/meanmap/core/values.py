@@ -33,19 +33,16 @@ class Value:
     """
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in _entries(self))})"
+        shown = [f"{each.name}={_short(getattr(self, each.name))}" for each in fields(self) if each.repr]  # pyright: ignore[reportArgumentType]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_same(a, b) for (_, a), (_, b) in zip(_entries(self), _entries(other), strict=True))
+        names = [each.name for each in fields(self)]  # pyright: ignore[reportArgumentType]
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
-
-
-def _entries(value: Any) -> list[tuple[str, Any]]:
-    """The fields of a dataclass, by name."""
-    return [(each.name, getattr(value, each.name)) for each in fields(value)]
 
 
 def _same(a: Any, b: Any) -> bool:

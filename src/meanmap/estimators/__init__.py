@@ -37,3 +37,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'meanmap.estimators' has no attribute {name!r}")
     return getattr(import_module(f"meanmap.estimators.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -11,6 +11,9 @@ from meanmap.graphs.rooted import Rooted
 
 __all__ = ["draw", "draw_forest"]
 
+# Edges with less support are drawn dashed.
+MAJORITY = 0.5
+
 
 def draw(
     graph: Any,
@@ -18,6 +21,7 @@ def draw(
     *,
     positions: Mapping[Hashable, Any] | None = None,
     labels: Mapping[tuple, str] | None = None,
+    support: Mapping[tuple, float] | None = None,
 ) -> Any:
     """Draw a NetworkX graph; an edge that a DiGraph has in both directions is a line without a head.
 
@@ -31,6 +35,8 @@ def draw(
         By default distances on the page follow those along edges (Kamada & Kawai 1989).
     labels : mapping from pairs to text, optional
         What is written at edges.
+    support : mapping from pairs to float, optional
+        How often an edge was found in half of the data; those found in less than half of the tries are dashed.
     """
     if ax is None:
         side = 3.5 + 0.25 * len(graph)
@@ -47,6 +53,8 @@ def draw(
             continue  # its other direction is drawn
         style = {"arrowstyle": "-" if line else "-|>", "patchA": boxes[a], "patchB": boxes[b], "mutation_scale": 14}
         style |= {"color": "C7" if line else "C0", "linewidth": 1.6, "shrinkA": 1, "shrinkB": 1}
+        if support and support.get((a, b), support.get((b, a), 0.0)) < MAJORITY:
+            style["linestyle"] = "dashed"
         ax.annotate("", places[b], places[a], arrowprops=style)
         text = (labels or {}).get((a, b)) or (labels or {}).get((b, a))
         if text:

@@ -1,6 +1,6 @@
 """Partially directed graphs: arrows, and edges whose direction is not known."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -124,10 +124,14 @@ class PDAG:
 
     def plot(self, ax: Any = None, *, positions: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes. `positions` maps names to (x, y)."""
-        return draw(self.to_networkx(), ax, positions=positions, labels=self._labels())
+        return draw(self.to_networkx(), ax, positions=positions, labels=self._labels(), support=self._support())
 
     def _labels(self) -> dict[tuple, str]:
         """What is written at edges."""
+        return {}
+
+    def _support(self) -> Mapping[tuple, float]:
+        """How often each edge was found in half of the data, where that was tried."""
         return {}
 
     def __str__(self) -> str:

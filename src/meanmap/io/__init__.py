@@ -21,3 +21,7 @@ def __getattr__(name: str) -> Any:
     from meanmap.io import draws
 
     return getattr(draws, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -8,6 +8,7 @@ from meanmap.stats.k_sample import k_sample_test
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rejection_rate
 from meanmap.stats.two_sample import two_sample_test
+from meanmap.stats.two_sample_result import TwoSampleResult
 
 __all__ = [
     "DriftMonitor",
@@ -15,6 +16,7 @@ __all__ = [
     "PowerCurve",
     "RejectionRate",
     "TestResult",
+    "TwoSampleResult",
     "conditional_independence_test",
     "independence_test",
     "joint_independence_test",

@@ -55,7 +55,8 @@ class TwoSampleResult(TestResult):
         witness = self._on_points()
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
             raise ParameterError(f"number is {number!r}; expected a whole number of at least 1.")
-        values, n = witness(witness.points), self.sizes[0]
+        with Door() as door:
+            values, n = np.asarray(witness.evaluate(witness.points, door)), self.sizes[0]
         return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]
 
     def driving_columns(self, rng: Any = None) -> dict[str, float]:

@@ -64,7 +64,7 @@ class DependenceTree(Graph):
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
             for pair, weight in zip(self.named_edges, self.weights, strict=True)
         }
-        return draw(super().to_networkx(), ax, positions=positions, labels=labels)
+        return draw(super().to_networkx(), ax, positions=positions, labels=labels, support=self.support)
 
     def __str__(self) -> str:
         kind = "forest" if len(self.edges) < self.size - 1 else "tree"

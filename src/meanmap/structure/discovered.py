@@ -49,5 +49,12 @@ class DiscoveredGraph(PDAG):
         }
         return labels | {(a, b): f"{self.support.get((a, b), 0):.0%}" for a, b in self.named("undirected")}
 
+    def _support(self) -> Mapping[tuple, float]:
+        """Of an arrow the support of its direction, of an edge without a direction that of the edge."""
+        if not self.support:
+            return {}
+        undirected = {pair: self.support.get(pair, 0.0) for pair in self.named("undirected")}
+        return undirected | {pair: self.arrows.get(pair, 0.0) for pair in self.named("directed")}
+
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *(f"  note: {note}" for note in self.report.notes)])

@@ -26,7 +26,7 @@ _LEARNERS = {each.__name__: each for each in (KernelRegression, Forest, Network)
 def save_operator(
     operator: MessageOperator, path: str | Path, factor: Any, power: float = 1.0, card: Card | None = None
 ) -> Path:
-    """Write a trained operator to a file of [`save`][meanmap.save], marked with the factor that it was trained for.
+    """Write a trained operator to a file of [`meanmap.save`][], marked with the factor that it was trained for.
 
     Parameters
     ----------

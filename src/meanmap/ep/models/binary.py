@@ -74,7 +74,7 @@ def logistic_regression(
     intercept : bool
         Whether there is one.
     **settings
-        Passed on to [`infer`][meanmap.ep.infer].
+        Passed on to [`meanmap.ep.infer`][].
 
     Returns
     -------
