@@ -96,3 +96,13 @@ def test_text_stands_out(scheme):
     for text in ("ink", "link"):
         for ground in ("paper", "soft"):
             assert contrast(chosen[text], chosen[ground]) >= 4.5, (text, ground)
+
+
+def test_pictures_with_panels_side_by_side_scroll_on_small_screens():
+    wide = Figure(figsize=(4, 1))
+    wide.subplots(1, 3)
+    narrow, scrolled = (render("A", "B", [Section("C", "D", figures=((made, "drawn"),))]) for made in (figure(), wide))
+    assert 'class="wide"' not in narrow
+    assert Page(scrolled).all("div") == [
+        {"class": "wide", "role": "region", "aria-label": "a wide picture", "tabindex": "0"}
+    ]

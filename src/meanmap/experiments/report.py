@@ -64,7 +64,8 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
 
 
 def _claim(claim: Claim, number: Number, shown: bool) -> tuple[str, ...]:
-    holds = "yes" if claim.holds(number) else "no"
+    inside = claim.low <= number.value <= claim.high
+    holds = "yes" if inside else "yes, within two standard errors" if claim.holds(number) else "no"
     return (claim.says, _band(claim), str(number), holds if shown else "not shown at this scale")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 __all__ = ["Section", "png_of", "render"]
 
+# Pictures wider than this many times their height have panels side by side.
+WIDE = 1.9
 # A page of more sections begins with a list of them.
 MOST_WITHOUT_LIST = 4
 
@@ -28,6 +30,8 @@ nav ul { padding-left: 1.2rem; } nav li { margin: .25rem 0; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
 figcaption { font-size: .92rem; }
+.wide { overflow-x: auto; }
+@media (max-width: 40rem) { .wide img { max-width: none; width: 44rem; } }
 .scroll { overflow-x: auto; margin: .9rem 0; }
 table { border-collapse: collapse; }
 th, td { vertical-align: top; border-bottom: 1px solid var(--line); padding: .35rem .8rem; text-align: left; }
@@ -143,6 +147,14 @@ def _is_number(cell: str) -> bool:
 
 
 def _figure(figure: Any, caption: str) -> str:
-    data = base64.b64encode(figure if isinstance(figure, bytes) else png_of(figure)).decode()
-    text = html.escape(caption)
-    return f'<figure><img src="data:image/png;base64,{data}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+    png = figure if isinstance(figure, bytes) else png_of(figure)
+    image = f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt="{html.escape(caption)}">'
+    if _is_wide(png):  # on a small screen it scrolls, rather than shrink until nothing can be read
+        image = f'<div class="wide" role="region" aria-label="a wide picture" tabindex="0">{image}</div>'
+    return f"<figure>{image}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def _is_wide(png: bytes) -> bool:
+    """Whether a picture has panels side by side; its size is in the header of the file."""
+    width, height = (int.from_bytes(png[start : start + 4], "big") for start in (16, 20))
+    return width > WIDE * height

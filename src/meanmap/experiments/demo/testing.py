@@ -94,9 +94,10 @@ def _simulation(rng: np.random.Generator) -> Section:
     low, high = level.interval()
     return Section(
         "What level does a test keep, and how many points does it need?",
-        f"{level.rejections} of {level.repeats} independent data sets rejected: a level of {low:.2f} to {high:.2f}.",
-        "Any test, from anywhere, is run on data drawn again and again. P-values of a calibrated test stay in the "
-        "band; the power curve says which sample size is enough.",
+        f"{level.rejections} of {level.repeats} independent data sets were rejected at level 0.05. So few say "
+        f"that the rate is between {low:.2f} and {high:.2f} (95 %).",
+        "Any test, from anywhere, is run on data drawn again and again; more repeats narrow the interval. P-values of "
+        "a calibrated test stay in the band; the power curve says which sample size is enough.",
         "mm.rejection_rate(test, draw)\nmm.power_curve(test, draw, [25, 50, 100]).needed(0.8)",
         ((figure, "Left: the p-values of independent data. Right: the power on a noisy wave."),),
     )
