@@ -140,7 +140,8 @@ def powers(methods: Sequence[str], repeats: int, n: int = 200) -> dict[tuple, fl
 def page(level: dict[tuple, Cell], power: dict[tuple, float], power_repeats: int) -> str:
     """Both tables of the documentation; rates outside the 99 % binomial bounds of the level are bold."""
     most = max(repeats for _, repeats in level.values())
-    lines = [".. list-table:: Rejection rates under conditional independence, level 0.05", "   :header-rows: 1", ""]
+    settings = ["   :header-rows: 1", "   :class: numbers", ""]
+    lines = [".. list-table:: Rejection rates under conditional independence, level 0.05", *settings]
     lines += ["   * - method", "     - functions", "     - n", *(f"     - d = {d}" for d in WIDTHS)]
     for name, kind, n in dict.fromkeys(key[:3] for key in level):
         lines += [f"   * - {name}", f"     - {kind}", f"     - {n}"]
@@ -152,7 +153,7 @@ def page(level: dict[tuple, Cell], power: dict[tuple, float], power_repeats: int
     if not power:
         return "\n".join(lines) + "\n"
     methods = list(dict.fromkeys(name for _, name in power))
-    lines += ["", ".. list-table:: Rejection rates under dependence given z, n = 200", "   :header-rows: 1", ""]
+    lines += ["", ".. list-table:: Rejection rates under dependence given z, n = 200", *settings]
     lines += ["   * - functions, d, dependence", *(f"     - {name}" for name in methods)]
     for kind, d, effect in dict.fromkeys(key for key, _ in power):
         lines.append(f"   * - {kind}, {d}, {effect}")

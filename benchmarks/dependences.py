@@ -171,7 +171,7 @@ def panel(repeats: int, seed: int) -> dict[str, dict[str, float]]:
 
 def page(found: dict[str, dict[str, float]], repeats: int) -> str:
     """The table as reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - problem"]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", "", "   * - problem"]
     lines += [f"     - {method}" for method in METHODS]
     for name, rates in found.items():
         lines.append(f"   * - {name}")

@@ -122,7 +122,7 @@ def _independences(causes: np.ndarray, names: tuple[str, ...]) -> list[tuple[tup
 def page(results: dict[str, list[dict[float, tuple[float, ...]]]]) -> str:
     """The table, and the difference at the usual level."""
     heads = ("search", "level", "true hypotheses rejected", "distance to the true class", "too many", "missing")
-    lines = [".. list-table::", "   :header-rows: 1", "", *_row(heads)]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", "", *_row(heads)]
     for name, sets in results.items():
         for level in LEVELS:
             rows = np.array([each[level] for each in sets], float)

@@ -205,7 +205,14 @@ def panel(problems: Any, methods: Any, repeats: int, seed: int) -> tuple[dict, d
 
 def page(problems: Any, methods: Any, rejections: dict, seconds: dict, repeats: int, seed: int) -> str:
     """The table of the documentation."""
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - problem", *(f"     - {name}" for name in methods)]
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :class: numbers",
+        "",
+        "   * - problem",
+        *(f"     - {name}" for name in methods),
+    ]
     for problem in problems:
         lines.append(f"   * - {problem}")
         rates = {name: float(np.mean(rejections[problem, name])) for name in methods}

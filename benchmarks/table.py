@@ -73,7 +73,7 @@ def section(
             cells += [theirs, f"{middle:.2f} ({low:.2f} to {high:.2f})", mebibytes(memory.get((peer, row.n)))]
         lines.append(cells)
     text = [f".. begin {case.name}", "", case.name, "-" * len(case.name), "", case.title, ""]
-    text += [".. list-table::", "   :header-rows: 1", ""]
+    text += [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
     for line in lines:
         text += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(line)]
     text += ["", f".. image:: {case.name}.svg", f"   :alt: {case.title} Time and memory against n."]

@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 # The gallery's sources reach readers as gallery pages.
@@ -35,6 +36,9 @@ html_title = f"meanmap {version}"
 html_static_path = ["_static"]
 html_css_files = ["meanmap.css"]
 html_copy_source = False
+# What is copied can be pasted: without prompts and without what was printed.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
 autosummary_imported_members = True
@@ -42,6 +46,7 @@ autosummary_ignore_module_all = False
 
 
 folders = [getattr(meanmap, name) for name in meanmap.__all__ if not callable(getattr(meanmap, name))]
+folders += [meanmap.ep.models, meanmap.ep.learned]
 
 
 def home(name, value):
@@ -63,7 +68,7 @@ def homes(package):
     return found
 
 
-autosummary_context = {"homes": homes(meanmap), "lent": {folder.__name__: homes(folder) for folder in folders}}
+autosummary_context = {"lent": {folder.__name__: homes(folder) for folder in folders}}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False

@@ -25,7 +25,8 @@ def main() -> None:
     found: dict = {}
     for code in snippets():
         exec(compile(code, "README.md", "exec"), found)
-    figure, axes = plt.subplots(1, 4, figsize=(14, 3.1), layout="constrained")
+    figure, grid_of_axes = plt.subplots(2, 2, figsize=(7.2, 5.8), layout="constrained")
+    axes = grid_of_axes.ravel()
     found["result"].plot_witness(axes[0])
     axes[0].set_title("1  where two samples differ", fontsize="medium")
     places = {"sun": (0, 1), "water": (0, 0), "growth": (1, 0.5), "harvest": (2, 0.5)}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import meanmap
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [path for path in sorted(DOCS.glob("*.rst")) if ">>> " in path.read_text(encoding="utf-8")]
@@ -47,6 +49,12 @@ def test_every_page_is_reached():
     named = set(re.findall(r"^   ([a-z/_]+)$", text, re.MULTILINE))
     pages = {path.stem for path in DOCS.glob("*.*") if path.suffix in (".rst", ".md")} - {"index"}
     assert {name for name in named if "/" not in name} == pages
+
+
+def test_every_name_of_the_top_level_is_on_the_page_of_the_reference():
+    text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
+    listed = {name.rpartition(".")[2] for name in re.findall(r"^   (meanmap[\w.]+)$", text, re.MULTILINE)}
+    assert set(meanmap.__all__) <= listed
 
 
 def test_commands_of_the_documentation_have_help():
