@@ -8,6 +8,7 @@ import pytest
 
 from meanmap import ep
 from meanmap.core import KindError, ParameterError
+from meanmap.ep.factor import replaced
 from meanmap.ep.learned import KernelRegression, MessageOperator
 from meanmap.ep.learned.diary import Diary
 
@@ -27,6 +28,22 @@ def model_of(X, y):
 NAME = "Logistic(z)"
 # Few features, so that a test takes a moment.
 SMALL = MessageOperator(KernelRegression(d_in=100, d_out=200, tune=None))
+
+
+@pytest.mark.parametrize("factor", [ep.Density, ep.BlackBox])
+def test_a_factor_may_name_it_as_its_own_oracle(factor):
+    """It asked itself for an oracle, without end."""
+    learned = ep.Learned(ep.Quadrature(), initial=20)
+    theta, outcome = ep.Variable("theta", ep.Normal.standard()), ep.Variable("outcome", ep.Normal)
+    if factor is ep.Density:
+        made = ep.Density(lambda t: -0.5 * (t - 1.0) ** 2, theta, oracle=learned)
+    else:
+        made = ep.BlackBox(lambda t: 2.0 * t, outcome, theta, oracle=learned)
+    assert made.oracle is learned
+    model = ep.FactorGraph(made)
+    assert (
+        float(ep.infer(model, rng=0)["theta"].kl(ep.infer(ep.FactorGraph(replaced(made, oracle=None)))["theta"])) < 1e-6
+    )
 
 
 @pytest.mark.slow

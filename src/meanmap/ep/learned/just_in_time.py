@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.ep.factor import Answer
+from meanmap.ep.factor import Answer, replaced
 from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
@@ -126,7 +126,8 @@ class Learned(HostOracle):
 
     def check(self, factor: Any) -> None:
         """Families that can be learned, and an oracle that can answer."""
-        self._oracles[factor.name] = with_oracle(factor, self.oracle).oracle
+        # The factor may name this object as its own oracle, which is not the one that is asked.
+        self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
             family = getattr(getattr(argument, "variable", argument), "family", None)
             if family is not None and not issubclass(family, Normal | Beta | Gamma | Bernoulli):
