@@ -1,5 +1,8 @@
 """The door: what comes in goes out, and whatever happens behind it leaves JAX as it was."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import jax
@@ -7,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import meanmap as mm
 from meanmap import kernels
-from meanmap.core import Door
+from meanmap.core import Door, ForkError
 from meanmap.core.door import is_concrete
 
 pytestmark = pytest.mark.oldest
@@ -139,3 +143,38 @@ def test_concrete():
     assert seen == [False]
     assert is_concrete(jnp.ones(1))
     assert is_concrete(1.0)
+
+
+def test_a_forked_child_says_so_instead_of_hanging(monkeypatch):
+    mm.kernels.RBF(1.0)([0.0])
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(ForkError, match=r"forked from one that had used meanmap.*get_context\('spawn'\)"):
+        mm.kernels.RBF(1.0)([0.0])
+
+
+FORKED = """
+import multiprocessing, sys, warnings
+import meanmap as mm
+
+def work(_):
+    try:
+        return float(mm.two_sample_test([0.0] * 10 + [1.0] * 10, [0.5] * 20, n_permutations=19, rng=0).pvalue)
+    except Exception as problem:
+        return type(problem).__name__
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    work(0)
+    answers = []
+    for way in ("fork", "spawn"):
+        with multiprocessing.get_context(way).Pool(1) as pool:
+            answers += pool.map_async(work, [0]).get(timeout=120)
+    print(answers)
+"""
+
+
+@pytest.mark.slow
+def test_children_are_spawned_or_told(tmp_path):
+    (tmp_path / "forked.py").write_text(FORKED)
+    found = subprocess.run([sys.executable, tmp_path / "forked.py"], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("['ForkError', 0.")

@@ -8,7 +8,7 @@ from scipy.stats import chi2, kstest
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, ParameterError
-from meanmap.stats import DriftMonitor
+from meanmap.stats import DriftMonitor, drift
 from meanmap.stats.drift import _limit, mean_run_length
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 
@@ -131,6 +131,15 @@ def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
     assert resumed.alarm == (resumed.alarms[-1] == 16)
     axes = monitor.plot()
     assert len(axes.lines) == 3
+
+
+def test_a_long_reference_is_not_held_whole(monkeypatch):
+    """Features of 100,000 rows took 2.3 GiB."""
+    monkeypatch.setattr(drift, "MOST_KEPT", 50)
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    monitor = DriftMonitor.of(x, KERNEL, n_permutations=99, rng=0)
+    assert len(monitor.pool) == 50
+    assert len(monitor.step(x[:20]).pool) == 50
 
 
 def test_bad_input():

@@ -4,6 +4,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
+    ForkError,
     InputError,
     KindError,
     NonFiniteError,
@@ -19,6 +20,7 @@ __all__ = [
     "ColumnError",
     "Door",
     "EmptyError",
+    "ForkError",
     "InputError",
     "KindError",
     "NonFiniteError",

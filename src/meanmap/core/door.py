@@ -5,6 +5,7 @@ one JAX array (or tracer) is among the inputs, its dtype is followed and JAX arr
 can be jitted, mapped and differentiated inside somebody's own program.
 """
 
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from meanmap.core.errors import ForkError
+
 __all__ = ["Door", "is_concrete"]
+
+# The process that came through a door first.
+_first: list[int] = []
 
 
 def is_concrete(value: Any) -> bool:
@@ -49,6 +55,7 @@ class Door:
         self._stack = ExitStack()
 
     def __enter__(self) -> "Door":
+        _check_process()
         if not self.follows:
             self._stack.enter_context(jax.enable_x64(True))
             # NumPy data are constants of a surrounding `jit`: without this their Gram matrix would become a tracer.
@@ -73,6 +80,19 @@ class Door:
         if self.follows:
             return value
         return jax.tree.map(lambda leaf: np.array(leaf) if isinstance(leaf, jax.Array) else leaf, value)
+
+
+def _check_process() -> None:
+    """Refuse to compute in a fork of a process that has: it would hang without a word."""
+    here = os.getpid()
+    if not _first:
+        _first.append(here)
+    elif _first[0] != here:
+        raise ForkError(
+            "this process was forked from one that had used meanmap, and JAX does not survive a fork: start workers "
+            "afresh, with multiprocessing.get_context('spawn') or concurrent.futures.ProcessPoolExecutor(mp_context="
+            "multiprocessing.get_context('spawn'))."
+        )
 
 
 def _jax_arrays(value: Any) -> list[jax.Array]:

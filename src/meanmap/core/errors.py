@@ -4,6 +4,7 @@ __all__ = [
     "ColumnError",
     "EmptyError",
     "FileFormatError",
+    "ForkError",
     "InputError",
     "KindError",
     "NonFiniteError",
@@ -47,3 +48,7 @@ class FileFormatError(InputError):
 
 class KindError(TypeError):
     """Data or a setting is of a type that cannot be read, such as complex numbers or a file name."""
+
+
+class ForkError(RuntimeError):
+    """The process was forked from one that had computed already: JAX would wait for ever for threads left behind."""

@@ -27,6 +27,8 @@ __all__ = ["DriftMonitor", "mean_run_length"]
 # This part of the reference chooses kernels and landmarks, and is compared with nothing: what is compared must not have
 # chosen them, or new points would differ from old ones without any drift.
 SHARE, LEAST, MOST = 0.25, 10, 500
+# And this many others at most are kept to compare with: their features are held, ten kilobytes a point.
+MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
 # Statistics that differ by less than this, for the largest, tie: sums in another order round differently.
@@ -77,8 +79,8 @@ class DriftMonitor:
     that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
     [`two_sample_test`][] now and then.
 
-    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool, however
-    many batches came before.
+    A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool of
+    n ≤ 20,000 points, however many batches came before and however long the reference is.
 
     Examples
     --------
@@ -119,7 +121,7 @@ class DriftMonitor:
         ----------
         reference : points
             n points or rows of a table that show what is normal, at least 40. A quarter of them, 500 at most, only
-            choose kernels and landmarks.
+            choose kernels and landmarks; of the others at most 20,000, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
             As for [`two_sample_test`][].
         run_length : float
@@ -152,7 +154,9 @@ class DriftMonitor:
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
             own = _blocks(features, _mapped(features, chosen.pooled))
-            pool = _mapped(features, features.read(rows(data, np.sort(order[size:])), "reference", door))
+            pool = _mapped(
+                features, features.read(rows(data, np.sort(order[size : size + MOST_KEPT])), "reference", door)
+            )
         squares = tuple(CentredFeatures(block).mean_square for block in own)
         none = np.zeros(0)
         return cls(

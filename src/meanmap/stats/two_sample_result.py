@@ -9,6 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, rows
+from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
@@ -64,7 +65,7 @@ class TwoSampleResult(TestResult):
 
         A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
         removes both. Shares need not sum to one. At most 1000 points, under the kernel of the witness; O(N² d) for
-        each column.
+        each column, hence O(N² d²) for all: hours for thousands of columns, with a progress bar.
         """
         witness = self._on_points()
         if not self.columns:
@@ -85,7 +86,7 @@ class TwoSampleResult(TestResult):
         lost = {}
         with Door():
             whole = discrepancy(points)
-            for name, where in places.items():
+            for name, where in track(places.items(), "columns"):
                 orders = (generator.permutation(len(chosen)) for _ in range(SHUFFLES))
                 shuffled = [discrepancy(with_shuffled(points, where, order)) for order in orders]
                 lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
