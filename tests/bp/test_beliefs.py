@@ -5,6 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import meanmap as mm
+from meanmap.bp.belief_weights import Factor, MessageWeights
+from meanmap.bp.learning import Coordinates
+from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.embeddings import PointEmbedding
 from tests.bp.test_kernel_graph import EDGES, KERNELS, RIDGE, make_table
@@ -29,6 +32,27 @@ def algorithm_one_at(table, evidence, at):
         seen = kernel(table[name], [evidence[name]])[:, 0]
         heard = heard * (kernel(table["b"]) @ inverse["b"] @ inverse[name] @ seen)
     return kernel(at, table["d"]) @ inverse["d"] @ heard
+
+
+def test_weights_of_400_messages_neither_underflow_nor_forget(model):
+    """200 messages prefer one side and 200 the other, each by up to e⁶: compared in logarithms."""
+    sample = model.samples.nodes[model.graph.index("d")]
+    with Door():
+        coordinates = Coordinates.of(sample)
+    slope = np.clip(sample.points[:, 0], -1, 1)
+    sides = np.stack([np.exp(-3 * slope), np.exp(3 * slope)])
+    coefficients = np.linalg.lstsq(coordinates.values, sides.T, rcond=None)[0].T
+    factors = tuple(Factor.of(coordinates, coefficients[[i % 2]]) for i in range(400))
+    points = np.linspace(-1, 1, 5)[:, None]
+    with Door():
+        values = [[np.log(f.at(at, 1e-6)[0]) for f in factors[:2]] for at in (sample.points, points)]
+    logs, elsewhere = (200 * np.sum(each, axis=0) for each in values)
+    assert logs.max() < -745  # what no float can hold
+    expected = np.exp(logs - logs.max())
+    weights = MessageWeights.of(expected[None] / expected.sum(), factors, sample, None, 1e-6)
+    np.testing.assert_allclose(weights.at(sample.points)[0], expected / expected.sum(), rtol=1e-9)
+    others = weights.take(slice(1)).at(points)[0]
+    np.testing.assert_allclose(others, np.exp(elsewhere - logs.max()) / expected.sum(), rtol=1e-9)
 
 
 def test_the_ratio_at_new_points_is_the_last_product_of_algorithm_one(model, table):

@@ -30,6 +30,20 @@ def test_damping_does_not_move_the_fixed_point():
         np.testing.assert_allclose(beliefs[i], expected[i], atol=1e-8)
 
 
+DAMPED = [Flooding(20_000), Sequential(20_000), Residual(max_sweeps=20_000), Splash(max_sweeps=20_000, splash_size=3)]
+
+
+@pytest.mark.parametrize("schedule", DAMPED, ids=repr)
+@pytest.mark.parametrize("damping", [0.5, 0.99])
+def test_damped_messages_settle_only_where_they_arrive(schedule, damping):
+    """On a chain, where the answer is known: a small step is no sign of being near."""
+    table = np.array([[0.9, 0.1], [0.1, 0.9]])
+    network = DiscreteGraph([(0, 1), (1, 2), (2, 3)], table)
+    beliefs = network.query({0: 1}, schedule=schedule, damping=damping, tolerance=1e-4)
+    assert beliefs.report.converged
+    np.testing.assert_allclose(beliefs[3], np.linalg.matrix_power(table, 3)[1], atol=2e-3)
+
+
 def test_bethes_log_partition_is_close_where_couplings_are_weak():
     graph, tables, priors = grid_model(2, strength=0.1)
     _, _, log_total = enumerate_all(graph, tables, priors)
@@ -54,6 +68,29 @@ def test_a_hub_of_degree_450_neither_underflows_nor_overflows():
         assert abs(beliefs.log_evidence - log_total) < 1e-8
         leaf = np.exp(expected - expected.max()) / (tables[6] @ priors[7])
         np.testing.assert_allclose(beliefs[7], (x := priors[7] * (leaf @ tables[6])) / x.sum(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("schedule", [None, Flooding()], ids=repr)
+def test_a_hub_of_2200_leaves_hears_all_of_them(schedule):
+    """A thousand leaves leave one state e^−847 of the other; 1200 more turn it round."""
+    table = np.array([[0.7, 0.3], [0.3, 0.7]])
+    seen = np.arange(2200) >= 1000
+    graph = Graph.of([("hub", i) for i in range(2200)] + [("hub", "more"), ("more", "end"), ("end", "last")])
+    network = DiscreteGraph(graph, table)
+    evidence = dict(enumerate(seen.astype(int).tolist()))
+    beliefs = network.query(evidence, ["hub", "last"], schedule=schedule)
+    odds = (0.7 / 0.3) ** 200
+    np.testing.assert_allclose(beliefs["hub"], [1 / (1 + odds), odds / (1 + odds)], rtol=1e-9)
+    np.testing.assert_allclose(beliefs["last"][0], (0.5 - 0.4**3 / 2), rtol=1e-9)
+    logs = np.log(table)
+    assert beliefs.log_evidence == pytest.approx(np.logaddexp(*(1000 * logs[:, 0] + 1200 * logs[:, 1])), rel=1e-12)
+    assert network.most_probable(evidence, schedule=schedule)["hub"] == 1
+
+
+def test_rare_states_of_200_leaves_stay_possible():
+    network = DiscreteGraph([("hub", i) for i in range(200)], np.array([[1, 1e-4], [1e-4, 1]]))
+    beliefs = network.query({i: int(i < 99) for i in range(200)}, ["hub"])
+    np.testing.assert_allclose(beliefs["hub"], [1, 1e-8], rtol=1e-7)
 
 
 def test_a_sweep_limit_is_reported():

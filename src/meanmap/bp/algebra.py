@@ -3,7 +3,9 @@
 The schedules do not know which. A third way multiplies powers of messages, for tree-reweighted belief propagation.
 """
 
+import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -11,14 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.messages import Given, Settings, damped, finish
-from meanmap.bp.products import UNROLLED, all_but_one, scaled, whole
+from meanmap.bp.messages import Given, Settings, finish, held
+from meanmap.bp.products import UNROLLED, Wide, all_but_one, scaled, whole
 
 __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
 
 
 class Algebra(eqx.Module):
-    """What the engine has to know about messages (..., L)."""
+    """What the engine has to know about messages (..., L).
+
+    While messages come together they are open: in a form in which many of them can be joined.
+    """
 
     neutral: ClassVar[float]
 
@@ -27,21 +32,35 @@ class Algebra(eqx.Module):
         """A node's own factor (n, ..., L) and all that it received (n, D, ..., L), and the log of a scale."""
 
     @abstractmethod
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """A node's own factor, and the log of a scale."""
+
+    @abstractmethod
+    def others(self, own: jax.Array, incoming: jax.Array) -> Any:
+        """The same without each of the slots in turn, (n, D, ..., L), open."""
+
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """The same without each of the slots in turn, (n, D, ..., L)."""
+        return self.close(self.others(own, incoming))
+
+    def open(self, values: jax.Array) -> Any:
+        """Values ready to be joined to others."""
+        return values
+
+    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What nobody has said anything to, open."""
+        return jnp.full(shape, self.neutral, dtype)
+
+    def close(self, joined: Any) -> jax.Array:
+        """What came together, as values again."""
+        return joined
 
     @abstractmethod
-    def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
-        """Two of them."""
+    def join(self, first: Any, second: Any) -> Any:
+        """Two of them, open."""
 
     @abstractmethod
-    def gather(self, heard: jax.Array, at: jax.Array, sent: jax.Array) -> jax.Array:
-        """Messages brought to what was heard at some nodes, which may be named more than once."""
-
-    @abstractmethod
-    def finish(
-        self, message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings, rows: Any = None
-    ) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
         """Messages as they are kept, for some rows."""
 
     def reweighted(self, products: jax.Array, received: jax.Array, rows: Any) -> jax.Array:
@@ -54,35 +73,65 @@ class Algebra(eqx.Module):
         del row, rows
         return self
 
+    def floored(self, factors: int, floor: float, dtype: Any) -> "Algebra":
+        """For up to so many messages at a node, none of whose values is below a floor."""
+        del factors, floor, dtype
+        return self
+
 
 class Product(Algebra):
-    """Values are multiplied and scaled to largest value 1."""
+    """Values are multiplied and scaled to largest value 1.
+
+    Attributes
+    ----------
+    narrow : bool
+        Whether messages are so few, and have such a floor, that plain numbers hold every product of them.
+    """
 
     neutral: ClassVar[float] = 1.0
+    narrow: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Scaled, with the logarithm of the scale."""
-        return whole(own, incoming)
+        if self.narrow:
+            return scaled(whole(own, incoming))
+        return whole(Wide.of(own), Wide.of(incoming)).scaled()
 
-    def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """Up to a positive factor."""
-        return all_but_one(own, incoming)
-
-    def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Scaled."""
-        return scaled(first * second)[0]
+        return scaled(own)
 
-    def gather(self, heard: jax.Array, at: jax.Array, sent: jax.Array) -> jax.Array:
-        """Multiplied there and scaled."""
-        heard = heard.at[at].multiply(sent)
-        return heard.at[at].set(scaled(heard[at])[0])
+    def others(self, own: jax.Array, incoming: jax.Array) -> Any:
+        """Up to a positive factor."""
+        if self.narrow:
+            return all_but_one(own, incoming)
+        return all_but_one(Wide.of(own), Wide.of(incoming))
 
-    def finish(
-        self, message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings, rows: Any = None
-    ) -> jax.Array:
-        """Floored, scaled, damped."""
+    def open(self, values: jax.Array) -> Any:
+        """Each value with a power of two."""
+        return values if self.narrow else Wide.of(values)
+
+    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Ones."""
+        return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
+
+    def close(self, joined: Any) -> jax.Array:
+        """Scaled."""
+        return joined if self.narrow else joined.scaled()[0]
+
+    def join(self, first: Any, second: Any) -> Any:
+        """Multiplied."""
+        return first * second
+
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """Floored and scaled."""
         del rows
-        return finish(message, old, given, settings)
+        return finish(message, given, settings)
+
+    def floored(self, factors: int, floor: float, dtype: Any) -> "Product":
+        """Narrow where no product of messages comes near the smallest number."""
+        tiny = float(np.finfo(dtype).tiny)
+        return replace(self, narrow=floor > 0 and factors * math.log(floor) > 0.5 * math.log(tiny))
 
 
 class Sum(Algebra):
@@ -94,7 +143,11 @@ class Sum(Algebra):
         """The sum; there is no scale."""
         return own + incoming.sum(axis=1), jnp.zeros(own.shape[:-1], own.dtype)
 
-    def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As it is."""
+        return own, jnp.zeros(own.shape[:-1], own.dtype)
+
+    def others(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """Sums of what comes before plus sums of what comes behind: a difference would cancel digits."""
         slots = jnp.moveaxis(incoming, 1, 0)
         if len(slots) > UNROLLED:
@@ -111,16 +164,10 @@ class Sum(Algebra):
         """The sum."""
         return first + second
 
-    def gather(self, heard: jax.Array, at: jax.Array, sent: jax.Array) -> jax.Array:
-        """Added there."""
-        return heard.at[at].add(sent)
-
-    def finish(
-        self, message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings, rows: Any = None
-    ) -> jax.Array:
-        """Damped."""
-        del rows
-        return damped(message, old, given, settings)
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """As they are."""
+        del rows, settings
+        return held(message, given)
 
 
 class Reweighted(Product):
@@ -149,14 +196,12 @@ class Reweighted(Product):
         power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
         return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
 
-    def finish(
-        self, message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings, rows: Any = None
-    ) -> jax.Array:
-        """Scaled to largest value 1, to the power ρ, damped."""
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """Scaled to largest value 1, to the power ρ."""
         top = jnp.max(message, axis=-1, keepdims=True)
         power = self.appearance[rows][:, None, None].astype(message.dtype)
         message = jnp.maximum(message / jnp.where(top > 0, top, 1), 0) ** power
-        return finish(message, old, given, settings)
+        return finish(message, given, settings)
 
 
 class Counted(Product):
@@ -170,11 +215,11 @@ class Counted(Product):
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Of messages to the power μ."""
-        return whole(own, incoming**self.share)
+        return super().whole(own, incoming**self.share)
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
         """The same over one message."""
-        return whole(own, incoming**self.share)[0][:, None] / incoming
+        return self.whole(own, incoming)[0][:, None] / incoming
 
 
 PRODUCT = Product()

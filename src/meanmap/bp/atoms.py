@@ -8,12 +8,15 @@ import numpy as np
 
 from meanmap.bp.algebra import Algebra, Counted
 from meanmap.bp.layout import Layout
+from meanmap.bp.products import split
 from meanmap.core.progress import track
 
 __all__ = ["beliefs_at_atoms", "outgoing"]
 
 # Numbers that are worked on at once: some tens of megabytes.
 AT_ONCE = 4_000_000
+# Beyond so many messages each value of their product carries a power of two of its own: it may underflow on the way.
+FEW = 8
 
 
 def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
@@ -65,6 +68,7 @@ def beliefs_at_atoms(
     jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
     for part in track(jobs, "reading beliefs"):
         values = own(part)
+        many, powers = width[part[0]] > FEW, 0
         for slot in range(width[part[0]]):
             here = first[part] + slot
             heard = _heard(products, reverse[here], template, readouts, values)
@@ -79,7 +83,11 @@ def beliefs_at_atoms(
                 known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
                 heard[known] = fixed[1](edge[here[known]]) if len(known) else 1
             values *= heard
-            values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
+            if many:
+                values, powers = split(values, powers)
+        if many:
+            values = np.ldexp(values, powers - powers.max(axis=-1, keepdims=True))
+        values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
         yield part, values
 
 

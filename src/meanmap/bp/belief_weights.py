@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.bp.kernel_evidence import likelihood_at
 from meanmap.bp.learning import Coordinates
+from meanmap.bp.products import split
 from meanmap.bp.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.embeddings.points import Weights
@@ -49,9 +50,10 @@ def factors_of(parts: list[Arriving], size: int) -> tuple[Factor, ...]:
 
 
 class MessageWeights(Weights):
-    """Weights (..., N) of the points of a node, and of any others: `scale` × likelihood × the product of messages.
+    """Weights (..., N) of the points of a node, and of any others: `scale` × 2^−power × likelihood × all messages.
 
-    The likelihood is the node's own soft evidence, a function or an embedding, or None.
+    The likelihood is the node's own soft evidence, a function or an embedding, or None. The power of two keeps products
+    of hundreds of messages within what a number can hold.
     """
 
     values: np.ndarray
@@ -60,15 +62,18 @@ class MessageWeights(Weights):
     sample: NodeSample = eqx.field(static=True)
     likelihood: Any = eqx.field(static=True)
     floor: float | None = eqx.field(static=True)
+    power: Any = 0
 
     @classmethod
     def of(
         cls, values: np.ndarray, factors: tuple[Factor, ...], sample: NodeSample, likelihood: Any, floor: float | None
     ) -> "MessageWeights":
         """From weights of the node's points that sum to one, (B, N)."""
-        unscaled = cls(values, factors, np.ones((len(values), 1)), sample, likelihood, floor)
-        scale = 1 / np.sum(unscaled.at(sample.points), axis=-1, keepdims=True)
-        return cls(values, factors, scale, sample, likelihood, floor)
+        none = cls(values, factors, np.ones((len(values), 1)), sample, likelihood, floor)
+        product, exponent = none._product(sample.points)
+        power = np.max(exponent, axis=-1, keepdims=True)
+        scale = 1 / np.sum(np.ldexp(product, exponent - power), axis=-1, keepdims=True)
+        return cls(values, factors, scale, sample, likelihood, floor, power)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,7 +83,7 @@ class MessageWeights(Weights):
     @property
     def agreement(self) -> np.ndarray:
         """The largest product of messages at any point, (...,): 1 where all of them are largest at the same one."""
-        return np.max(self.values, axis=-1) / self.scale[..., 0]
+        return np.ldexp(np.max(self.values, axis=-1, keepdims=True) / self.scale, self.power)[..., 0]
 
     def dense(self) -> np.ndarray:
         """The weights of the node's points."""
@@ -91,12 +96,19 @@ class MessageWeights(Weights):
     def take(self, index: Any) -> "MessageWeights":
         """Those of some queries."""
         factors = tuple(Factor(f.coordinates, f.coefficients[index], f.top[index]) for f in self.factors)
-        return MessageWeights(self.values[index], factors, self.scale[index], self.sample, self.likelihood, self.floor)
+        power = self.power[index] if np.ndim(self.power) else self.power
+        scale = self.scale[index]
+        return MessageWeights(self.values[index], factors, scale, self.sample, self.likelihood, self.floor, power)
 
     def at(self, points: Any) -> np.ndarray:
         """The weights of other points, on the same scale."""
+        product, exponent = self._product(points)
+        return np.ldexp(self.scale * product, exponent - self.power)
+
+    def _product(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Likelihood times messages at some points, as numbers and powers of two."""
         with Door() as door:
-            product = self.scale * likelihood_at(self.sample, self.likelihood, points, door)
+            product, exponent = split(likelihood_at(self.sample, self.likelihood, points, door))
             for factor in self.factors:
-                product = product * factor.at(points, self.floor)
-        return product
+                product, exponent = split(product * factor.at(points, self.floor), exponent)
+        return product, exponent

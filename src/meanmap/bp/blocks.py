@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.layout import Layout
-from meanmap.bp.messages import Given, Settings
+from meanmap.bp.messages import Given, Settings, damped
 from meanmap.bp.operators import EdgeOperators
 from meanmap.core.progress import track
 from meanmap.graphs import Graph, Sequential, Splash
@@ -46,9 +46,10 @@ def _run(
     messages: jax.Array,
     unheard: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Work through steps: messages, what each node has not reacted to yet, and the largest change.
+    """Work through steps: messages, what each node has not reacted to yet, and how far from its end any message was.
 
-    `unheard` (n + 1,) adds up the changes of what a node received since it last sent (Gonzalez et al. 2009, section 4).
+    `unheard` (n + 1,) adds up the changes of what a node received since it last sent (Gonzalez et al. 2009, section 4),
+    and what damping kept of that.
     """
     receivers = jnp.concatenate([layout.receiver, jnp.full(1, own.shape[0])])
 
@@ -56,9 +57,10 @@ def _run(
         messages, unheard, largest = state
         out, new = layout.send_from(nodes, messages, own, operators, given, settings)
         change = jnp.max(jnp.abs(new - messages[out]), axis=(1, 2), initial=0.0)
+        kept = settings.damping * jnp.max(change.reshape(len(nodes), -1), axis=1, initial=0.0)
         # The row at `out` belongs to the receiver of the message.
-        unheard = unheard.at[nodes].set(0).at[receivers[out]].add(change)
-        messages = messages.at[out].set(new)
+        unheard = unheard.at[nodes].set(kept).at[receivers[out]].add((1 - settings.damping) * change)
+        messages = messages.at[out].set(damped(new, messages[out], settings))
         return (messages, unheard, jnp.maximum(largest, jnp.max(change, initial=0.0))), None
 
     start = messages, unheard, jnp.zeros((), own.dtype)

@@ -205,13 +205,12 @@ class DiscreteGraph:
         for node in tree.order:
             leaving = order[start[node] : start[node + 1]]
             arriving = (leaving + edges) % max(2 * edges, 1)
-            score = own[node].copy()
-            for edge in arriving[graph.sources[arriving] != tree.parent[node]]:
-                score = score * messages[edge]
-                score /= np.maximum(score.max(axis=-1, keepdims=True), np.finfo(score.dtype).tiny)
-            if tree.parent[node] >= 0:
-                matrix = matrices[self._template[tree.to_parent[node]]]
-                score = score * matrix[:, states[tree.parent[node]]].T
+            with np.errstate(divide="ignore"):
+                heard = messages[arriving[graph.sources[arriving] != tree.parent[node]]]
+                score = np.log(own[node]) + np.log(heard).sum(axis=0)
+                if tree.parent[node] >= 0:
+                    matrix = matrices[self._template[tree.to_parent[node]]]
+                    score = score + np.log(matrix[:, states[tree.parent[node]]].T)
             states[node] = score.argmax(axis=-1)
         return states
 

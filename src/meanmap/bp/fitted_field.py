@@ -1,7 +1,6 @@
 """Queries of a learned random field: evidence in, settled messages, beliefs out."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -141,7 +140,10 @@ class FittedKernelField:
         own = self._own(seen, dtype)
         known = self._known(seen)
         given = self._given(seen, known, dtype)
-        found = self._engine_in(dtype).run(jnp.asarray(own), given, damping=damping, floor=floor, counting=counting)
+        operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
+        found = self.engine.run(
+            jnp.asarray(own), given, operators=operators, damping=damping, floor=floor, counting=counting
+        )
         report = found.report
         weights: list[Any] = [None] * len(nodes)
         place = np.zeros(self.graph.size, dtype=np.int64)
@@ -173,14 +175,6 @@ class FittedKernelField:
                 for i in np.flatnonzero(self.kind[nodes] == which):
                     weights[i] = table[place[nodes[i]]]
         return weights, report
-
-    def _engine_in(self, dtype: np.dtype) -> Engine:
-        """The engine with operators of a precision, on the device."""
-        if dtype not in self._engines:
-            engine = copy(self.engine)
-            engine.operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
-            self._engines[dtype] = engine
-        return self._engines[dtype]
 
     @property
     def samples(self) -> dict[Hashable, NodeSample]:
@@ -251,10 +245,6 @@ class FittedKernelField:
             seen = self.learned.variables[direction.sender].sample
             self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
         return self._seen_likelihoods[operator]
-
-    @cached_property
-    def _engines(self) -> dict[Any, Engine]:
-        return {}
 
     @cached_property
     def _seen_likelihoods(self) -> dict[int, LearnedLikelihood]:

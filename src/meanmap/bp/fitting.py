@@ -92,9 +92,8 @@ def enumerated(graph: Graph, states: np.ndarray, own: np.ndarray, tables: np.nda
 
 def propagated(engine: Engine, own: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     """The pair beliefs (|E|, L, L) of sum-product."""
-    engine.operators = EdgeMatrices(jnp.asarray(matrices))
     factors = jnp.asarray(own)[:, None]
-    messages = engine.run(factors, tolerance=TOLERANCE / 100).messages
+    messages = engine.run(factors, operators=EdgeMatrices(jnp.asarray(matrices)), tolerance=TOLERANCE / 100).messages
     edges = len(engine.graph.edges)
     products = np.asarray(_products(engine.layout, messages, factors))[:, 0]
     template = np.asarray(engine.layout.template)[np.asarray(engine.layout.row)]

@@ -123,8 +123,8 @@ class GaussianModel:
             sent[..., 1] = -both[:, None] * fixed[self.graph.sources] / scale
             given = Given(jnp.asarray(np.repeat(known[:, None], h.shape[1], axis=1)), jnp.asarray(sent))
         engine = self._engine(schedule)
-        engine.operators = GaussianEdges(jnp.asarray(both if len(both) else np.zeros(1)))
-        found = engine.run(jnp.asarray(own), given, damping=damping, tolerance=tolerance)
+        operators = GaussianEdges(jnp.asarray(both if len(both) else np.zeros(1)))
+        found = engine.run(jnp.asarray(own), given, operators=operators, damping=damping, tolerance=tolerance)
         beliefs = np.asarray(found.beliefs)
         precisions = beliefs[..., 0] * unit[:, None] ** 2
         with np.errstate(divide="ignore", invalid="ignore"):

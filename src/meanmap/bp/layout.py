@@ -95,6 +95,14 @@ class Layout(eqx.Module):
         count = len(self.nodes[number])
         return messages[start : start + count * width].reshape(count, width, *messages.shape[1:])
 
+    def others(self, messages: jax.Array, own: jax.Array) -> Any:
+        """At row (t, j), what t knows without its j-th neighbour, (rows, B, L), open: more can be joined to it."""
+        parts = []
+        for number, nodes in enumerate(self.nodes):
+            found = self.algebra.others(own[nodes], self.bucket(messages, number))
+            parts.append(jax.tree.map(lambda leaf: leaf.reshape(-1, *own.shape[1:]), found))
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
+
     def pre_messages(self, messages: jax.Array, own: jax.Array, step: int = 1) -> jax.Array:
         """At row (t, j), what t knows without its j-th neighbour, (rows, B, L); with a step, at the rows of `every`."""
         parts = [jnp.zeros((0, *own.shape[1:]), own.dtype)]
@@ -116,13 +124,13 @@ class Layout(eqx.Module):
 
     def send_all(
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
-    ) -> tuple[jax.Array, jax.Array]:
-        """All messages at once from those before; also as they were before floor and scale."""
+    ) -> jax.Array:
+        """All messages at once from those before."""
         raw = operators.send(self.pre_messages(messages, own), self.template, self.grouping)[self.reverse]
-        new = self.algebra.finish(raw, messages[:-1], given, settings, slice(None))
+        new = self.algebra.finish(raw, given, settings, slice(None))
         if self.has_empty:
             new = jnp.where(self.empty[:, None, None], self.algebra.neutral, new)
-        return jnp.concatenate([new, messages[-1:]]), raw
+        return jnp.concatenate([new, messages[-1:]])
 
     def send_from(
         self,
@@ -145,13 +153,15 @@ class Layout(eqx.Module):
         held = None if given is None else given.at(jnp.minimum(out, len(self.reverse) - 1))
         sent = operators.send(products, self.template[flat])
         at = jnp.minimum(out, len(self.reverse) - 1)
-        new = self.algebra.finish(sent, messages[out], held, settings, at)
+        new = self.algebra.finish(sent, held, settings, at)
         return out, jnp.where(real[:, None, None], new, self.algebra.neutral)
 
     def beliefs(self, messages: jax.Array, own: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Own and all incoming at each node; products scaled to largest absolute value 1, with the log of the scale."""
-        values, log_scale = self.algebra.whole(own, jnp.zeros((own.shape[0], 0, *own.shape[1:]), own.dtype))
-        for number, nodes in enumerate(self.nodes):
-            product, more = self.algebra.whole(own[nodes], self.bucket(messages, number))
+        found = [self.algebra.whole(own[nodes], self.bucket(messages, i)) for i, nodes in enumerate(self.nodes)]
+        if len(found) == 1 and len(self.nodes[0]) == len(own):
+            return found[0]  # all nodes, in their order
+        values, log_scale = self.algebra.alone(own)
+        for nodes, (product, more) in zip(self.nodes, found, strict=True):
             values, log_scale = values.at[nodes].set(product), log_scale.at[nodes].set(more)
         return values, log_scale

@@ -1,4 +1,4 @@
-"""What every schedule does with a message once it is computed: floor, scale, damp, hold what is given."""
+"""What every schedule does with a message once it is computed: floor, scale, hold what is given, damp."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-__all__ = ["Given", "Settings", "damped", "finish", "residual"]
+__all__ = ["Given", "Settings", "damped", "finish", "held", "residual"]
 
 
 class Settings(eqx.Module):
@@ -20,7 +20,8 @@ class Settings(eqx.Module):
         Values below this share of the largest are raised to it. Learned messages dip below zero, and on a graph with
         cycles a product of negative values flips the sign of everything behind it. None keeps values as they are.
     tolerance : number
-        Stop when no message changes by more than this share of its largest value.
+        Stop when no message has more than this share of its largest value left to go. A damped message takes only a
+        part of each step: how far it moved does not say that it has arrived.
     """
 
     damping: Any
@@ -47,8 +48,8 @@ class Given(eqx.Module):
         return Given(self.known[rows], self.values[rows])
 
 
-def finish(message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings) -> jax.Array:
-    """A message floored, scaled to largest value 1, damped towards the old one, or replaced by what is given."""
+def finish(message: jax.Array, given: Given | None, settings: Settings) -> jax.Array:
+    """A message floored and scaled to largest value 1, or replaced by what is given."""
     if settings.floor is None:
         top = jnp.max(jnp.abs(message), axis=-1, keepdims=True)
         message = message / jnp.where(top > 0, top, 1)
@@ -56,16 +57,17 @@ def finish(message: jax.Array, old: jax.Array | None, given: Given | None, setti
         top = jnp.max(message, axis=-1, keepdims=True)
         # Nothing positive is left where rounding or a poor operator ate the message: it then says nothing.
         message = jnp.where(top > 0, jnp.maximum(message / jnp.where(top > 0, top, 1), settings.floor), 1)
-    return damped(message, old, given, settings)
+    return held(message, given)
 
 
-def damped(message: jax.Array, old: jax.Array | None, given: Given | None, settings: Settings) -> jax.Array:
-    """A message drawn towards the old one, or replaced by what is given."""
-    if old is not None:
-        message = message + settings.damping * (old - message)
-    if given is not None:
-        message = jnp.where(given.known[..., None], given.values, message)
-    return message
+def held(message: jax.Array, given: Given | None) -> jax.Array:
+    """A message, or what is given instead."""
+    return message if given is None else jnp.where(given.known[..., None], given.values, message)
+
+
+def damped(message: jax.Array, old: jax.Array, settings: Settings) -> jax.Array:
+    """A message on its way from the old one."""
+    return message + settings.damping * (old - message)
 
 
 def residual(new: jax.Array, old: jax.Array) -> jax.Array:

@@ -162,7 +162,7 @@ class FittedMixtureField(FittedField):
                 if len(edges):
                     messages = self._send(knowledge, messages, edges, 0.0 if passes else damping, generator)
             if not passes:  # chance hides how slowly messages settle: no sweep is saved
-                trace.append(_change(before, messages))
+                trace.append(_change(before, messages) / (1 - damping))
         nodes = np.arange(self.graph.size)
         points, weights, lost = knowledge.draw(
             messages, nodes, self._incoming, BELIEF_DRAWS * self.components, generator

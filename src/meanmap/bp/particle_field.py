@@ -1,7 +1,6 @@
 """Random fields whose messages are weights of particles: particle belief propagation (Ihler & McAllester 2009)."""
 
 from collections.abc import Hashable
-from copy import copy
 from typing import Any
 
 import jax.numpy as jnp
@@ -166,17 +165,16 @@ class FittedParticleField(FittedField):
         logs = cloud.log_own - cloud.log_proposal
         top = logs.max(axis=1, keepdims=True)
         own = np.exp(logs - np.where(np.isfinite(top), top, 0))
-        engine = copy(self.engine)
         matrices = edge_matrices(self.graph, self.densities, self.template, cloud.points)
-        engine.operators = EdgeMatrices(jnp.asarray(matrices))
+        operators = EdgeMatrices(jnp.asarray(matrices))
         given = None
         if known.any():
             given = Given(jnp.asarray(known[:, None]), jnp.ones((len(known), 1, own.shape[1])))
-        found = engine.run(jnp.asarray(own[:, None]), given, damping=damping, floor=0.0)
-        products = outgoing(engine.layout, found.messages, own[:, None])[:, 0]
+        found = self.engine.run(jnp.asarray(own[:, None]), given, operators=operators, damping=damping, floor=0.0)
+        products = outgoing(self.engine.layout, found.messages, own[:, None])[:, 0]
         edges = len(self.graph.edges)
         against = (np.arange(2 * edges) + edges) % (2 * edges)
-        sent = products[np.asarray(engine.layout.row)[against]]
+        sent = products[np.asarray(self.engine.layout.row)[against]]
         functions = MessageFunctions.of(self.graph, self.densities, self.template, cloud.points, sent)
         beliefs = np.asarray(found.beliefs)[:, 0]
         with np.errstate(divide="ignore"):

@@ -1,22 +1,78 @@
 """Products of messages: over all slots of a node, and over all slots but one.
 
 No division (a message may be zero) and no logarithm (values learned from data may be negative): the product of all
-factors but the j-th is the product of those before times the product of those behind. Only the direction of a product
-matters, so long products are scaled on the way, and the logarithm of the scale is kept where somebody needs it.
+factors but the j-th is the product of those before times the product of those behind. Each value carries a power of two
+of its own: among 2000 factors what the first thousand make unlikely by e⁻¹⁰⁰⁰ may be what the others make likely.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-__all__ = ["all_but_one", "scaled", "whole"]
+__all__ = ["Wide", "all_but_one", "scaled", "split", "whole"]
 
-# Up to so many factors are multiplied before their product is scaled: each is at most 1, and the product of four
-# numbers above 1e-9 is still a float32.
-BETWEEN_SCALINGS = 4
 # Up to so many slots the loop is written out; beyond, compiling it would take longer than running it.
 UNROLLED = 16
+# An exponent below any.
+LOWEST = -(2**30)
+
+Values = TypeVar("Values")
+
+
+class Wide(eqx.Module):
+    """Numbers m · 2ᵉ whose products neither underflow nor overflow; powers of two cost no digits.
+
+    Attributes
+    ----------
+    mantissa : array
+        Of absolute value 0, or 1 to 2.
+    exponent : array of int32
+    """
+
+    mantissa: jax.Array
+    exponent: jax.Array
+
+    @classmethod
+    def of(cls, values: jax.Array, exponent: Any = 0) -> "Wide":
+        """values · 2^exponent."""
+        found = _exponent(values)
+        return cls(values * _power(-found, values.dtype), exponent + found)
+
+    @classmethod
+    def ones(cls, shape: tuple[int, ...], dtype: Any) -> "Wide":
+        """As many ones."""
+        return cls(jnp.ones(shape, dtype), jnp.zeros(shape, jnp.int32))
+
+    def __mul__(self, other: "Wide") -> "Wide":
+        return Wide.of(self.mantissa * other.mantissa, self.exponent + other.exponent)
+
+    def scaled(self) -> tuple[jax.Array, jax.Array]:
+        """Values divided by their largest absolute value along the last axis, and that value's logarithm."""
+        top = jnp.max(jnp.where(self.mantissa == 0, LOWEST, self.exponent), axis=-1, keepdims=True)
+        least = jnp.finfo(self.mantissa.dtype).minexp
+        # That of a zero may lie above: its derivative counts.
+        below = jnp.clip(self.exponent - top, least - 1, -least)
+        values, log_scale = scaled(self.mantissa * jnp.where(below < least, 0, _power(below, self.mantissa.dtype)))
+        return values, log_scale + jnp.where(top > LOWEST, top, 0)[..., 0] * np.log(2).astype(values.dtype)
+
+
+def _exponent(values: jax.Array) -> jax.Array:
+    """e with 1 ≤ |v| / 2ᵉ < 2, read off the bits; 0 for zero and what is nearly zero."""
+    kind = jnp.finfo(values.dtype)
+    words = jnp.dtype(f"int{kind.bits}")
+    bits = jax.lax.bitcast_convert_type(jax.lax.stop_gradient(values), words)
+    raw = ((bits >> kind.nmant) & (2**kind.nexp - 1)).astype(jnp.int32)
+    return jnp.where(raw == 0, 0, jnp.minimum(raw - kind.maxexp + 1, kind.maxexp - 2))
+
+
+def _power(exponent: jax.Array, dtype: Any) -> jax.Array:
+    """2^exponent, exactly."""
+    kind = jnp.finfo(dtype)
+    words = jnp.dtype(f"int{kind.bits}")
+    return jax.lax.bitcast_convert_type((exponent + kind.maxexp - 1).astype(words) << kind.nmant, dtype)
 
 
 def scaled(values: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -25,65 +81,68 @@ def scaled(values: jax.Array) -> tuple[jax.Array, jax.Array]:
     return values / jnp.where(top > 0, top, 1), jnp.log(top[..., 0])
 
 
-def whole(own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """own × Π_j incoming_j, scaled, and the logarithm of its scale.
+def split(values: np.ndarray, exponent: Any = 0) -> tuple[np.ndarray, np.ndarray]:
+    """NumPy values · 2^exponent as mantissas and exponents; that of a zero is lower than any other."""
+    mantissa, more = np.frexp(values)
+    return mantissa, np.where(mantissa == 0, LOWEST, np.maximum(exponent, LOWEST // 2) + more)
+
+
+def whole(own: Values, incoming: Values) -> Values:
+    """own × Π_j incoming_j, of arrays or of wide numbers.
 
     Parameters
     ----------
-    own : array (n, ..., L)
+    own : (n, ..., L)
         Each node's own factor.
-    incoming : array (n, D, ..., L)
+    incoming : (n, D, ..., L)
         What it received in each slot; ones where a slot is empty.
     """
-
-    def step(carry: Any, factor: jax.Array) -> tuple[Any, None]:
-        product, log_scale = scaled(carry[0] * factor)
-        return (product, carry[1] + log_scale), None
-
-    slots = jnp.moveaxis(incoming, 1, 0)
-    if len(slots) > UNROLLED:
-        return jax.lax.scan(step, scaled(own), slots)[0]
-    product, log_scale = own, jnp.zeros(own.shape[:-1], own.dtype)
-    for j, factor in enumerate(slots):
-        product = product * factor
-        if j % BETWEEN_SCALINGS == BETWEEN_SCALINGS - 1:
-            product, more = scaled(product)
-            log_scale = log_scale + more
-    product, more = scaled(product)
-    return product, log_scale + more
+    slots = _slots_first(incoming)
+    if _count(slots) > UNROLLED:
+        return jax.lax.scan(lambda product, factor: (product * factor, None), own, slots)[0]
+    product: Any = own
+    for j in range(_count(slots)):
+        product = product * _at(slots, j)
+    return product
 
 
-def all_but_one(own: jax.Array, incoming: jax.Array) -> jax.Array:
-    """own × Π_{i ≠ j} incoming_i for each slot j, (n, D, ..., L), up to a positive factor for each j.
+def all_but_one(own: Values, incoming: Values) -> Values:
+    """own × Π_{i ≠ j} incoming_i for each slot j, (n, D, ..., L).
 
     Cost three products for each slot, whatever D.
     """
-    slots = jnp.moveaxis(incoming, 1, 0)
-    if len(slots) > UNROLLED:
-        before = _running(own, slots)
-        behind = _running(jnp.ones_like(own), slots[::-1])[::-1]
-        return jnp.moveaxis(before * behind, 0, 1)
-    count = len(slots)
-    before, product = [], own
-    for j in range(count):
-        before.append(product)
-        product = _now_and_then(product * slots[j], j)
-    behind, product = [], jnp.ones_like(own)
-    for j in reversed(range(count)):
-        behind.append(product)
-        product = _now_and_then(product * slots[j], count - 1 - j)
-    products = [first if j == count - 1 else first * behind[count - 1 - j] for j, first in enumerate(before)]
-    return jnp.stack(products, axis=1)
+    slots = _slots_first(incoming)
+    count = _count(slots)
+    if count > UNROLLED:
+        backwards = jax.tree.map(lambda leaf: leaf[::-1], slots)
+        # What comes behind the last but one, …; behind the last there is nothing to multiply by.
+        behind = _running(_at(backwards, 0), jax.tree.map(lambda leaf: leaf[1:], backwards))
+        before: Any = _running(own, slots)
+        rest = jax.tree.map(lambda leaf: leaf[:-1], before) * jax.tree.map(lambda leaf: leaf[::-1], behind)
+        product = jax.tree.map(lambda some, last: jnp.concatenate([some, last[-1:]]), rest, before)
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), product)
+    before = [own]
+    for j in range(count - 1):
+        before.append(before[-1] * _at(slots, j))
+    behind = [_at(slots, count - 1)]
+    for j in range(count - 2, 0, -1):
+        behind.append(behind[-1] * _at(slots, j))
+    products = [first if j == count - 1 else first * behind[count - 2 - j] for j, first in enumerate(before)]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), *products)
 
 
-def _now_and_then(product: jax.Array, j: int) -> jax.Array:
-    return scaled(product)[0] if j % BETWEEN_SCALINGS == BETWEEN_SCALINGS - 1 else product
+def _slots_first(incoming: Any) -> Any:
+    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), incoming)
 
 
-def _running(start: jax.Array, slots: jax.Array) -> jax.Array:
-    """The scaled products of what comes before each slot."""
+def _count(slots: Any) -> int:
+    return len(jax.tree.leaves(slots)[0])
 
-    def step(product: jax.Array, factor: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return scaled(product * factor)[0], product
 
-    return jax.lax.scan(step, start, slots)[1]
+def _at(slots: Any, j: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[j], slots)
+
+
+def _running(start: Any, slots: Any) -> Any:
+    """The products of what comes before each slot."""
+    return jax.lax.scan(lambda product, factor: (product * factor, product), start, slots)[1]

@@ -68,7 +68,7 @@ class Engine:
     graph : Graph, NetworkX graph or list of edges
         n nodes.
     operators : EdgeOperators
-        T operators.
+        T operators. An engine never changes, so that threads may share it: a run may be given others.
     template : array (2 |E|,)
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
@@ -93,7 +93,8 @@ class Engine:
             raise KindError(f"schedule is {schedule!r}; expected one of {names}.")
         if isinstance(schedule, TwoPass):
             check_forest(graph)
-        self.graph, self.operators, self.schedule = graph, operators, schedule
+        self.graph, self.schedule = graph, schedule
+        self._operators = operators
         single = isinstance(schedule, Sequential | Residual | Splash)
         layout = Layout.of(graph, template, operators.number, single, algebra)
         passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
@@ -101,11 +102,17 @@ class Engine:
         with jax.ensure_compile_time_eval():
             self.layout, self.passes = jax.tree.map(jnp.asarray, (layout, passes))
 
+    @property
+    def operators(self) -> EdgeOperators:
+        """Those of every run that is given no others."""
+        return self._operators
+
     def run(
         self,
         own: jax.Array,
         given: Given | None = None,
         *,
+        operators: EdgeOperators | None = None,
         damping: Any = 0.0,
         floor: Any = None,
         tolerance: Any = None,
@@ -120,6 +127,8 @@ class Engine:
             Non-negative; B queries at once.
         given : Given, optional
             Messages known beforehand, one row for each directed edge.
+        operators : EdgeOperators, optional
+            Other operators, as many, for this run alone.
         damping : float in [0, 1)
             The share of the old message that is kept; without meaning on two passes.
         floor : float in [0, 1), optional
@@ -134,26 +143,32 @@ class Engine:
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
         layout = self.layout
+        operators = self._operators if operators is None else operators
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
             beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
             return Propagation(given.values, beliefs, None, 0.0, 0.0, report, layout)
         if counting is not None and self.passes is None:
             layout = replace(layout, algebra=_counted(counting, settings))
+        if floor is not None:
+            most = int(self.graph.degrees.max(initial=0)) + 1
+            layout = replace(layout, algebra=layout.algebra.floored(most, float(floor), own.dtype))
         if self.passes is not None:
             count, trace, converged = 2, np.empty(0), True
-            messages, read = pass_and_read(self.passes, self.layout, self.operators, own, given, settings, potentials)
+            messages, read = pass_and_read(self.passes, layout, operators, own, given, settings, potentials)
         else:
-            messages, count, trace, converged = self._until_settled(layout, own, given, settings)
-            read = read_settled(layout, self.operators, own, given, settings, messages, potentials)
+            messages, count, trace, converged = self._until_settled(layout, operators, own, given, settings)
+            read = read_settled(layout, operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
         report = self._report(count, trace, converged, float(low), floor)
         return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
 
-    def _until_settled(self, layout: Layout, own: jax.Array, given: Given | None, settings: Settings) -> Any:
+    def _until_settled(
+        self, layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings
+    ) -> Any:
         schedule: Any = self.schedule
         rows = _by_row(layout, given)
-        begin = layout, self.operators, own, rows, settings
+        begin = layout, operators, own, rows, settings
         if isinstance(schedule, Flooding):
             messages, count, trace = flood(*begin, schedule.max_sweeps)
             count = int(count)

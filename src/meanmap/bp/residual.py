@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.bp.layout import Layout
-from meanmap.bp.messages import Given, Settings
+from meanmap.bp.messages import Given, Settings, damped
 from meanmap.bp.operators import EdgeOperators
 
 __all__ = ["by_residual"]
@@ -25,8 +25,9 @@ def by_residual(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Messages, how many were sent, and the largest change that was left.
 
-    Every message's next value is kept at hand; sending one renews those of the node that received it. For a batch of
-    queries the order is common, by the largest change in any of them.
+    Where every message is going to is kept at hand; sending one renews that of those which the receiver sends, and a
+    damped one still has the rest of its way to go. For a batch of queries the order is common, by the largest change in
+    any of them.
     """
     rows = len(layout.reverse)
     receivers = jnp.concatenate([layout.receiver, jnp.full(1, own.shape[0])])
@@ -39,15 +40,15 @@ def by_residual(
     def step(state: Any) -> Any:
         messages, candidates, change, sent = state
         chosen = jax.lax.top_k(change, count)[1] if count > 1 else jnp.argmax(change)[None]
-        messages = messages.at[chosen].set(candidates[chosen])
+        messages = messages.at[chosen].set(damped(candidates[chosen], messages[chosen], settings))
         out, new = layout.send_from(receivers[chosen], messages, own, operators, given, settings)
         candidates = candidates.at[out].set(new)
         renewed = jnp.max(jnp.abs(new - messages[out]), axis=(1, 2), initial=0.0)
-        change = change.at[chosen].set(0).at[out].set(renewed)
+        change = change.at[chosen].multiply(settings.damping).at[out].set(renewed)
         return messages, candidates, change, sent + count
 
     messages = layout.silence(own, given)
-    candidates, _ = layout.send_all(messages, own, operators, given, settings)
+    candidates = layout.send_all(messages, own, operators, given, settings)
     change = jnp.max(jnp.abs(candidates - messages), axis=(1, 2), initial=0.0)
     messages, _, change, sent = jax.lax.while_loop(unfinished, step, (messages, candidates, change, 0))
     return messages, sent, jnp.max(change, initial=0.0)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.algebra import Algebra
 from meanmap.bp.blocks import in_steps
 from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings
@@ -71,34 +72,62 @@ def two_pass(
     if len(layout.row) == 0:
         return jnp.ones((0, *own.shape[1:]), own.dtype)
     nobody = jnp.full((1, *own.shape[1:]), algebra.neutral, own.dtype)
-    factors = jnp.concatenate([own[passes.node], nobody])
+    factors = algebra.open(jnp.concatenate([own[passes.node], nobody]))
     up_given, down_given = (_in_order(given, edges) for edges in (passes.inwards, passes.outwards))
 
     def inward(state: Any, nodes: jax.Array) -> tuple[Any, None]:
         up, heard = state
-        products = algebra.join(factors[nodes], heard[nodes])
+        products = algebra.close(algebra.join(_at(factors, nodes), _at(heard, nodes)))
         sent = operators.send(products, passes.up_template[nodes])
-        sent = algebra.finish(sent, None, None if up_given is None else up_given.at(nodes), settings)
+        sent = algebra.finish(sent, None if up_given is None else up_given.at(nodes), settings)
         sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
-        heard = algebra.gather(heard, passes.parent[nodes], sent)
+        heard = _gathered(algebra, heard, passes.parent[nodes], sent)
         return (up.at[nodes].set(sent), heard), None
 
-    nothing = jnp.full_like(factors, algebra.neutral)
-    up, _ = jax.lax.scan(inward, (nothing, nothing), passes.steps[::-1])[0]
+    nothing = jnp.full((n + 1, *own.shape[1:]), algebra.neutral, own.dtype)
+    up, _ = jax.lax.scan(inward, (nothing, algebra.nothing(nothing.shape, nothing.dtype)), passes.steps[::-1])[0]
     edges = jnp.full((len(layout.row) + 1, *own.shape[1:]), algebra.neutral, own.dtype)
     edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes nothing to the extra row
     # What each node knows from its children but one; its parent has said nothing yet.
-    heard = layout.pre_messages(layout.silence(own).at[layout.row].set(edges[:-1]), own)
-    others = jnp.concatenate([heard[layout.row[passes.inwards]], nobody])
+    heard = layout.others(layout.silence(own).at[layout.row].set(edges[:-1]), own)
+    others = _at(heard, jnp.append(layout.row[passes.inwards], 0))
 
     def outward(down: jax.Array, nodes: jax.Array) -> tuple[jax.Array, None]:
-        products = algebra.join(down[passes.parent[nodes]], others[nodes])
+        products = algebra.close(algebra.join(algebra.open(down[passes.parent[nodes]]), _at(others, nodes)))
         sent = operators.send(products, passes.down_template[nodes])
-        sent = algebra.finish(sent, None, None if down_given is None else down_given.at(nodes), settings)
+        sent = algebra.finish(sent, None if down_given is None else down_given.at(nodes), settings)
         return down.at[nodes].set(jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)), None
 
     down = jax.lax.scan(outward, nothing, passes.steps)[0]
     return edges.at[passes.outwards].set(down[:-1])[:-1]
+
+
+def _at(values: Any, index: Any) -> Any:
+    """Some rows of open values."""
+    return jax.tree.map(lambda leaf: leaf[index], values)
+
+
+def _gathered(algebra: Algebra, heard: Any, parent: jax.Array, sent: jax.Array) -> Any:
+    """Messages brought to what their receivers have heard; those to the same receiver stand side by side.
+
+    They are joined in pairs, pairs of pairs, ..., and the last of each receiver's holds the whole.
+    """
+    number = len(parent)
+    place = np.arange(number)
+
+    def doubled(joined: Any, distance: jax.Array) -> tuple[Any, None]:
+        earlier = place - distance
+        same = (earlier >= 0) & (parent[earlier] == parent)
+        more = algebra.join(_at(joined, earlier), joined)
+        return jax.tree.map(lambda new, old: jnp.where(same[:, None, None], new, old), more, joined), None
+
+    distances: Any = 2 ** np.arange((number - 1).bit_length())
+    joined = jax.lax.scan(doubled, algebra.open(sent), distances)[0]
+    last = jnp.append(parent[1:] != parent[:-1], True)
+    # Where nothing is to be written each stands for a row of its own, so that rows are known to differ.
+    at = jnp.where(last, parent, len(jax.tree.leaves(heard)[0]) + place)
+    joined = algebra.join(_at(heard, parent), joined)
+    return jax.tree.map(lambda old, new: old.at[at].set(new, mode="drop", unique_indices=True), heard, joined)
 
 
 def _in_order(given: Given | None, edges: jax.Array) -> Given | None:
