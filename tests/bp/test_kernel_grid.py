@@ -1,5 +1,7 @@
 """Grids learned from images: missing pixels, batches, directions, bands, and what is refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,15 @@ def test_single_precision(model):
     single = model.restore(seen, dtype=np.float32).mean()
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, model.restore(seen).mean(), atol=0.05)
+
+
+def test_moments_of_large_values_in_single_precision_lose_no_digits():
+    atoms = 1e5 + np.arange(5.0)
+    weights = np.array([0.1, 0.2, 0.4, 0.2, 0.1], np.float32)
+    variable = SimpleNamespace(atoms=atoms[:, None])
+    restored = bp.Restored(variable, np.tile(weights, (6, 1, 1)), (2, 3), False, None)
+    np.testing.assert_allclose(restored.mean(), 1e5 + 2, rtol=1e-7)
+    np.testing.assert_allclose(restored.std(), np.sqrt(1.2), rtol=1e-6)
 
 
 def test_a_likelihood_of_the_users_takes_the_place_of_the_learned_one(model):

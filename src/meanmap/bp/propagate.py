@@ -60,15 +60,18 @@ class Propagation(Value):
     layout: Layout
 
 
+@dataclass(frozen=True, eq=False, init=False)
 class Engine:
     """A graph prepared for belief propagation with given operators; evidence may change from call to call.
+
+    An engine never changes, so that threads may share it: evidence and other operators are arguments of a run.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
         n nodes.
     operators : EdgeOperators
-        T operators. An engine never changes, so that threads may share it: a run may be given others.
+        T operators.
     template : array (2 |E|,)
         The operator of each directed edge.
     schedule : TwoPass, Flooding, Sequential, Residual or Splash, optional
@@ -76,6 +79,12 @@ class Engine:
     algebra : Product, Sum or Reweighted, optional
         How messages come together: values are multiplied, natural parameters are added.
     """
+
+    graph: Graph
+    operators: EdgeOperators
+    schedule: Any
+    layout: Layout
+    passes: Passes | None
 
     def __init__(
         self,
@@ -93,19 +102,24 @@ class Engine:
             raise KindError(f"schedule is {schedule!r}; expected one of {names}.")
         if isinstance(schedule, TwoPass):
             check_forest(graph)
-        self.graph, self.schedule = graph, schedule
-        self._operators = operators
         single = isinstance(schedule, Sequential | Residual | Splash)
         layout = Layout.of(graph, template, operators.number, single, algebra)
         passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
         # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
         with jax.ensure_compile_time_eval():
-            self.layout, self.passes = jax.tree.map(jnp.asarray, (layout, passes))
+            layout, passes = jax.tree.map(jnp.asarray, (layout, passes))
+        parts = {"graph": graph, "operators": operators, "schedule": schedule, "layout": layout, "passes": passes}
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
 
-    @property
-    def operators(self) -> EdgeOperators:
-        """Those of every run that is given no others."""
-        return self._operators
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles, out of which JAX's own arrays come in single precision."""
+        return {name: jax.tree.map(_off_device, part) for name, part in vars(self).items()}
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        with jax.enable_x64(True):
+            for name, part in parts.items():
+                object.__setattr__(self, name, jax.tree.map(_on_device, part))
 
     def run(
         self,
@@ -143,7 +157,7 @@ class Engine:
         """
         settings = _settings(damping, floor, tolerance, own.dtype)
         layout = self.layout
-        operators = self._operators if operators is None else operators
+        operators = self.operators if operators is None else operators
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
             beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
@@ -200,6 +214,21 @@ class Engine:
         if share > 0:
             notes.append(low_note(share, floor))
         return Report(status, converged, count, trace, notes=tuple(notes))
+
+
+@dataclass(frozen=True)
+class _OffDevice:
+    """A JAX array on its way through a pickle."""
+
+    values: np.ndarray
+
+
+def _off_device(leaf: Any) -> Any:
+    return _OffDevice(np.asarray(leaf)) if isinstance(leaf, jax.Array) else leaf
+
+
+def _on_device(leaf: Any) -> Any:
+    return jnp.asarray(leaf.values) if isinstance(leaf, _OffDevice) else leaf
 
 
 def low_note(share: float, floor: Any) -> str:

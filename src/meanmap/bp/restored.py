@@ -13,6 +13,9 @@ from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Restored"]
 
+# Numbers that are worked on at once: some tens of megabytes.
+AT_ONCE = 4_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Restored:
@@ -38,13 +41,23 @@ class Restored:
 
     def mean(self) -> np.ndarray:
         """The posterior mean of each pixel, (H, W) or (B, H, W)."""
-        return self._image(self.weights @ self.atoms.astype(self.weights.dtype))
+        return self._image(self._moments()[0].astype(self.weights.dtype))
 
     def std(self) -> np.ndarray:
         """The posterior standard deviation."""
-        atoms = self.atoms.astype(self.weights.dtype)
-        mean = self.weights @ atoms
-        return self._image(np.sqrt(np.maximum(self.weights @ atoms**2 - mean**2, 0)))
+        return self._image(np.sqrt(self._moments()[1]).astype(self.weights.dtype))
+
+    def _moments(self) -> np.ndarray:
+        """Means and variances (2, H W, B), computed in double precision whatever the weights are in."""
+        found = np.empty((2, *self.weights.shape[:2]))
+        step = max(AT_ONCE // self.weights[0].size, 1)
+        for start in range(0, len(self.weights), step):
+            part = slice(start, start + step)
+            weights = self.weights[part].astype(np.float64)
+            mean = weights @ self.atoms
+            away = self.atoms - mean[..., None]
+            found[:, part] = mean, np.einsum("pbg,pbg,pbg->pb", weights, away, away)
+        return found
 
     def quantile(self, q: float) -> np.ndarray:
         """The smallest atom up to which a share q of the belief lies."""
