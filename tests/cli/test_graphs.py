@@ -47,7 +47,10 @@ def test_discover_finds_causes(farm, tmp_path):
     assert sorted((edge["from"], edge["to"]) for edge in found["edges"]) == ARROWS
     assert sorted(networkx.read_graphml(tmp_path / "a.graphml").edges) == ARROWS
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert "sun → growth" in run(*arguments).stdout
+    assert "sun → growth" in run(*arguments, "--report", tmp_path / "a.html").stdout
+    page = (tmp_path / "a.html").read_text()
+    assert "<td>growth</td>" in page
+    assert "data:image/png" in page
 
 
 def test_what_is_known_is_kept(farm):
@@ -86,6 +89,8 @@ def test_labels_as_evidence_and_pictures(model, tmp_path):
     found = run("graph", "query", model, "--given", "class=poor", "--target", "harvest,growth", "--plot", picture)
     assert found.stdout.startswith("harvest: mean ")
     assert "<svg" in picture.read_text()
+    run("graph", "query", model, "--given", "class=poor", "--target", "harvest", "--report", tmp_path / "q.html")
+    assert "Beliefs given class=poor" in (tmp_path / "q.html").read_text()
 
 
 @pytest.mark.parametrize(

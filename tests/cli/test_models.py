@@ -33,12 +33,15 @@ def test_a_regression_is_that_of_the_library(clinic, tmp_path):
     expected = mm.ep.models.logistic_regression({"dose": x[:, 0], "age": x[:, 1]}, y).to_dict()
     assert found["coefficients"] == expected["coefficients"]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert "dose" in run("ep", "logistic", path, "--y", "cured").stdout
+    assert "dose" in run("ep", "logistic", path, "--y", "cured", "--report", tmp_path / "a.html").stdout
+    assert '<th scope="row">dose</th>' in (tmp_path / "a.html").read_text()
 
 
 def test_a_learned_kernel_is_that_of_the_library(clinic, tmp_path):
     path, x, _ = clinic
-    found = run("learn-kernel", path, "--columns", "dose", "--seed", 0, "--json", "--output", tmp_path / "kernel")
+    files = ["--output", tmp_path / "kernel", "--report", tmp_path / "a.html"]
+    found = run("learn-kernel", path, "--columns", "dose", "--seed", 0, "--json", *files)
+    assert "lengthscale" in (tmp_path / "a.html").read_text()
     fit = mm.learn_kernel(x[:, :1], rng=0)
     assert json.loads(found.stdout)["modes"][0]["lengthscale"] == pytest.approx(float(fit.kernel.lengthscale))
     assert mm.load(tmp_path / "kernel").lengthscale == fit.kernel.lengthscale

@@ -111,6 +111,10 @@ def test_pages_of_mixed_tables_and_of_samples_too_large_to_keep(tmp_path):
     for path in names:
         np.save(path.with_suffix(".npy"), rng.normal(size=(11_000, 2)))
     large = [path.with_suffix(".npy") for path in names]
+    alike = [write(tmp_path / f"alike {i}.csv", a=rng.normal(size=40), b=rng.normal(size=40)) for i in (0, 1)]
+    found = run("two-sample", *alike, "--seed", 0, "--report", page)
+    assert "not rejected" in found.stdout
+    assert "most of all" not in page.read_text()
     assert run("two-sample", *large, "--seed", 0, "--report", page).exit_code == 0
     assert "most of all" not in page.read_text()
 

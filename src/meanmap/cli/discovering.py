@@ -11,6 +11,7 @@ from meanmap.cli.options import (
     LabelColumns,
     Missing,
     Plot,
+    Report,
     Seed,
     names_in,
     refused,
@@ -40,6 +41,7 @@ def discover(
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
+    report: Report = None,
 ) -> None:
     """Find the graph behind the columns of a file: causes and effects, or a tree of the strongest dependences."""
     if method not in ("pc", "tree"):
@@ -60,6 +62,12 @@ def discover(
         found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
     if plot is not None:
         outputs.draw(found, plot)
+    if report is not None:
+        from meanmap.cli import pages
+
+        pages.write_page(
+            report, "Which columns belong together", found, pages.rows(outputs.edges(found)), reading.notes, found.seed
+        )
     if graphml is not None:
         mm.graphs.write_graphml(found, graphml)
     outputs.tell_graph(found, reading.notes, json)

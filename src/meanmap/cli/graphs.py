@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from meanmap.cli.options import AsJson, Command, Delimiter, LabelColumns, Plot, names_in, refused, say, to_be_written
+from meanmap.cli.options import (
+    AsJson,
+    Command,
+    Delimiter,
+    LabelColumns,
+    Plot,
+    Report,
+    names_in,
+    refused,
+    say,
+    to_be_written,
+)
 
 __all__ = ["app"]
 
@@ -47,6 +58,7 @@ def query(
     target: Annotated[str | None, typer.Option(help="Variables asked for, a,b,...; all unless given.")] = None,
     json: AsJson = False,
     plot: Plot = None,
+    report: Report = None,
 ) -> None:
     """Ask a model what some variables say about the others."""
     from meanmap.cli import outputs
@@ -62,6 +74,12 @@ def query(
     beliefs = fitted.query(known, targets=targets)
     if plot is not None:
         outputs.draw(beliefs, plot)
+    if report is not None:
+        from meanmap.cli import pages
+
+        said = [{"variable": name, **outputs.believed(beliefs[name], labels.get(name))} for name in beliefs]
+        title = f"Beliefs given {', '.join(given or ['nothing'])}"
+        pages.write_page(report, title, beliefs, pages.rows(said), beliefs.report.notes, None)
     outputs.tell_beliefs(beliefs, labels, json)
 
 

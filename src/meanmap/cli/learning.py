@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Seed, names_in, say, to_be_written
+from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Report, Seed, names_in, say, to_be_written
 
 __all__ = ["learn_kernel"]
 
@@ -24,6 +24,7 @@ def learn_kernel(
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
+    report: Report = None,
 ) -> None:
     """Learn the lengthscale of a kernel from a sample alone, with every mode that the data leave open."""
     import numpy as np
@@ -37,11 +38,6 @@ def learn_kernel(
     fit = mm.learn_kernel(table, own, rng=seed)
     if output is not None:
         mm.save(fit.kernel, output)
-    if plot is not None:
-        outputs.draw(fit, plot)
-    if not json:
-        say("\n".join([str(fit), *(f"  note: {note}" for note in (*reading.notes, f"seed {fit.seed}"))]))
-        return
     modes = [
         {
             "lengthscale": np.asarray(vars(mode.kernel)["lengthscale"]).tolist(),
@@ -50,5 +46,14 @@ def learn_kernel(
         }
         for mode in fit.modes
     ]
+    if plot is not None:
+        outputs.draw(fit, plot)
+    if report is not None:
+        from meanmap.cli import pages
+
+        pages.write_page(report, "A kernel learned from a sample", fit, pages.rows(modes), reading.notes, fit.seed)
+    if not json:
+        say("\n".join([str(fit), *(f"  note: {note}" for note in (*reading.notes, f"seed {fit.seed}"))]))
+        return
     said = {"columns": list(table.names), "modes": modes, "report": fit.report.to_dict(), "seed": fit.seed}
     outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, names_in, refused, say
+from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, Report, names_in, refused, say
 
 __all__ = ["ep"]
 
@@ -31,6 +31,7 @@ def ep(
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
+    report: Report = None,
 ) -> None:
     """Fit a Bayesian regression by expectation propagation, and print its table of coefficients."""
     if levels and model is not Model.ordinal:
@@ -50,6 +51,10 @@ def ep(
     )
     if plot is not None:
         outputs.draw(fit, plot)
+    if report is not None:
+        from meanmap.cli import pages
+
+        pages.write_page(report, fit.title, fit, fit.summary().cells(), [*fit.notes, *reading.notes], None)
     if json:
         outputs.tell_json({**fit.to_dict(), "notes": reading.notes, "meanmap": mm.__version__})
     else:

@@ -3,10 +3,7 @@
 import io
 import json
 import math
-import platform
-import shlex
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +14,9 @@ from meanmap import __version__
 from meanmap.cli.options import say
 from meanmap.core.errors import InputError
 from meanmap.core.files import write_whole
-from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult
 
-__all__ = ["draw", "tell", "tell_beliefs", "tell_graph", "tell_json", "write"]
-
-# A table of more columns is no longer read.
-MOST_COLUMNS = 30
+__all__ = ["answer", "believed", "draw", "edges", "figure_of", "tell", "tell_beliefs", "tell_graph", "tell_json"]
 
 
 def tell_json(said: dict[str, Any]) -> None:
@@ -65,7 +58,7 @@ def answer(result: TestResult, level: float) -> str:
 def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
-        said = {"names": list(graph.names), "edges": _edges(graph), "seed": graph.seed, "notes": list(notes)}
+        said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed, "notes": list(notes)}
         tell_json({**said, "meanmap": __version__})
         return
     say(str(graph))
@@ -73,7 +66,7 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
         say(f"  note: {note}")
 
 
-def _edges(graph: Any) -> list[dict[str, Any]]:
+def edges(graph: Any) -> list[dict[str, Any]]:
     """Each edge once, with what is known of it; one without a direction says so."""
     found: dict[Any, dict[str, Any]] = {}
     for a, b, data in graph.to_networkx().edges(data=True):
@@ -104,62 +97,17 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
 
 def draw(result: Any, path: Path) -> None:
     """Anything that plots itself, on one axes or several, as a picture."""
-    _save(np.ravel(result.plot())[0].figure, path)
-
-
-def _save(figure: Any, path: Path) -> None:
     picture = io.BytesIO()
     try:
-        figure.savefig(picture, format=path.suffix.lstrip(".") or None, dpi=144)
+        figure_of(result.plot).savefig(picture, format=path.suffix.lstrip(".") or None, dpi=144)
     except ValueError as problem:  # a kind of file that matplotlib does not write
         raise InputError(f"{path} cannot be drawn: {problem}") from None
     write_whole(path, picture.getvalue())
 
 
-def write(result: TestResult, question: str, notes: Sequence[str], level: float, path: Path) -> None:
-    """A page with all there is to see."""
-    settings = (
-        ("what", "value"),
-        *((name, text) for name, text in result.lines()),
-        *(("note", note) for note in notes),
-    )
-    figures = [(result.plot().figure, "The statistic, and its distribution if the hypothesis holds.")]
-    sections = [
-        Section(
-            "The answer",
-            answer(result, level),
-            f"{result.method[:1].upper()}{result.method[1:]}.",
-            figures=tuple(figures),
-            tables=(settings,),
-        )
-    ]
-    sections += _differences(result)
-    command = shlex.join(["meanmap", *_repeated(sys.argv[1:], result.seed)])
-    sections.append(Section("To repeat it", "The same command with the seed that was used.", code=command))
-    footer = f"meanmap {__version__}, Python {platform.python_version()}"
-    write_whole(path, render(question, "A test with meanmap.", sections, footer))
+def figure_of(plot: Callable[[], Any]) -> Any:
+    """The figure behind the axes that `plot` returns; no window is opened for it."""
+    import matplotlib
 
-
-def _differences(result: TestResult) -> list[Section]:
-    """Where two samples differ, if there are two, with columns, and few enough rows to have been kept."""
-    found: Any = result
-    points = getattr(getattr(result, "witness", None), "points", None)
-    if points is None:
-        return []
-    sections = []
-    if 1 <= len(found.columns) <= 2 and isinstance(points, np.ndarray):
-        text = "Where it is above zero the first sample is denser, where it is below zero the second is."
-        picture = (found.plot_witness().figure, "The witness function.")
-        sections.append(
-            Section("Where they differ", "The witness function of the two samples.", text, figures=(picture,))
-        )
-    if 2 <= len(found.columns) <= MOST_COLUMNS:
-        shares = sorted(found.driving_columns(rng=found.seed).items(), key=lambda item: -item[1])
-        rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
-        text = "The share of the statistic that is lost when the values of a column are shuffled over both samples."
-        sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
-    return sections
-
-
-def _repeated(arguments: list[str], seed: int | None) -> list[str]:
-    return arguments if "--seed" in arguments or seed is None else [*arguments, "--seed", str(seed)]
+    matplotlib.use("agg")
+    return np.ravel(plot())[0].figure

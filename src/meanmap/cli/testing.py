@@ -1,5 +1,6 @@
 """`meanmap test ...`: hypothesis tests on files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,7 +75,7 @@ def two_sample(
         else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
     )
     question = f"Do {' and '.join(samples)} come from one distribution?"
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject)
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, samples)
 
 
 @app.command(cls=Command)
@@ -148,6 +149,7 @@ def _tell(
     plot: Path | None,
     report: Path | None,
     fail: bool,
+    samples: Mapping[str, Any] | None = None,
 ) -> None:
     from meanmap.cli import outputs
 
@@ -155,7 +157,9 @@ def _tell(
     if plot is not None:
         outputs.draw(result, plot)
     if report is not None:
-        outputs.write(result, question, reading.notes, alpha, report)
+        from meanmap.cli import pages
+
+        pages.write_test(report, result, question, reading.notes, alpha, samples or {})
     outputs.tell(result, question, reading.notes, alpha, *form)
     if fail and rejected:
         raise typer.Exit(1)

@@ -111,10 +111,9 @@ def png_of(figure: Any) -> bytes:
 
 
 def _section(section: Section, number: int) -> str:
-    parts = [
-        f'<section id="part-{number}">\n<h2>{html.escape(section.title)}</h2>',
-        f'<p class="answer">{html.escape(section.answer)}</p>',
-    ]
+    parts = [f'<section id="part-{number}">\n<h2>{html.escape(section.title)}</h2>']
+    if section.answer:
+        parts.append(f'<p class="answer">{html.escape(section.answer)}</p>')
     if section.text:
         parts.append(f"<p>{html.escape(section.text)}</p>")
     if section.code:

@@ -92,8 +92,11 @@ class TwoSampleResult(TestResult):
                 lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
         return lost
 
-    def plot_witness(self, ax: Any = None) -> Any:
-        """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes."""
+    def plot_witness(self, ax: Any = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
+        """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.
+
+        `names` are what the samples are called in the picture.
+        """
         witness = self._on_points()
         if len(self.columns) not in (1, 2) or not isinstance(witness.points, np.ndarray):
             raise KindError(
@@ -111,7 +114,9 @@ class TwoSampleResult(TestResult):
             ax.axhline(0, color="lightgrey", lw=1)
             ax.plot(grids[0], witness(grids[0][:, None]), color="black", label="witness")
             bottom, top = ax.get_ylim()
-            for sample, side, color, name in ((points[:n], top, "C0", "x"), (points[n:], bottom, "C1", "y")):
+            for sample, side, color, name in zip(
+                (points[:n], points[n:]), (top, bottom), ("C0", "C1"), names, strict=True
+            ):
                 ax.plot(sample[:, 0], np.full(len(sample), side), "|", color=color, ms=8, alpha=0.5, label=name)
             ax.set(xlabel=self.columns[0], ylabel="μ_P − μ_Q")
         else:
@@ -120,10 +125,10 @@ class TwoSampleResult(TestResult):
             top = np.abs(values).max() or 1.0
             drawn = ax.contourf(*grids, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
             ax.figure.colorbar(drawn, ax=ax, label="μ_P − μ_Q")
-            ax.plot(*points[:n].T, ".", ms=2, color="navy", label="x")
-            ax.plot(*points[n:].T, ".", ms=2, color="darkred", label="y")
+            ax.plot(*points[:n].T, ".", ms=2, color="navy", label=names[0])
+            ax.plot(*points[n:].T, ".", ms=2, color="darkred", label=names[1])
             ax.set(xlabel=self.columns[0], ylabel=self.columns[1])
-        ax.set_title("where x (positive) and y (negative) are denser", fontsize="medium", wrap=True)
+        ax.set_title(f"where {names[0]} (positive) and {names[1]} (negative) are denser", fontsize="medium", wrap=True)
         ax.legend(fontsize="small")
         return ax
 
