@@ -103,6 +103,37 @@ def test_work_that_cannot_say_how_far_it_is(monkeypatch):
     assert not progress._drawn
 
 
+def test_a_loop_whose_first_step_is_the_long_one(monkeypatch):
+    """Compiling, say: nothing was drawn before the second step."""
+    screen = terminal(monkeypatch)
+    for item in track(range(2), "counting"):
+        if item == 0:
+            time.sleep(0.3)
+            assert "counting" in screen.getvalue()
+    assert_drawn_and_removed(screen)
+
+
+def test_a_loop_inside_work_without_a_measure_is_drawn_beside_it(monkeypatch):
+    screen = terminal(monkeypatch)
+    with waiting("counting"):
+        time.sleep(0.1)
+        for _ in track(slowly(range(15)), "inside", total=15):
+            pass
+        assert "inside" in screen.getvalue()
+    assert_drawn_and_removed(screen)
+    assert not progress._drawn
+    assert not progress._screen
+
+
+def test_prints_meanwhile_go_where_they_always_went(monkeypatch, capsys):
+    screen = terminal(monkeypatch)
+    with waiting("counting"):
+        time.sleep(0.2)
+        print("an answer")
+    assert "an answer" not in screen.getvalue()
+    assert capsys.readouterr().out == "an answer\n"
+
+
 def test_work_that_is_soon_done_or_fails(monkeypatch):
     screen = terminal(monkeypatch, patience=60.0)
     with waiting("counting"):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse
 import scipy.stats
 
 import meanmap as mm
@@ -110,6 +111,11 @@ def test_many_points_take_landmarks_that_span_them():
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
         mm.posterior_embedding(*arguments, **settings)
+
+
+def test_sparse_points_are_refused_in_words():
+    with pytest.raises(KindError, match=r"x is sparse, .* pass x\.toarray\(\)"):
+        mm.posterior_embedding(scipy.sparse.csr_array(np.eye(3)), RBF(1.0))
 
 
 def test_bad_questions():

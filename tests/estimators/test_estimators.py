@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import meanmap as mm
+from meanmap.core import NonFiniteError
 from meanmap.estimators import (
     BagRegressor,
     ConditionalDensity,
@@ -155,3 +156,9 @@ def test_bad_input(estimator, pairs):
     if hasattr(estimator, "tolerance") or hasattr(estimator, "n_components"):
         with pytest.raises(ValueError, match="expected a kernel"):
             clone(estimator).set_params(kernel="best").fit(pairs[0])
+
+
+@pytest.mark.parametrize("estimator", [mm.estimators.LowRankFeatures(), mm.estimators.ConditionalMeanRegressor()])
+def test_integers_too_long_for_a_float(estimator):
+    with pytest.raises(NonFiniteError, match="X or y holds an integer that is too large for a float"):
+        estimator.fit([[10**400], [1], [2]], [1.0, 2.0, 3.0])

@@ -9,6 +9,7 @@ from meanmap.kernels import RBF, Laplace
 from meanmap.kernels.terms import rbf_terms
 from meanmap.learning import log_pseudolikelihood
 from meanmap.learning.held_out import held_out
+from meanmap.learning.learn import MOST_POINTS
 
 X = np.random.default_rng(0).normal(size=(120, 2))
 
@@ -176,3 +177,11 @@ def test_the_profile_is_drawn():
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
         mm.learn_kernel(*arguments, **settings)
+
+
+def test_rows_that_were_not_looked_at_are_told(monkeypatch):
+    monkeypatch.setitem(MOST_POINTS, "pseudolikelihood", 60)
+    x = np.random.default_rng(0).normal(size=(100, 1))
+    for data, said in ((x, "60 of 100 rows, drawn at random."), (iter([x]), "the first 60 rows of the iterator.")):
+        assert f"the kernel was learned from {said}" in mm.learn_kernel(data, draws=2, rng=0).report.notes
+    assert not any("was learned from" in note for note in mm.learn_kernel(x[:60], draws=2, rng=0).report.notes)

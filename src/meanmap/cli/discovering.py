@@ -50,16 +50,18 @@ def discover(
         raise refused("--required, --forbidden and --tiers are for --method pc")
     import meanmap as mm
     from meanmap.cli import inputs, outputs
+    from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, names_in(labels), missing)
     table = reading.table(data, names_in(columns))
     found: Any
-    if method == "tree":
-        found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
-    else:
-        groups = [names_in(group) for group in tiers.split("/")] if tiers else []
-        known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
-        found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
+    with waiting("discovering"):
+        if method == "tree":
+            found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
+        else:
+            groups = [names_in(group) for group in tiers.split("/")] if tiers else []
+            known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
+            found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
     if plot is not None:
         outputs.draw(found, plot)
     if report is not None:

@@ -39,12 +39,14 @@ def fit(
         raise refused("the columns are those of the edges: give --edges or --columns")
     import meanmap as mm
     from meanmap.cli import inputs
+    from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, names_in(labels), "drop")
     pairs = _pairs(edges)
     table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
-    graph: Any = pairs or mm.chow_liu(table)
-    model = mm.KernelGraph(graph).fit(table)
+    with waiting("learning a model"):
+        graph: Any = pairs or mm.chow_liu(table)
+        model = mm.KernelGraph(graph).fit(table)
     mm.save(model, output)
     for note in reading.notes:
         say(note)
@@ -62,6 +64,7 @@ def query(
 ) -> None:
     """Ask a model what some variables say about the others."""
     from meanmap.cli import outputs
+    from meanmap.core.progress import waiting
 
     fitted = _loaded(model)
     labels = {
@@ -71,7 +74,8 @@ def query(
     }
     known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
     targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
-    beliefs = fitted.query(known, targets=targets)
+    with waiting("a query"):
+        beliefs = fitted.query(known, targets=targets)
     if plot is not None:
         outputs.draw(beliefs, plot)
     if report is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.progress import waiting
 from meanmap.core.table import Table
 from meanmap.io.tables import read_table
 
@@ -29,9 +30,10 @@ class Reading:
         """Columns of a file; how many rows were left out is noted."""
         missing = "fail" if self.missing == "fail" else "drop"
         chosen = columns or None
-        table, dropped = read_table(
-            path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
-        )
+        with waiting(f"reading {path}"):
+            table, dropped = read_table(
+                path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
+            )
         if dropped:
             self.notes.append(
                 f"{dropped} of {len(table) + dropped} rows of {path} were left out: a value is missing in them"

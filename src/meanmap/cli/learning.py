@@ -31,11 +31,13 @@ def learn_kernel(
 
     import meanmap as mm
     from meanmap.cli import inputs, outputs
+    from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, [], missing)
     table = inputs.numeric(reading.table(data, names_in(columns)), data, "--columns")
     own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None
-    fit = mm.learn_kernel(table, own, rng=seed)
+    with waiting("learning a kernel"):
+        fit = mm.learn_kernel(table, own, rng=seed)
     if output is not None:
         mm.save(fit.kernel, output)
     modes = [

@@ -38,17 +38,19 @@ def ep(
         raise refused("--levels are for an ordinal outcome")
     import meanmap as mm
     from meanmap.cli import inputs, outputs
+    from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, names_in(labels), missing)
     table = reading.table(data, [*names_in(x), y] if x else None)
     if y not in table.names:
         raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
     columns = names_in(x) or [name for name in table.names if name != y]
-    fit = getattr(mm.ep.models, f"{model}_regression")(
-        inputs.numeric(table.select(columns), data, "--x"),
-        table.columns[y],
-        **({"levels": names_in(levels)} if levels else {}),
-    )
+    with waiting("expectation propagation"):
+        fit = getattr(mm.ep.models, f"{model}_regression")(
+            inputs.numeric(table.select(columns), data, "--x"),
+            table.columns[y],
+            **({"levels": names_in(levels)} if levels else {}),
+        )
     if plot is not None:
         outputs.draw(fit, plot)
     if report is not None:

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -11,44 +10,42 @@ __all__ = ["track", "waiting"]
 
 Item = TypeVar("Item")
 
-# A bar that flashes by is noise: nothing is drawn for loops shorter than this.
+# A bar that flashes by is noise: nothing is drawn for work shorter than this.
 PATIENCE_SECONDS = 1.0
-# The bar on the screen, if any: a loop inside a loop that has one draws none.
-_drawn: list[Any] = []
+# The lines on the screen with their totals, and the display that shows them.
+_drawn: dict[Any, int | None] = {}
+_screen: list[Any] = []
+_lock = threading.Lock()
 
 
 def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
     """Iterate over `items`, drawing a progress bar on standard error once the loop has run for a second.
 
     Nothing is printed when standard error is not a terminal, and the bar is removed when the loop ends or is
-    interrupted.
+    interrupted. A loop inside a loop that has a bar draws none.
 
     Examples
     --------
     >>> sum(track(range(4), "adding"))
     6
     """
-    if not _on_a_terminal():
-        yield from items
-        return
     if total is None:
         total = len(items) if hasattr(items, "__len__") else None  # pyright: ignore[reportArgumentType]
-    bar: Any = None
-    start = time.monotonic()
+    if total == 1 or not _on_a_terminal():
+        yield from items
+        return
+    line = _Line(description, total)
     try:
         for done, item in enumerate(items):
-            if bar is not None:
-                bar.update(bar.task_ids[0], completed=done)
-            elif not _drawn and time.monotonic() - start > PATIENCE_SECONDS:
-                bar = _show(description, total, done)
+            line.advance(done)
             yield item
     finally:
-        _remove(bar)
+        line.close()
 
 
 @contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """The same for work that cannot say how far it is, such as one long compiled call.
+    """The same for work that cannot say how far it is, such as one long compiled call; a loop inside it may.
 
     Examples
     --------
@@ -58,34 +55,54 @@ def waiting(description: str) -> Iterator[None]:
     if not _on_a_terminal():
         yield
         return
-    found: list[Any] = []
-    timer = threading.Timer(PATIENCE_SECONDS, lambda: None if _drawn else found.append(_show(description, None, 0)))
-    timer.daemon = True
-    timer.start()
+    line = _Line(description, None)
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        _remove(found[0] if found else None)
+        line.close()
+
+
+class _Line:
+    """One line of the display, which appears by itself after a second: the first step of a loop may be the long one."""
+
+    def __init__(self, description: str, total: int | None):
+        self.description, self.total, self.done = description, total, 0
+        self.task: Any = None
+        self.timer = threading.Timer(PATIENCE_SECONDS, self._show)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def advance(self, done: int) -> None:
+        self.done = done
+        if self.task is not None:
+            _screen[0].update(self.task, completed=done)
+
+    def close(self) -> None:
+        self.timer.cancel()
+        self.timer.join()
+        if self.task is None:
+            return
+        with _lock:
+            _screen[0].remove_task(self.task)
+            del _drawn[self.task]
+            if not _drawn:
+                _screen.pop().stop()
+
+    def _show(self) -> None:
+        with _lock:
+            if _drawn and (self.total is None or any(total is not None for total in _drawn.values())):
+                return
+            if not _screen:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                # What is printed meanwhile goes where it always went.
+                console = Console(stderr=True)
+                _screen.append(Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False))
+                _screen[0].start()
+            self.task = _screen[0].add_task(self.description, total=self.total, completed=self.done)
+            _drawn[self.task] = self.total
 
 
 def _on_a_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()  # None: a program without a console
-
-
-def _show(description: str, total: int | None, done: int) -> Any:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    bar = Progress(console=Console(stderr=True), transient=True)
-    bar.add_task(description, total=total, completed=done)
-    bar.start()
-    _drawn.append(bar)
-    return bar
-
-
-def _remove(bar: Any) -> None:
-    if bar is not None:
-        _drawn.remove(bar)
-        bar.stop()

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.points import count, rows
+from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
@@ -200,6 +200,8 @@ def posterior_embedding(
         prior = Smoothed(kernel)
     with Door() as door:
         points = read_points(kernel, x, "x", door)
+        if any_sparse(points):
+            raise KindError("x is sparse, and a posterior embedding is about dense points: pass x.toarray().")
         n = count(points)
         check_rows(n, "x", least=2)
         if landmarks is None:

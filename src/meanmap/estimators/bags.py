@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from meanmap.core.errors import ShapeError
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import check_kernel, seed_of
+from meanmap.estimators.reading import read
 from meanmap.features import Features, TwoStage
 from meanmap.kernels import Bags, EmbeddingGaussian, Kernel
 
@@ -60,7 +61,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> "BagRegressor":
         """Learn from n bags and their numbers."""
         if _is_plain(X):
-            rows, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            rows, y = read(self, X, y, y_numeric=True, ensure_min_samples=2)
             X = np.expand_dims(rows, 2)
         bags = Bags(X, "X")
         y = column_or_1d(y, dtype=np.float64)
@@ -131,7 +132,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Choose the kernel by the bags, and draw features."""
         check_kernel(self.kernel, "mm.kernels.EmbeddingGaussian()")
         if _is_plain(X):
-            X = np.expand_dims(validate_data(self, X, dtype=np.float64, ensure_min_samples=2), 2)
+            X = np.expand_dims(read(self, X, ensure_min_samples=2), 2)
         bags = Bags(X, "X")
         self.columns_ = bags.dimension
         self.kernel_ = EmbeddingGaussian.at_scale_of(bags) if self.kernel is None else self.kernel
@@ -153,7 +154,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 def _new_bags(estimator: Any, X: Any) -> Bags:
     """Bags like those of the fit."""
     if _is_plain(X) and hasattr(estimator, "n_features_in_"):
-        X = np.expand_dims(validate_data(estimator, X, dtype=np.float64, reset=False), 2)
+        X = np.expand_dims(read(estimator, X, reset=False), 2)
     bags = Bags(X, "X")
     if bags.dimension != estimator.columns_:
         raise ShapeError(f"X has bags of {bags.dimension} columns; the model was fitted to {estimator.columns_}.")

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from meanmap.estimators.reading import read
 from meanmap.estimators.regression import ConditionalMeanRegressor
 
 __all__ = ["ConditionalDensity"]
@@ -47,7 +48,7 @@ class ConditionalDensity(ConditionalMeanRegressor):
     def log_density(self, X: Any, y: Any) -> np.ndarray:
         """log p(yᵢ | xᵢ), (n,)."""
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        X, y = read(self, X, y, y_numeric=True, reset=False)
         blocks = range(0, len(y), ROWS)
         found = np.concatenate([np.diagonal(self.predict_density(X[i : i + ROWS], y[i : i + ROWS])) for i in blocks])
         near = np.log1p(-BACKGROUND) + np.log(np.maximum(found, np.finfo(float).tiny))

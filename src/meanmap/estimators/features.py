@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from meanmap.core.errors import ParameterError
+from meanmap.estimators.reading import read
 from meanmap.features import Features, Fourier, PivotedCholesky
 from meanmap.kernels import RBF, Kernel
 from meanmap.learning.learn import LearnedKernel, learn_kernel
@@ -28,7 +29,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Choose the features by the rows of X."""
-        X = validate_data(self, X, dtype=np.float64)
+        X = read(self, X)
         self.kernel_ = kernel_at(self.kernel, X)
         self.features_ = self._features(X)
         return self
@@ -36,7 +37,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def transform(self, X: Any) -> np.ndarray:
         """The features of each row, (n, D)."""
         check_is_fitted(self)
-        return np.asarray(self.features_(validate_data(self, X, dtype=np.float64, reset=False)))
+        return np.asarray(self.features_(read(self, X, reset=False)))
 
     @abstractmethod
     def _features(self, X: np.ndarray) -> Features:
@@ -165,7 +166,7 @@ class LearnedFeatures(LowRankFeatures):
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn the kernel from the rows of X, and choose features."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=LEAST)
+        X = read(self, X, ensure_min_samples=LEAST)
         check_kernel(self.kernel, "mm.kernels.RBF(1.0)")
         self.learned_ = learn_kernel(X, self.kernel, rng=seed_of(self.random_state))
         self.kernel_ = self.learned_.kernel

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import seed_of
+from meanmap.estimators.reading import read
 from meanmap.kernels import Kernel
 
 __all__ = ["ConditionalMeanRegressor"]
@@ -55,7 +56,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> "ConditionalMeanRegressor":
         """Learn the operator from n pairs; y may have several columns."""
         several = self._several_columns
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=several, y_numeric=True, ensure_min_samples=2)
+        X, y = read(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)
         self._learn(X, np.asarray(y, float))
         return self
 
@@ -81,7 +82,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
 
     def _belief(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self.operator_(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.operator_(read(self, X, reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

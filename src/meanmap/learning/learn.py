@@ -19,7 +19,7 @@ from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
-from meanmap.learning.samples import check_count, draw_landmarks, read_sample
+from meanmap.learning.samples import check_count, draw_landmarks, read_sample, rows_used
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -180,7 +180,7 @@ def learn_kernel(
         d = points.shape[1]
         what = Hyperparameters.of(kernel, d, learned_width)
         check_columns(points, names)
-        doubts = data_doubts(points, names)
+        doubts = [*rows_used(x, len(points), n), *data_doubts(points, names)]
         centre = points.mean(axis=0)
         z = points[None, :1]
         if score == "pseudolikelihood":

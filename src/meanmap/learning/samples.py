@@ -14,7 +14,7 @@ from meanmap.core.table import Table
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 
-__all__ = ["check_count", "draw_landmarks", "read_sample"]
+__all__ = ["check_count", "draw_landmarks", "read_sample", "rows_used"]
 
 # In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
 LEAST_LANDMARKS = 20
@@ -45,6 +45,13 @@ def read_sample(
     check_rows(len(points), "x", least=10)
     names = Table.names_in(x) if Table.looks_like_one(x) else [f"column {j}" for j in range(points.shape[1])]
     return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
+
+
+def rows_used(x: Any, used: int, n: int) -> list[str]:
+    """What a report says where not all rows were looked at."""
+    if is_stream(x):
+        return [f"the kernel was learned from the first {used} rows of the iterator."]
+    return [f"the kernel was learned from {used} of {n} rows, drawn at random."] if used < n else []
 
 
 def draw_landmarks(
