@@ -147,6 +147,9 @@ def test_factors_without_an_answer_are_located_and_nothing_hangs():
     assert "in the last sweep broken at [1]: answers without numbers (message kept)" in post.report.notes
     assert post["z"].variance[0] == pytest.approx(1 / 3)
     assert post["z"].variance[1] == pytest.approx(1)
+    # Without all messages there is no evidence, and a number would be taken for one.
+    assert np.isnan(post.log_evidence)
+    assert "there is no log evidence: it would need the messages that were left out" in post.report.notes
     # A factor whose support misses the cavity, and a sampler that is constant.
     nowhere = ep.Density(lambda z: jnp.where(z > 1e6, 0.0, -jnp.inf), z, name="nowhere")
     assert any("nowhere at [0], [1], [2]" in n for n in ep.infer(ep.FactorGraph(nowhere), sweeps=3).report.notes)
@@ -154,6 +157,22 @@ def test_factors_without_an_answer_are_located_and_nothing_hangs():
     lonely = ep.infer(ep.FactorGraph(ep.Density(lambda x: -x * x, flat, name="lonely")), sweeps=3)
     assert lonely.report.status == "stopped with an improper belief"
     assert "in the last sweep lonely: improper cavities (message kept)" in lonely.report.notes
+
+
+def test_a_direction_without_numbers_keeps_no_other_from_being_told():
+    a, b = ep.Variable("a", ep.Normal(0.0, 1.0)), ep.Variable("b", ep.Normal(0.0, 1.0))
+
+    def half(questions):
+        (answer,) = (questions.ask(ep.Quadrature()),)
+        lost = jax.tree.map(lambda leaf: leaf * np.nan, answer.messages[1])
+        return (answer.messages[0], lost)
+
+    model = ep.FactorGraph(ep.Density(lambda a, b: -((a - 1) ** 2) - b * b, a, b, name="both"))
+    post = ep.infer(model, messages=half, sweeps=3)
+    assert post["a"].mean == pytest.approx(2 / 3, abs=0.5)
+    assert post["a"].mean > 0.01
+    assert post["b"].variance == pytest.approx(1)
+    assert any("answers without numbers" in note for note in post.report.notes)
 
 
 @pytest.mark.parametrize(

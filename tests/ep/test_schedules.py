@@ -2,6 +2,7 @@
 
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import scipy.special
 
 from meanmap import ep
 from meanmap.core import InputError, ParameterError
+from meanmap.ep.order import along
+from meanmap.ep.pace import Pace
 
 
 def regression(n=40, d=3, seed=0, size=None):
@@ -133,8 +136,110 @@ def test_a_loop_that_does_not_converge_says_so():
     assert (post.report.status, post.report.converged, post.report.steps) == ("stopped before converging", False, 2)
 
 
+def table_in_its_own_units():
+    """Two hundred donors: months since the last donation, donations, volume given, months since the first."""
+    rng = np.random.default_rng(0)
+    often, recent = np.ceil(rng.gamma(1.0, 5.0, 200)), np.ceil(rng.gamma(1.2, 8.0, 200))
+    months = recent + often * rng.uniform(1, 5, 200)
+    p = scipy.special.expit(-0.5 - 0.1 * recent + 0.14 * often - 0.023 * months)
+    X = np.column_stack([np.ones(200), recent, often, 250 * often, months])
+    return X, (rng.uniform(size=200) < p).astype(int)
+
+
+def wide(X, y, black_box):
+    n, d = X.shape
+    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(d), np.diag([100.0, *[6.25] * (d - 1)])))
+    z, p = ep.Variable("z", ep.Normal, plate=n), ep.Variable("p", ep.Beta, plate=n)
+    outcome = (ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=y)) if black_box else ()
+    return ep.FactorGraph(ep.Dot(X, w, z), *(outcome or (ep.Logistic(z, observed=y),)))
+
+
+def test_the_default_schedule_finds_the_fixed_point_from_wide_priors():
+    # All rows at once and half of each step went astray here: messages were left out, the evidence was 1e5 off.
+    X, y = table_in_its_own_units()
+    post = ep.infer(wide(X, y, black_box=True))
+    assert post.report.converged
+    prior, mode = np.diag([0.01, *[0.16] * 4]), np.zeros(5)
+    for _ in range(50):  # Newton, to the mode
+        p = scipy.special.expit(X @ mode)
+        hessian = prior + (X.T * (p * (1 - p))) @ X
+        mode += 0.5 * np.linalg.solve(hessian, X.T @ (y - p) - prior @ mode)
+    sds = np.sqrt(np.diag(np.linalg.inv(hessian)))
+    assert (np.abs(post["w"].mean - mode) < 0.25 * sds).all()
+    np.testing.assert_allclose(np.sqrt(np.diag(post["w"].cov)), sds, rtol=0.1)
+    log_joint = (y * (X @ mode) - np.logaddexp(0, X @ mode)).sum() - mode @ prior @ mode / 2
+    laplace = log_joint + (np.linalg.slogdet(prior)[1] - np.linalg.slogdet(hessian)[1]) / 2
+    assert post.log_evidence == pytest.approx(laplace, abs=0.3)
+
+
+def test_a_plate_that_jumps_to_and_fro_is_slowed_down():
+    # Two positives of 60 and wide priors: full steps never came to rest.
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.ones(60), rng.normal(size=60)])
+    y = np.zeros(60, int)
+    y[:1] = 1
+    post = ep.infer(wide(X, y, black_box=False))
+    assert post.report.converged
+    sequential = ep.infer(wide(X, y, black_box=False), schedule="sequential")
+    np.testing.assert_allclose(post["w"].mean, sequential["w"].mean, atol=1e-4)
+
+
+def random_walk(order):
+    """Labels along a walk whose steps are given in any order."""
+    T = len(order) + 1
+    y = (np.cumsum(np.random.default_rng(0).normal(size=T)) > 0).astype(int)
+    z = ep.Variable("z", ep.Normal, plate=T)
+    return ep.FactorGraph(
+        ep.Gaussian(z[order], z[order + 1], precision=4.0),
+        ep.Gaussian(z[[0]], observed=[0.0], precision=1.0),
+        ep.Probit(z, observed=y),
+    )
+
+
+def test_a_chain_is_run_along_from_one_end_to_the_other():
+    steps = np.arange(119)
+    post = ep.infer(random_walk(steps))
+    assert post.report.converged
+    assert post.report.steps < 60  # all at once, news travel by one member a sweep
+    mixed = ep.infer(random_walk(np.random.default_rng(1).permutation(steps)))
+    assert mixed.report.steps == post.report.steps
+    np.testing.assert_allclose(mixed["z"].mean, post["z"].mean, atol=1e-5)
+
+
+def test_members_are_ordered_from_one_end():
+    z, u = ep.Variable("z", ep.Normal, plate=6), ep.Variable("u", ep.Normal(0.0, 1.0), plate=3)
+    branches = ep.Sum(z[[0, 0, 1, 1, 4]], out=z[[1, 4, 2, 3, 5]])
+    orders, far = along((branches, ep.Sum(u, out=z[[5, 2, 0]])))
+    # From 2, which is as far from 5 as there is: 2-1, then 0-1 and 1-3, then 0-4, then 4-5.
+    assert far == 4 + 2  # with the u's at both ends
+    depth = {member: at for at, member in enumerate(orders[0])}
+    assert depth[0] < depth[1] < depth[4] or depth[4] < depth[1] < depth[0]
+    assert along((ep.Probit(z, observed=np.ones(6)),))[1] == 0
+
+
+def test_a_pace_starts_anew_where_the_same_messages_are_left_out_again_and_again():
+    pace = Pace(careful=True)
+    first = pace.share
+    kept = [pace.after(0.5, 1.0, b"the same") for _ in range(8)]
+    assert kept == [True] * 7 + [False]
+    assert pace.may_start_anew(100)
+    assert not pace.may_start_anew(3)
+    pace.start_anew()
+    assert pace.share < first
+    assert not pace.may_start_anew(100)
+    assert all(pace.after(0.5, 1.0, bytes([at])) for at in range(20))  # others each time: something goes on
+
+
+def test_steps_that_turn_back_are_shortened_and_slow_ones_are_not():
+    circling, slow = Pace(careful=False), Pace(careful=False)
+    for at in range(20):
+        circling.after(0.5, 0.1, b"")
+        slow.after(0.5 * 0.99**at, 0.99**at, b"")
+    assert circling.share < 0.5 < slow.share
+
+
 def test_bad_schedules():
-    with pytest.raises(ParameterError, match="schedule is 'serial'; expected one of 'parallel', 'sequential'"):
+    with pytest.raises(ParameterError, match="schedule is 'serial'; expected one of 'auto', 'parallel', 'sequential'"):
         ep.infer(regression(), schedule="serial")
     mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
     other = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)))

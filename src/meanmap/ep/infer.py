@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.progress import track
+from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Factor, replaced
@@ -16,30 +16,26 @@ from meanmap.ep.host import FunctionOracle, HostOracle
 from meanmap.ep.improper import check_policy
 from meanmap.ep.lines import LINES
 from meanmap.ep.oracle import Oracle
-from meanmap.ep.plan import State, prepare, start
+from meanmap.ep.order import along
+from meanmap.ep.plan import prepare, start
 from meanmap.ep.posterior import Posterior, resumed
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.record import Record
-from meanmap.ep.run import Run, check_schedule
+from meanmap.ep.run import Run, chosen_schedule
 from meanmap.ep.sampling import ImportanceSampling
 
 __all__ = ["infer", "with_oracle"]
-
-# Of the step while beliefs still move by more than a standard deviation, and the least after it was halved.
-_CAREFUL = 0.5
-_LEAST = 1 / 32
-
 
 def infer(
     model: FactorGraph,
     messages: Any = None,
     *,
-    sweeps: int = 100,
+    sweeps: int = 300,
     tolerance: float = 1e-6,
     damping: float = 1.0,
     power: float = 1.0,
     improper: str = "allow",
-    schedule: str = "parallel",
+    schedule: str = "auto",
     start_from: Posterior | None = None,
     rng: Any = None,
 ) -> Posterior:
@@ -58,15 +54,17 @@ def infer(
     tolerance : float
         Beliefs stand still when none moves by more than tolerance × damping standard deviations in a sweep (√2 KL).
     damping : float
-        The fraction of each step that is taken, in natural parameters: 1 is the plain update; smaller ones converge
-        where that oscillates.
+        The most that is taken of each step, in natural parameters. Less is taken of projections where steps are long,
+        and where they turn back without getting shorter; where messages are lost or nothing helps, the run starts anew
+        with steps a quarter as long, and says so in a note.
     power : float
         α of power expectation propagation, for factors that can: 1 is EP, and α → 0 is variational Bayes.
     improper : {"allow", "force", "skip", "damp"}
         What to do with a message that is no law by itself; see [`settle`][]. The report counts them by factor.
-    schedule : {"parallel", "sequential"}
-        "parallel" sends whole plates at once. "sequential" goes through a plate member by member, and each sees what
-        the ones before it have sent: fewer and surer sweeps, each at the cost of one linear map a member.
+    schedule : {"auto", "parallel", "sequential"}
+        "parallel" sends whole plates at once. "sequential" goes through a plate member by member, along chains and
+        trees and back, and each sees what the ones before it have sent: fewer and surer sweeps, each at the cost of
+        one linear map a member. "auto" is sequential where news would need many sweeps to travel through a plate.
     start_from : Posterior, optional
         An earlier result: its messages are the start, also when plates have grown since.
     rng : None, int, numpy Generator or JAX key
@@ -104,44 +102,19 @@ def infer(
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     factors, hosts = _ready(model, messages, alpha)
-    check_schedule(schedule, hosts, factors)
+    orders, far = along(factors)
+    chosen = chosen_schedule(schedule, hosts, factors, far)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     with jax.enable_x64(True):
         plan = jax.tree.map(np.asarray, prepare(model.variables, factors))
         state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
         keys = jax.random.split(source.key, len(factors))
         record = Record(factors, hosts, limit)
-        run = Run(plan, keys, alpha, improper, schedule, hosts, record)
-        state = _loop(run, state, step, enough)
+        orders = tuple(pad(order, bucket(len(order))) for order in orders)
+        run = Run(plan, keys, alpha, improper, chosen, orders, hosts, record)
+        state = run.go(state, step, enough)
         evidence = run.evidence(state)
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
-
-
-def _loop(run: Run, state: State, step: float, enough: float) -> State:
-    record, caution = run.record, _CAREFUL if run.schedule == "parallel" else 1.0
-    try:
-        for _ in track(range(record.limit), "expectation propagation"):
-            before = record.moved
-            state = run.sweep(state, step, caution)
-            if run.schedule == "parallel":
-                caution = _careful(caution, before, record.moved)
-            if record.moved <= enough:
-                record.converged = not record.stuck
-                break
-    except KeyboardInterrupt:
-        record.interrupted = True
-    return state
-
-
-def _careful(caution: float, before: float, now: float) -> float:
-    """The fraction of the next step: all of it once beliefs move less than a standard deviation.
-
-    Far from the fixed point a whole plate that moves at once overshoots: beliefs become sure of the wrong place, where
-    a logistic factor is nearly flat and cannot call them back.
-    """
-    if now <= 1:
-        return 1.0
-    return max(caution / 2, _LEAST) if np.isfinite(before) and now > before else min(1.5 * caution, _CAREFUL)
 
 
 def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:

@@ -31,6 +31,7 @@ class Record:
         self.effective: dict[str, np.ndarray] = {}
         self.doubt: dict[str, np.ndarray] = {}
         self.converged = self.interrupted = False
+        self.starts: list[str] = []
 
     def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
         """One more sweep."""
@@ -55,6 +56,15 @@ class Record:
         """Whether messages were left out of the last sweep, so that standing still means nothing."""
         return any(event[1:].any() for event in self.last)
 
+    @property
+    def left_out(self) -> bytes:
+        """Which messages were left out of the last sweep; empty where none was."""
+        return b"".join(event[1:].tobytes() for event in self.last) if self.stuck else b""
+
+    def started_anew(self, share: float) -> None:
+        """Sweeps led nowhere, and the run goes on from its start with this share of each step."""
+        self.starts.append(f"after sweep {len(self.residuals)} with {share:.2g} of each step")
+
     def report(self, policy: str, log_evidence: float) -> Report:
         """The run in words and counts; the notes say which members of which factor."""
         counts = {
@@ -69,6 +79,8 @@ class Record:
                 if flags.any():
                     treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
                     notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
+        if self.starts:
+            notes.append(f"steps led nowhere, and the run started anew {', and '.join(self.starts)}")
         for name, size in self.effective.items():
             low = size < _FEW
             if low.any():
@@ -78,7 +90,9 @@ class Record:
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
-        if self.converged and not np.isfinite(log_evidence):
+        if self.stuck:
+            notes.append("there is no log evidence: it would need the messages that were left out")
+        elif self.converged and not np.isfinite(log_evidence):
             notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
         return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
 

@@ -7,9 +7,12 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.progress import track
 from meanmap.ep.calling import user_errors
 from meanmap.ep.factor import Factor
 from meanmap.ep.host import HostOracle, ask_host
+from meanmap.ep.order import FAR
+from meanmap.ep.pace import Pace
 from meanmap.ep.plan import Plan, State
 from meanmap.ep.record import Record
 from meanmap.ep.sequential import compiled_sequential_sweep
@@ -22,21 +25,28 @@ from meanmap.ep.sweep import (
     compiled_sweep,
 )
 
-__all__ = ["SCHEDULES", "Run", "check_schedule"]
+__all__ = ["SCHEDULES", "Run", "chosen_schedule"]
 
-SCHEDULES = ("parallel", "sequential")
+SCHEDULES = ("auto", "parallel", "sequential")
 
 
-def check_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...]) -> None:
-    """Raise if a schedule is unknown, or asks an oracle on the host one question at a time."""
+def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...], far: int) -> str:
+    """"parallel" or "sequential"; an error if it is neither, or asks an oracle on the host one question at a time.
+
+    Left to itself it is sequential along plates whose members are `far` from each other: all at once, news would travel
+    by one member a sweep.
+    """
     if schedule not in SCHEDULES:
         raise ParameterError(f"schedule is {schedule!r}; expected one of {', '.join(map(repr, SCHEDULES))}.")
+    if schedule == "auto":
+        return "sequential" if far > FAR and not hosts and not any(factor.whole for factor in factors) else "parallel"
     if schedule == "sequential" and hosts:
         named = ", ".join(factors[at].name for at in hosts)
         raise KindError(
             f"{named} has an oracle on the host, which is asked for whole plates: type schedule='parallel', or give "
             "an oracle such as ep.Quadrature()."
         )
+    return schedule
 
 
 @dataclass
@@ -48,8 +58,33 @@ class Run:
     power: float
     policy: str
     schedule: str
+    orders: tuple[np.ndarray, ...]
     hosts: dict[int, HostOracle]
     record: Record
+
+    def go(self, start: State, damping: float, enough: float) -> State:
+        """The state where beliefs stand still, or where nothing more can be done about it; the record is told."""
+        record, pace = self.record, Pace(careful=self.schedule == "parallel")
+        state = earlier = start
+        try:
+            for _ in track(range(record.limit), "expectation propagation"):
+                before, state = state, self.sweep(state, damping, pace.share)
+                over_two = float(compiled_moved(self.plan, earlier.beliefs, state.beliefs).max())
+                earlier = before
+                # What stands still after half a step stands still: the share is not in the tolerance, the step is.
+                still = record.moved <= enough * pace.share
+                if still and not record.stuck:
+                    record.converged = True
+                    break
+                if not pace.after(record.moved, over_two, record.left_out) or still:
+                    if not pace.may_start_anew(record.limit - len(record.residuals)):
+                        break
+                    pace.start_anew()
+                    record.started_anew(pace.share)
+                    state = earlier = start
+        except KeyboardInterrupt:
+            record.interrupted = True
+        return state
 
     def sweep(self, state: State, damping: float, caution: float) -> State:
         """The state after each factor has sent its messages once; the record is told."""
@@ -59,8 +94,12 @@ class Run:
             if self.hosts:
                 new, happened, moved = self._by_factor(state, settings)
             else:
-                compiled = compiled_sweep if self.schedule == "parallel" else compiled_sequential_sweep
-                new, happened, moved = compiled(self.plan, state, self.keys, settings, self.policy)
+                same = (self.plan, state, self.keys, settings, self.policy)
+                if self.schedule == "parallel":
+                    new, happened, moved = compiled_sweep(*same)
+                else:
+                    backwards = np.asarray(len(self.record.residuals) % 2 == 1)
+                    new, happened, moved = compiled_sequential_sweep(*same, self.orders, backwards)
             jax.block_until_ready(moved)
         self.record.add(self.plan, happened, moved)
         return new
@@ -81,7 +120,12 @@ class Run:
         return state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs)
 
     def evidence(self, state: State) -> float:
-        """The logarithm of the evidence; NaN after an interruption, where functions on the host would be called."""
+        """The logarithm of the evidence.
+
+        NaN where messages were left out, and after an interruption where functions on the host would be called.
+        """
+        if self.record.stuck:
+            return np.nan
         on_host = self.hosts or any(getattr(factor, "host", False) for factor in self.plan.factors)
         if self.record.interrupted and on_host:
             return np.nan

@@ -14,11 +14,13 @@ from meanmap.ep.variables import Given
 __all__ = ["compiled_sequential_sweep"]
 
 
-def sequential_sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> tuple:
-    """The same as a parallel sweep returns. In step i, each factor sends the messages of its member i.
+def sequential_sweep(
+    plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str, orders: tuple[Any, ...], backwards: Any
+) -> tuple:
+    """The same as a parallel sweep returns. In step i, each factor sends the messages of member i of its order.
 
     A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
-    without a plate sends in the first.
+    without a plate sends in the first. Every other sweep goes backwards, so that news travel both ways along a chain.
     """
     before = state.beliefs
     # What the first step tells about all members, in the right shapes; every member overwrites its own.
@@ -31,9 +33,15 @@ def sequential_sweep(plan: Plan, state: State, keys: jax.Array, settings: Settin
     )
     members = [jax.random.split(key, *shape) if shape else key for key, shape in zip(keys, plan.shapes, strict=True)]
 
+    longest = jnp.stack([jnp.asarray(size) for size in plan.sizes]).max()
+    # Those that join nothing to anything come first: what they say is then carried along in the same step.
+    turns = sorted(range(len(plan.factors)), key=lambda at: len(_ports(plan.factors[at])))
+
     def step(i, carried):
         state, happened = carried
-        for at, factor in enumerate(plan.factors):
+        place = jnp.where(backwards, longest - 1 - i, i)
+        for at in turns:
+            factor = plan.factors[at]
             if factor.whole:
                 state, one = send(plan, state, at, keys[at], settings, policy)
             elif not plan.shapes[at]:
@@ -44,11 +52,12 @@ def sequential_sweep(plan: Plan, state: State, keys: jax.Array, settings: Settin
                     state,
                 )
             else:
-                state, one = _one_member(plan, state, at, i, members[at], settings, policy, happened[at])
+                # Shorter plates are done, or have not begun: their last member repeats itself.
+                member = jnp.asarray(orders[at])[jnp.minimum(place, plan.sizes[at] - 1)]
+                state, one = _one_member(plan, state, at, member, members[at], settings, policy, happened[at])
             happened = (*happened[:at], one, *happened[at + 1 :])
         return state, happened
 
-    longest = jnp.stack([jnp.asarray(size) for size in plan.sizes]).max()
     state, happened = jax.lax.fori_loop(0, longest, step, (_as_arrays(state), happened))
     # Beliefs were changed by differences: sum the messages afresh, so that roundings do not add up.
     state = State(state.messages, beliefs(plan, state.messages))
@@ -67,7 +76,6 @@ def _one_member(
 ) -> tuple[State, Happened]:
     """The state after member i of a factor has sent its messages: a model of this one member, all else its prior."""
     factor, sent = plan.factors[at], state.messages[at]
-    i = jnp.minimum(i, plan.sizes[at] - 1)  # shorter plates are done: their last member repeats itself
     own = tuple(jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, i, 1), message) for message in sent)
     member = _member(factor, plan.shapes[at], i)
     rest = list(state.beliefs)
@@ -103,6 +111,10 @@ def _member(factor: Factor, shape: tuple[int, ...], i: Any) -> Factor:
             index = jnp.asarray(i)[None] if port.way == "same" else jax.lax.dynamic_slice_in_dim(port.index, i, 1)
             arguments.append(Port(port.variable, "selected", index))
     return replaced(factor, arguments=tuple(arguments))
+
+
+def _ports(factor: Factor) -> list[Port]:
+    return [argument for argument in factor.arguments if isinstance(argument, Port)]
 
 
 def _as_arrays(state: State) -> State:

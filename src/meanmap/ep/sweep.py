@@ -112,24 +112,22 @@ def absorb(
     factor, shape, old = plan.factors[at], plan.shapes[at], state.messages[at]
     active, alpha = real(shape, plan.sizes[at]), _power(plan, at, settings.power)
     damping = settings.damping * (settings.caution if factor.approximate else 1.0)
-    numbers = active
-    for port, message in zip(factor.arguments, answer.messages, strict=True):
-        if message is not None:
-            fine = finite(message)
-            numbers = numbers & (fine if _member_by_member(port) else fine.all())
-    good = usable & numbers
-    improper = jnp.zeros(shape, bool)
+    numbers, improper = active, jnp.zeros(shape, bool)
     sent: list[Any] = []
     for port, cavity, message, before in zip(factor.arguments, incoming, answer.messages, old, strict=True):
         if message is None:
             sent.append(None)
             continue
+        # A direction without numbers keeps its old message, and keeps no other direction from being told.
+        fine = finite(message)
+        fine = fine if _member_by_member(port) else jnp.broadcast_to(fine.all(), shape)
+        numbers, good = numbers & fine, usable & fine
         message = jax.tree.map(lambda leaf, b: jnp.broadcast_to(leaf / alpha, b.shape), message, before)
         if factor.approximate:
             message, bad = settle(policy, cavity, before, message)
             improper = improper | (bad & good)
         step = jax.tree.map(lambda b, m: b + damping * (m - b), before, message)
-        sent.append(select(good if _member_by_member(port) else (numbers | ~active).all(), step, before))
+        sent.append(select(good if _member_by_member(port) else fine.all(), step, before))
     new, reverted = _keep_beliefs_proper(plan, state, at, tuple(sent))
     events = jnp.stack([improper, active & ~usable, active & usable & ~numbers, reverted & active])
     return new, Happened(events, answer.effective, answer.doubt)

@@ -56,6 +56,8 @@ class GPClassification(Value):
         Everything that was compared.
     names : tuple of str or None
         The columns of the default kernel, which are found by name; None where the kernel reads points in its own way.
+    notes : tuple of str
+        What a careful reader should know.
     """
 
     classes: np.ndarray
@@ -68,6 +70,7 @@ class GPClassification(Value):
     posterior: Posterior
     tried: tuple[tuple[Kernel, float, float], ...]
     names: tuple[str, ...] | None
+    notes: tuple[str, ...] = ()
 
     @property
     def log_evidence(self) -> float:
@@ -143,6 +146,7 @@ class GPClassification(Value):
             "log_evidence": self.log_evidence,
             "converged": bool(self.report.converged),
             "tried": [[repr(kernel), variance, evidence] for kernel, variance, evidence in self.tried],
+            "notes": list(self.notes),
         }
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -151,6 +155,7 @@ class GPClassification(Value):
             ("features", f"{int(self.features.rank)}, relative error {float(self.features.relative_error):.1g}"),
             ("log evidence", f"{self.log_evidence:.6g}, the best of {len(self.tried)}"),
             ("inference", f"{self.report.status} after {self.report.steps} sweeps"),
+            *(("note", note) for note in self.notes),
         ]
 
     def __str__(self) -> str:
@@ -235,8 +240,13 @@ def gp_classification(
             post = fit_linear(rows, prior, lambda z: factor(z, observed=codes), **settings)
             tried.append((features.kernel, scale, post.log_evidence))
             runs.append((features, scale, post))
-    features, scale, post = max(runs, key=lambda run: -np.inf if np.isnan(run[2].log_evidence) else run[2].log_evidence)
-    return GPClassification(classes, link, features, scale, wide, *moments(post["w"]), post, tuple(tried), names)
+    # The evidence of a run that did not converge is no evidence: it counts where there is no other.
+    features, scale, post = max(
+        runs, key=lambda run: (run[2].report.converged, -np.inf if np.isnan(e := run[2].log_evidence) else e)
+    )
+    bad = sum(not run[2].report.converged for run in runs)
+    notes = (f"{bad} of {len(runs)} runs, one for each kernel and variance, did not converge.",) if bad else ()
+    return GPClassification(classes, link, features, scale, wide, *moments(post["w"]), post, tuple(tried), names, notes)
 
 
 def _columns(phi: np.ndarray, variance: float, intercept_sd: float, width: int) -> np.ndarray:
