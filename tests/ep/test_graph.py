@@ -133,3 +133,21 @@ def test_bad_factors_and_graphs(make, error, message):
 def test_an_empty_observation_is_refused():
     with pytest.raises((ShapeError, EmptyError), match="empty"):
         ep.Gaussian(plate(), observed=[])
+
+
+def test_an_unknown_that_a_factor_meets_twice_is_refused():
+    a, c = ep.Variable("a", ep.Normal(2.0, 0.1)), ep.Variable("c", ep.Normal)
+    z, mu = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3), ep.Variable("mu", ep.Normal(0.0, 1.0))
+    twice = [
+        (ep.Product(a, a, c), "multiply.a, a, c. has 'a' twice"),
+        (ep.Sum(a, a, out=c), "has 'a' twice, and would take it for two independent unknowns"),
+        (ep.Gaussian(a, a), "has 'a' twice"),
+        (ep.Sum(z[[0, 1]], z[[2, 1]], out=[0.0, 1.0]), "member 1 of Sum.* has 'z' twice"),
+        (ep.Sum(z, z[[1, 2, 2]], out=[0.0, 1.0, 2.0]), "member 2 of Sum.* has 'z' twice"),
+        (ep.Sum(mu, mu, z, out=[0.0, 1.0, 2.0]), "has 'mu' twice.*ep.Sum.a, weights=.2."),
+    ]
+    for factor, message in twice:
+        with pytest.raises(InputError, match=message):
+            ep.FactorGraph(factor)
+    # The same member in different members of a factor, or another one of its plate, is no repetition.
+    ep.FactorGraph(ep.Sum(z[[0, 0]], z[[1, 2]], out=[0.0, 1.0]))

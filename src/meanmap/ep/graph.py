@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pictures import new_axes
 from meanmap.ep.factor import Factor, replaced
@@ -56,6 +58,7 @@ class FactorGraph:
                         f"two variables are called {variable.name!r}, the second in {factor.name}; "
                         "give every variable its own name, or pass the same object."
                     )
+            _check_once(factor)
         self.variables = variables
         self.factors = _numbered(factors)
 
@@ -105,6 +108,29 @@ class FactorGraph:
         ax.set(xlim=(-0.6, 2.2), ylim=(-rows + 0.4, 0.6))
         ax.set_axis_off()
         return ax
+
+
+def _check_once(factor: Factor) -> None:
+    """Refuse a factor that meets the same unknown twice: it would count as two independent ones."""
+    seen: dict[str, list[Any]] = {}
+    for argument in factor.arguments:
+        if isinstance(argument, Given):
+            continue
+        for other in seen.setdefault(argument.name, []):
+            same = np.atleast_1d(_members(argument) == _members(other))
+            if same.any():
+                one = f"member {int(np.argmax(same))} of " if factor.plate is not None else ""
+                raise InputError(
+                    f"{one}{factor.name} has {argument.name!r} twice, and would take it for two independent unknowns. "
+                    f"Name it once: ep.Sum(a, weights=[2], ...) for a + a, ep.BlackBox(lambda a: a * a, a, out) for a "
+                    "function, ep.Dot for a linear map."
+                )
+        seen[argument.name].append(argument)
+
+
+def _members(argument: Any) -> Any:
+    """Which members of its variable each member of a factor meets."""
+    return argument.index if isinstance(argument, Selection) else np.arange(argument.plate or 1)
 
 
 def _spread(count: int, rows: int) -> list[float]:
