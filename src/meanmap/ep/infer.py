@@ -26,6 +26,7 @@ from meanmap.ep.sampling import ImportanceSampling
 
 __all__ = ["infer", "with_oracle"]
 
+
 def infer(
     model: FactorGraph,
     messages: Any = None,

@@ -1,5 +1,7 @@
 """In which order members of plates send one after another: along chains and trees, from one end to the other."""
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse
 from scipy.sparse import csgraph
@@ -47,7 +49,7 @@ def along(factors: tuple[Factor, ...]) -> tuple[tuple[np.ndarray, ...], int]:
                 index = argument.index if isinstance(argument, Selection) else np.arange(factor.plate or 1)
                 own.append(first[argument.name] + index)
         places.append(own)
-    depth = _depths(total, [pair for own in places for pair in zip(own[:-1], own[1:], strict=True)])
+    depth = _depths(total, [pair for own in places for pair in pairwise(own)])
     orders = (
         np.argsort(np.min([depth[at] for at in own], axis=0), kind="stable") if own else order
         for own, order in zip(places, same, strict=True)

@@ -4,8 +4,8 @@ import numpy as np
 
 __all__ = ["Pace"]
 
-# The share of the first step, and the most while steps are longer than a standard deviation. With half of the first step
-# a logistic regression on a table in its own units was measured to go astray and not to come back.
+# The share of the first step, and the most while steps are longer than a standard deviation. With half of the first
+# step a logistic regression on a table in its own units was measured to go astray and not to come back.
 _FIRST, _FAR = 1 / 16, 0.5
 # A step this much longer than the one before was too long; the others make the next share larger.
 _LONGER, _GROWTH, _LEAST = 1.2, 1.3, 1 / 128

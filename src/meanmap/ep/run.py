@@ -31,7 +31,7 @@ SCHEDULES = ("auto", "parallel", "sequential")
 
 
 def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[Factor, ...], far: int) -> str:
-    """"parallel" or "sequential"; an error if it is neither, or asks an oracle on the host one question at a time.
+    """Either "parallel" or "sequential"; an error if that would ask an oracle on the host one question at a time.
 
     Left to itself it is sequential along plates whose members are `far` from each other: all at once, news would travel
     by one member a sweep.
