@@ -1,5 +1,8 @@
 """Operators as files: read back whole, refused where they do not belong, and never by pickle."""
 
+import functools
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -137,3 +140,87 @@ def test_operators_of_common_factors_hold_what_their_cards_say(name, tmp_path):
     other = Card.of(again, factor, Recorded.of(incoming, exact))
     assert other.high < 5 * card.high
     assert other.new < 2 * card.new + 0.01
+
+
+def test_an_operator_whose_widths_saw_more_than_was_answered_is_read_as_it_was(saved, tmp_path):
+    operator, _ = saved
+    wide = operator.refit(also=(ep.Normal(np.linspace(-40, 40, 30), np.geomspace(0.1, 200, 30)),))
+    again = load_operator(save_operator(wide, tmp_path / "wide", HEAVY), HEAVY)
+    new = (ep.Normal([0.0, 0.7, 30.0], 1.0),)
+    np.testing.assert_allclose(again.predict(new).numbers, wide.predict(new).numbers, atol=1e-9)
+    assert np.abs(operator.predict(new).numbers - wide.predict(new).numbers).max() > 1e-3
+    outside = (ep.Normal([0.0, 30.0, 90.0], 1.0),)
+    assert again.range.outside(outside).tolist() == wide.range.outside(outside).tolist()
+
+
+LEVEL = 1.0
+
+
+class Quadratic:
+    def __init__(self, c):
+        self.c = c
+
+    def __call__(self, z):
+        return -self.c * z * z
+
+
+def quadratic(c, table=None):
+    def log_factor(z):
+        return -c * z * z + (0 if table is None else table[-1])
+
+    return log_factor
+
+
+def defaults(c):
+    def log_factor(z, c=c):
+        return -c * z * z
+
+    return log_factor
+
+
+def nested(c):
+    return lambda z: (lambda y: -c * y)(z * z)
+
+
+def leveled(z):
+    return -LEVEL * z * z
+
+
+LARGE = np.arange(5000.0)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (quadratic(1.0), quadratic(5.0)),
+        (defaults(1.0), defaults(5.0)),
+        (nested(1.0), nested(5.0)),
+        (Quadratic(1.0), Quadratic(5.0)),
+        (Quadratic(1.0).__call__, Quadratic(5.0).__call__),
+        (functools.partial(jnp.multiply, 1.0), functools.partial(jnp.multiply, 5.0)),
+        (quadratic(1.0, LARGE), quadratic(1.0, LARGE + (LARGE == 2500))),
+        (lambda z: -z * z, lambda z: -3 * z * z),
+    ],
+)
+def test_functions_that_differ_in_anything_are_not_taken_for_each_other(pair, saved, tmp_path):
+    one, other = (ep.Density(function, Z, name="same") for function in pair)
+    path = save_operator(saved[0], tmp_path / "one", one)
+    assert load_operator(path, one).fitted
+    with pytest.raises(InputError, match="was trained for"):
+        load_operator(path, other)
+
+
+def test_a_global_that_changed_is_another_function(saved, tmp_path, monkeypatch):
+    factor = ep.Density(leveled, Z)
+    path = save_operator(saved[0], tmp_path / "level", factor)
+    monkeypatch.setitem(globals(), "LEVEL", 5.0)
+    with pytest.raises(
+        InputError, match=r"another Density .*leveled: the function of that name has other code, default"
+    ):
+        load_operator(path, factor)
+
+
+def test_files_of_before_are_known_by_name(saved, tmp_path):
+    content = load(saved[1])
+    del content["content"], content["beside"]
+    assert load_operator(save(content, tmp_path / "old"), HEAVY).fitted

@@ -57,14 +57,17 @@ def save_operator(
     """
     if not isinstance(operator, MessageOperator) or not operator.fitted or operator.seen is None:
         raise KindError(f"operator is {operator!r}; expected a trained MessageOperator.")
+    signature = Signature.of(factor, power)
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "factor": Signature.of(factor, power).factor,
+        "factor": signature.factor,
+        "content": signature.content,
         "power": float(power),
         "fitted_on": operator.fitted_on,
         "settings": operator.settings(),
         "seen": operator.seen,
+        "beside": operator.beside,
         "card": card,
     }
     return save(content, path)
@@ -82,6 +85,12 @@ def load_operator(path: str | Path, factor: Any, power: float = 1.0) -> MessageO
     wanted = Signature.of(factor, power)
     if content["factor"] != wanted.factor:
         raise InputError(f"{path} was trained for {content['factor']}; expected {wanted.factor}, the given factor.")
+    # Files of before knew functions by name alone, and chose settings from what was answered alone.
+    if content.get("content", wanted.content) != wanted.content:
+        raise InputError(
+            f"{path} was trained for another {wanted.factor}: the function of that name has other code, default "
+            "arguments, or values that it takes from around it (or the file is of another version of Python)."
+        )
     if content["power"] != wanted.power:
         raise InputError(f"{path} was trained at power {content['power']:g}; expected {wanted.power:g}.")
     seen, of_factor = content["seen"], families_into(factor)
@@ -98,7 +107,7 @@ def load_operator(path: str | Path, factor: Any, power: float = 1.0) -> MessageO
         operator = MessageOperator(_LEARNERS[learner](**settings), target, seen[:first])
     except TypeError as problem:
         raise InputError(f"{path} has settings of another version: {problem}.") from problem
-    operator = operator.refit()
+    operator = operator.refit(also=content.get("beside"))
     return operator.learn_recorded(seen[first:]) if first < len(seen) else operator
 
 

@@ -59,7 +59,10 @@ class MessageOperator:
     Attributes
     ----------
     seen : Recorded or None
-        All messages it has learned from: with the settings, all that a file has to hold.
+        All messages it has learned from.
+    beside : tuple or None
+        Incoming messages without answers that had a say when widths were last chosen. With these two and the settings a
+        file holds everything.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class MessageOperator:
     regression: Regression = field(default_factory=KernelRegression)
     target: str | Target = "derivatives"
     seen: Recorded | None = None
+    beside: tuple[Any, ...] | None = None
     centre: Any = None
     scale: Any = None
     range: Range | None = None
@@ -143,6 +147,7 @@ class MessageOperator:
         return replace(
             self,
             regression=regression,
+            beside=also,
             target=target,
             centre=centre,
             scale=scale,
@@ -196,7 +201,7 @@ class MessageOperator:
                 )
         if self.seen is None or other.seen is None:
             return self if other.seen is None else other
-        return replace(self, seen=self.seen + other.seen).refit()
+        return replace(self, seen=self.seen + other.seen).refit(also=self.beside)
 
     def settings(self) -> dict[str, Any]:
         """What it was made with, as JSON can hold it."""

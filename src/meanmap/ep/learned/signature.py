@@ -1,23 +1,105 @@
-"""For which factor an operator was trained: its function, its families, its power."""
+"""For which factor an operator was trained: its function and all that this depends on, its families, its power."""
 
+import functools
+import hashlib
+import types
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import numpy as np
+
 __all__ = ["Signature"]
+
+# Functions of these packages are what their names say.
+_KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "equinox", "builtins", "math", "operator", "functools"}
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What two factors must share for the messages of one to teach those of the other."""
+    """What two factors must share for the messages of one to teach those of the other.
+
+    Attributes
+    ----------
+    factor : str
+        The kind of factor and the name of its function, for people.
+    power : float
+        α of power expectation propagation.
+    content : str
+        A digest of what the function does: its code, default arguments, what it closes over, the globals that it names.
+    """
 
     factor: str
     power: float = 1.0
+    content: str = ""
 
     @classmethod
     def of(cls, factor: Any, power: float = 1.0) -> "Signature":
         """The kind of a factor, and the function it is made of."""
-        return cls(f"{type(factor).__name__} {_label(factor.function)}", float(power))
+        digest = hashlib.sha256()
+        for piece in _pieces(factor.function, set()):
+            digest.update(piece + b"\0")
+        return cls(f"{type(factor).__name__} {_label(factor.function)}", float(power), digest.hexdigest()[:16])
+
+
+def _pieces(value: Any, seen: set[int]) -> Iterator[bytes]:
+    """All that a value is made of, the same in every process; what cannot be taken apart is only itself."""
+    if isinstance(value, _PLAIN):
+        yield f"{type(value).__name__} {value!r}".encode()
+        return
+    name = f"{getattr(value, '__module__', None)}.{getattr(value, '__qualname__', None)}"
+    if isinstance(value, types.ModuleType):
+        yield value.__name__.encode()
+    elif name.split(".")[0] in _KNOWN and getattr(value, "__qualname__", "<").isidentifier():
+        yield name.encode()
+    elif id(value) in seen:
+        yield b"again"
+    else:
+        seen.add(id(value))
+        yield type(value).__qualname__.encode()
+        for part in _parts(value):
+            yield from _pieces(part, seen)
+
+
+def _parts(value: Any) -> list[Any]:
+    """What a value is made of: simpler values, or bytes."""
+    if isinstance(value, types.CodeType):
+        return [value.co_code, value.co_names, value.co_varnames, value.co_freevars, *value.co_consts]
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        named = [value.__globals__.get(name) for name in _names(value.__code__)]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, *cells, *named]
+    if isinstance(value, np.ufunc):
+        return [value.__name__]
+    if isinstance(value, types.MethodType):
+        return [value.__self__, value.__func__]
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, np.ndarray | np.generic | jax.Array) and np.asarray(value).dtype != object:
+        array = np.asarray(value)
+        return [str(array.dtype), array.shape, array.tobytes()]
+    if isinstance(value, dict):
+        return [part for pair in value.items() for part in pair]
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, set | frozenset):
+        return sorted(map(repr, value))
+    if hasattr(value, "__wrapped__"):  # compiled and otherwise wrapped functions
+        return [value.__wrapped__]
+    if isinstance(value, type):
+        return [part for name, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *_PLAIN))]
+    if hasattr(value, "__dict__"):
+        return [type(value), vars(value)]
+    return [f"{type(value).__module__} at {id(value)}"]
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """The globals that a function and the functions inside it name."""
+    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
+    return [*code.co_names, *inner]
 
 
 def _label(function: Any) -> str:
