@@ -87,8 +87,9 @@ def _parts(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, set | frozenset):
         return sorted(map(repr, value))
-    if hasattr(value, "__wrapped__"):  # compiled and otherwise wrapped functions
-        return [value.__wrapped__]
+    wrapped = getattr(value, "__wrapped__", None)  # compiled and otherwise wrapped functions
+    if wrapped is not None:
+        return [wrapped]
     if isinstance(value, type):
         return [part for name, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *_PLAIN))]
     if hasattr(value, "__dict__"):
