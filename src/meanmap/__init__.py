@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         structure,
     )
     from meanmap.bp import KernelField, KernelGraph, KernelGrid
-    from meanmap.core import Report, Table
+    from meanmap.core import Report, Schema, Table
     from meanmap.embeddings import condition, embed, posterior_embedding, posterior_witness
     from meanmap.graphs import Graph
     from meanmap.io import load, save
@@ -79,6 +79,7 @@ _NAMES = {
     "KernelGraph": "meanmap.bp",
     "KernelGrid": "meanmap.bp",
     "Report": "meanmap.core",
+    "Schema": "meanmap.core",
     "Table": "meanmap.core",
     "chow_liu": "meanmap.structure",
     "condition": "meanmap.embeddings",
@@ -109,6 +110,7 @@ __all__ = [
     "KernelGraph",
     "KernelGrid",
     "Report",
+    "Schema",
     "Table",
     "TestResult",
     "bp",

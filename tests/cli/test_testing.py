@@ -80,10 +80,35 @@ def test_the_level_is_the_users(files):
 def test_rows_with_missing_values_are_told(files, tmp_path):
     path = write(tmp_path / "gaps.csv", a=[1.0, "", *range(20)], b=[*range(20), "NA", 3])
     found = run("independence", path, "--x", "a", "--y", "b", "--seed", 0)
-    assert f"2 of 22 rows of {path} were left out" in found.stdout
+    assert f"2 of 22 rows of {path} were left out: a value is missing in 'a' (1), 'b' (1)" in found.stdout
     found = run("independence", path, "--x", "a", "--y", "b", "--missing", "fail")
     assert (found.exit_code, found.stdout) == (2, "")
     assert "missing values in the column 'a', first in row 2" in found.stderr
+
+
+def test_too_few_rows_say_what_was_left_out(tmp_path):
+    path = write(tmp_path / "gaps.csv", a=[1, 2, "", "", "", ""], b=[1, 2, 3, 4, 5, ""])
+    found = run("independence", path, "--x", "a", "--y", "b")
+    assert found.exit_code == 2
+    assert "gaps.csv has 2 rows left, too few: 4 of 6 rows" in found.stderr
+    assert "a value is missing in 'a' (4), 'b' (1)" in found.stderr
+
+
+def test_files_that_hold_a_column_as_numbers_and_as_text_are_refused(tmp_path):
+    first = write(tmp_path / "first.csv", zip=range(10), b=range(10))
+    second = write(tmp_path / "second.csv", zip=[f'"{n},5"' for n in range(10)], b=range(10))
+    found = run("two-sample", first, second)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "decimal comma" in found.stderr
+    assert "--labels zip" in found.stderr
+    assert run("two-sample", first, second, "--labels", "zip").exit_code == 0
+
+
+def test_units_do_not_matter_unless_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    paths = [write(tmp_path / f"{i}.csv", a=rng.normal(i, 1, 40), b=rng.normal(0, 1000, 40)) for i in (0, 1)]
+    assert run("two-sample", *paths, "--fail-on-reject", "--seed", 0).exit_code == 1
+    assert run("two-sample", *paths, "--fail-on-reject", "--no-scale", "--seed", 0).exit_code == 0
 
 
 def test_picture_and_page(files, tmp_path):

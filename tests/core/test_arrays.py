@@ -93,12 +93,8 @@ def test_sparse_matrices_stay_sparse(kind):
             "x holds <U1 values; expected numbers. For text or labels use a kernel for them: mm.kernels.Delta",
         ),
         ([1 + 2j], KindError, "x holds complex numbers; expected real ones. Pass real and imaginary parts as columns"),
-        (
-            np.array(["2026-01-01"], dtype="datetime64[D]"),
-            KindError,
-            "x holds dates or times; expected numbers.*days since a start",
-        ),
-        (np.array([1, 2], dtype="timedelta64[s]"), KindError, "x holds dates or times"),
+        (np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"), NonFiniteError, "1 value.* not finite.* row 1"),
+        ([1.0, -1.7e308], NonFiniteError, r"x holds 1 value\(s\) that are too large for distances .* at row 1"),
         (
             [object(), 1],
             KindError,

@@ -87,11 +87,10 @@ def test_columns_that_vary_in_a_few_rows_only():
         np.testing.assert_allclose(scales, np.sqrt(2) * np.array([0.954, 4.0]), rtol=0.05)
 
 
-def test_large_tables_follow_the_seed():
+def test_large_tables_need_no_seed():
     x = RNG.normal(size=(5000, 2))
-    first, second, third = (default_kernel(x, rng=seed).kernel.lengthscale for seed in (0, 0, 1))
+    first, second = (default_kernel(rows).kernel.lengthscale for rows in (x, x[::-1]))
     np.testing.assert_array_equal(first, second)
-    assert (first != third).all()
 
 
 @pytest.mark.parametrize(

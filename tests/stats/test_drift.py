@@ -157,3 +157,57 @@ def test_bad_input():
         monitor.step({"a": [1.0]})
     with pytest.raises(ValueError, match="not finite"):
         monitor.step({"a": [1.0, np.nan]})
+
+
+@pytest.mark.parametrize("frame", [dict, pandas.DataFrame])
+def test_the_order_of_columns_does_not_matter(frame):
+    """Columns that are not in alphabetical order were once sorted in the reference and not in batches."""
+    rng = np.random.default_rng(3)
+
+    def table(rows):
+        return frame({"z": rng.normal(size=rows), "a": rng.normal(5, 3, size=rows)})
+
+    monitor = DriftMonitor.of(table(200), n_permutations=99, rng=0)
+    for t in range(12):
+        batch = table(20)
+        monitor = monitor.step(batch if t % 2 else frame({"a": batch["a"], "z": batch["z"]}))
+    assert not monitor.alarms
+    assert min(monitor.pvalues) > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_rare_value_of_the_reference_is_no_hindrance(seed, labels):
+    """The rows that choose the kernel may hold one value only."""
+    rng = np.random.default_rng(seed)
+    rare = (rng.random(200) < 0.005).astype(float)
+    reference = {"a": np.where(rare > 0, "yes", "no")} if labels else rare
+    monitor = DriftMonitor.of(reference, n_permutations=199, rng=seed)
+    for _ in range(3):
+        monitor = monitor.step({"a": ["yes", "no"] * 10} if labels else np.arange(20) % 2)
+    assert monitor.alarms
+
+
+def test_units_of_columns_do_not_matter():
+    rng = np.random.default_rng(1)
+    reference, batch = rng.normal(size=(100, 2)), rng.normal([1.0, 0.0], 1.0, size=(30, 2))
+    plain, other = (
+        DriftMonitor.of(reference * unit, n_permutations=99, rng=0).step(batch * unit) for unit in (1.0, [1, 2.0**20])
+    )
+    assert plain.pvalues[0] == other.pvalues[0] < 0.05
+    raw = DriftMonitor.of(reference * [1, 2.0**20], n_permutations=99, rng=0, scale=False)
+    assert raw.step(batch * [1, 2.0**20]).pvalues[0] > 0.05
+
+
+def test_what_is_odd_about_a_batch_is_noted():
+    rng = np.random.default_rng(2)
+    reference = {"age": rng.normal(40, 5, 60), "town": rng.choice(["a", "b"], 60), "site": np.ones(60)}
+    monitor = DriftMonitor.of(reference, n_permutations=19, rng=0)
+    assert monitor.notes == ("column 'site' does not vary: its unit is taken to be 1.",)
+    later = monitor.step({"town": ["a", "q"], "site": [1, 1], "age": [40, 9e9], "new": [0, 0]})
+    assert later.notes == (
+        "batch['age'] has 1 value far outside 27.7927 to 51.8744, such as 9e+09.",
+        "batch['town'] has 1 label never seen before, such as 'q'.",
+    )
+    assert "note: batch['age']" in str(later)
+    assert not later.step({"town": ["a", "b"], "site": [1, 1], "age": [40, 41]}).notes

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.progress import waiting
+from meanmap.core.schema import check_alike
 from meanmap.core.table import Table
 from meanmap.io.tables import read_table
+from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["Reading", "groups", "numeric", "pair", "variables"]
 
@@ -34,10 +36,8 @@ class Reading:
             table, dropped = read_table(
                 path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
             )
-        if dropped:
-            self.notes.append(
-                f"{dropped} of {len(table) + dropped} rows of {path} were left out: a value is missing in them"
-            )
+        if dropped and len(table) < LEAST_POINTS:
+            raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
         return table
 
 
@@ -46,6 +46,8 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     if first == second == "-":
         raise ParameterError("standard input can be one of the samples only.")
     one, other = reading.table(first, columns), reading.table(second, columns)
+    for name in (name for name in one.names if name in other.names):
+        check_alike([one.columns[name], other.columns[name]], name, (first, second), f"--labels {name}")
     alone = [name for name in (*one.names, *other.names) if (name in one.names) != (name in other.names)]
     if alone:
         where = first if alone[0] in one.names else second

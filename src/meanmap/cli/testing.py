@@ -39,6 +39,7 @@ def two_sample(
     columns: Annotated[str | None, typer.Option(help="Columns to compare, a,b,...; all unless given.")] = None,
     by: Annotated[str | None, typer.Option(help="Column of one file whose values tell the samples apart.")] = None,
     kernel: KernelName = None,
+    scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
@@ -67,7 +68,7 @@ def two_sample(
     many = len(samples) > 2
     if many and null not in ("auto", "permutation"):
         raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
-    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "rng": seed}
     tables = list(samples.values())
     result = (
         mm.k_sample_test(tables, kernel=kernel, **options)

@@ -14,6 +14,7 @@ from meanmap.core.errors import (
 )
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.schema import Schema
 from meanmap.core.table import Table
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "PrecisionError",
     "Report",
     "Rng",
+    "Schema",
     "ShapeError",
     "Table",
 ]

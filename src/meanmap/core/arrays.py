@@ -1,5 +1,7 @@
 """Reading one numeric array, whatever it came in, with errors for people."""
 
+import datetime
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,11 +12,28 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 
-__all__ = ["as_array", "check_finite", "check_rows", "count_missing", "parameter", "plain", "read_matrix"]
+__all__ = [
+    "as_array",
+    "check_finite",
+    "check_rows",
+    "check_size",
+    "count_missing",
+    "is_categorical",
+    "parameter",
+    "plain",
+    "read_matrix",
+    "seconds",
+]
+
+# The square of a distance between points within this many times the largest number's root overflows in no sum.
+MARGIN = 1e-3
 
 
 def as_array(data: Any, argument: str) -> np.ndarray:
-    """`data` as a numeric NumPy array of any shape; text, objects, complex numbers and ragged lists are refused."""
+    """`data` as a numeric NumPy array of any shape; text, objects, complex numbers and ragged lists are refused.
+
+    Dates and times become seconds, of dates since 1970.
+    """
     if data is None:
         raise KindError(f"{argument} is None; expected numbers, one row per point.")
     if isinstance(data, str | bytes):
@@ -35,18 +54,58 @@ def as_array(data: Any, argument: str) -> np.ndarray:
             if array.size
             else f"{argument} is empty."
         )
+    if array.dtype.kind in "mM":
+        array = seconds(array)
     check_numeric(array, argument)
     return array
 
 
 def plain(data: Any, argument: str) -> np.ndarray:
-    """`data` as NumPy reads it, refusing ragged lists."""
+    """`data` as NumPy reads it, with categories as text and Python's dates as NumPy's; ragged lists are refused."""
+    if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
+        data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
     try:
-        return np.asarray(data)
+        array = np.asarray(data)
     except ValueError as error:
         raise ShapeError(
             f"{argument} is ragged: its rows differ in length. Give every point the same columns."
         ) from error
+    if is_categorical(data):
+        return array.astype(str)
+    return _dates(array) if array.dtype == object and array.size else array
+
+
+def is_categorical(data: Any) -> bool:
+    """Whether a column is declared to hold categories, whatever these look like."""
+    declared = str(getattr(data, "dtype", "")).lower()
+    return "categor" in declared or declared.startswith("enum")
+
+
+def _dates(array: np.ndarray) -> np.ndarray:
+    """Python's dates and durations, where an array of objects holds nothing else, as NumPy's."""
+    held = [value for value in array.flat if not _is_missing(value)]
+    kinds: tuple[tuple[type, str], ...] = ((datetime.date, "datetime64[us]"), (datetime.timedelta, "timedelta64[us]"))
+    for kind, dtype in kinds:
+        if held and all(isinstance(value, kind) for value in held):
+            found = np.full(array.shape, np.array("NaT", dtype))
+            for at in np.flatnonzero([not _is_missing(value) for value in array.flat]):
+                found.flat[at] = np.array(_in_utc(array.flat[at]), dtype)
+            return found
+    return array
+
+
+def _in_utc(value: Any) -> Any:
+    """A time without its zone, in that of Greenwich."""
+    zoned = isinstance(value, datetime.datetime) and value.tzinfo is not None
+    return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
+
+
+def seconds(times: np.ndarray) -> np.ndarray:
+    """Durations as seconds, dates and times as seconds since 1970; NaN where one is missing."""
+    missing = np.isnat(times)
+    if times.dtype.kind == "M":
+        times = times - np.datetime64(0, "s")
+    return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
 
 
 def count_missing(data: Any) -> int:
@@ -58,6 +117,8 @@ def count_missing(data: Any) -> int:
     if isinstance(data, np.ma.MaskedArray):
         return int(np.ma.count_masked(data))
     array = np.asarray(data)
+    if array.dtype.kind in "mM":
+        return int(np.isnat(array).sum())
     return sum(map(_is_missing, array.flat)) if array.dtype.kind == "O" else 0
 
 
@@ -68,15 +129,11 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_numeric(array: Any, argument: str) -> None:
-    """Refuse complex numbers, text, dates: anything that is not real, integer or boolean."""
+    """Refuse complex numbers, text, objects: anything that is not real, integer or boolean."""
     kind = getattr(array.dtype, "kind", "?")  # a JAX random key has none
     if kind == "c":
         raise KindError(
             f"{argument} holds complex numbers; expected real ones. Pass real and imaginary parts as columns."
-        )
-    if kind in ("m", "M"):
-        raise KindError(
-            f"{argument} holds dates or times; expected numbers. Convert it to a number, such as days since a start."
         )
     if kind not in "fiub" and not jnp.issubdtype(array.dtype, jnp.floating):
         raise KindError(
@@ -87,17 +144,30 @@ def check_numeric(array: Any, argument: str) -> None:
 
 def check_finite(values: Any, argument: str) -> None:
     """Refuse NaN and infinity, saying where the first one is."""
+    _refuse(values, lambda array, library: ~library.isfinite(array), argument, "not finite")
+
+
+def check_size(values: Any, argument: str) -> None:
+    """Refuse NaN, infinity, and numbers so large that squares of their distances would overflow."""
+    check_finite(values, argument)
+    kind = values.dtype if jnp.issubdtype(values.dtype, jnp.floating) else np.dtype(np.float64)
+    most = MARGIN * float(jnp.finfo(kind).max) ** 0.5
+    what = f"too large for distances (at most {most:.1g} in {kind})"
+    _refuse(values, lambda array, library: library.abs(array) > most, argument, what)
+
+
+def _refuse(values: Any, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
     if not is_concrete(values):
         return
     with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside somebody's `jit` too
-        finite = np.asarray(jnp.isfinite(values)) if isinstance(values, jax.Array) else np.isfinite(values)
-    if finite.all():
+        found = np.asarray(wrong(values, jnp if isinstance(values, jax.Array) else np))
+    if not found.any():
         return
-    first = tuple(int(i) for i in np.argwhere(~finite)[0])
+    first = tuple(int(i) for i in np.argwhere(found)[0])
     where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
     value = np.asarray(values)[first]
     raise NonFiniteError(
-        f"{argument} holds {int((~finite).sum())} value(s) that are not finite, the first ({value}) at {where}. "
+        f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}. "
         "Drop those rows or fill them in first."
     )
 
@@ -124,7 +194,7 @@ def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> An
         check_numeric(matrix, argument)
         matrix = matrix.astype(np.float64)
         check_rows(matrix.shape[0], argument)
-        check_finite(matrix.data, f"{argument} (stored entries)")
+        check_size(matrix.data, f"{argument} (stored entries)")
         return matrix
     array = data if isinstance(data, jax.Array) else as_array(data, argument)
     check_numeric(array, argument)
@@ -137,7 +207,7 @@ def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> An
     if matrix.shape[1] == 0:
         raise EmptyError(f"{argument} has {matrix.shape[0]} rows but no columns.")
     matrix = matrix.astype(door.dtype)
-    check_finite(matrix, argument)
+    check_size(matrix, argument)
     return jnp.asarray(matrix) if door.follows else matrix
 
 

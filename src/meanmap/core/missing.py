@@ -1,6 +1,5 @@
 """Samples with missing values: which rows are there, and only these."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from meanmap.core.arrays import count_missing
 from meanmap.core.errors import EmptyError, KindError, ShapeError
 from meanmap.core.points import is_sparse, rows
-from meanmap.core.table import Table
+from meanmap.core.table import Table, raw_columns
 
 __all__ = ["length", "present", "read_present", "take"]
 
@@ -58,16 +57,8 @@ def read_present(data: Any, argument: str = "table") -> tuple[Table, np.ndarray]
 
     The columns of the result differ in length where values are missing.
     """
-    if Table.looks_like_one(data):
-        source: Any = data.columns if isinstance(data, Table) else data
-        structured = isinstance(source, np.ndarray)
-        keys = source.dtype.names if structured else source if isinstance(source, Mapping) else source.columns
-        columns = {str(key): source[key] for key in keys}
-    else:
-        array = np.asarray(data)
-        if array.ndim != 2:
-            raise KindError(f"{argument} is a {type(data).__name__}; expected a table with a column for each variable.")
-        columns = {f"x{i}": array[:, i] for i in range(array.shape[1])}
+    names, columns = raw_columns(data, argument)
+    columns = dict(zip(names, columns, strict=True))
     masks = {name: present(column) for name, column in columns.items()}
     lengths = {name: len(mask) for name, mask in masks.items()}
     if len(set(lengths.values())) > 1:

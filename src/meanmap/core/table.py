@@ -1,25 +1,30 @@
 """Tables: named columns from pandas, polars, dictionaries, structured or plain arrays."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing, plain
+from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing, plain, seconds
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse
 
-__all__ = ["Table"]
+__all__ = ["Table", "raw_columns"]
+
+SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [durations]"}
 
 
-class Table(eqx.Module):
-    """Named columns of equal length, each numeric (`(n,)` or a block `(n, d)`) or of labels (`(n,)`).
+@jax.tree_util.register_pytree_node_class
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Named columns of equal length, each of numbers (`(n,)` or a block `(n, d)`), labels, truth values, or times.
 
     Read from anything that looks like a table with [`Table.of`][]; it is what structure learning and graphical models
-    take, and what kernels on mixed columns read.
+    take, and what kernels on mixed columns read. What a column is its dtype says: float64, text, bool, datetime64 or
+    timedelta64. A pytree that keeps the order of its columns (JAX would sort those of a dictionary).
 
     Examples
     --------
@@ -32,6 +37,15 @@ class Table(eqx.Module):
 
     columns: dict[str, Any]
 
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """The columns, and their names in order."""
+        return tuple(self.columns.values()), self.names
+
+    @classmethod
+    def tree_unflatten(cls, names: tuple[str, ...], columns: tuple[Any, ...]) -> "Table":
+        """What `tree_flatten` took apart."""
+        return cls(dict(zip(names, columns, strict=True)))
+
     @classmethod
     def of(cls, data: Any, argument: str = "table", only: Sequence[str | int] | None = None) -> "Table":
         """Read `data`: a DataFrame (pandas or polars), a mapping of columns, a structured array, or an (n, d) array,
@@ -41,12 +55,7 @@ class Table(eqx.Module):
         """
         if isinstance(data, Table):
             return data if only is None else data.select(only, argument)
-        names, columns = _split(data, argument)
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
-        if not names:
-            raise ColumnError(f"{argument} has no columns.")
+        names, columns = raw_columns(data, argument)
         if only is not None:
             chosen = [_position(name, names, argument) for name in only]
             names, columns = [names[i] for i in chosen], [columns[i] for i in chosen]
@@ -66,9 +75,17 @@ class Table(eqx.Module):
         return isinstance(data, Table | Mapping) or structured or _is_frame(data)
 
     @staticmethod
+    def has_names(data: Any) -> bool:
+        """Whether columns are known by name, not by position as those of arrays and of frames numbered from 0."""
+        if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
+            return Table.looks_like_one(data)
+        names = list(data.names if isinstance(data, Table) else data.columns)
+        return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
+
+    @staticmethod
     def names_in(data: Any, argument: str = "table") -> list[str]:
         """The names of the columns in `data`, without reading these."""
-        return list(data.names) if isinstance(data, Table) else _split(data, argument)[0]
+        return _split(data, argument)[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,8 +93,9 @@ class Table(eqx.Module):
         return tuple(self.columns)
 
     def is_real(self, name: str) -> bool:
-        """Whether a column holds numbers (otherwise labels)."""
-        return self.columns[name].dtype.kind in "fiub" or jnp.issubdtype(self.columns[name].dtype, jnp.floating)
+        """Whether a column holds numbers or times; otherwise labels, as truth values are."""
+        dtype = self.columns[name].dtype
+        return dtype.kind in "fiumM" or jnp.issubdtype(dtype, jnp.floating)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -94,15 +112,19 @@ class Table(eqx.Module):
         return Table({name: self.columns[name] for name in chosen})
 
     def matrix(self, names: Sequence[str] | None = None, argument: str = "table") -> Any:
-        """The numeric columns side by side, (n, d); a column of labels is an error that names it."""
+        """The numeric columns side by side, (n, d); a column of labels is an error that names it.
+
+        Times are seconds, and truth values 0 and 1.
+        """
         chosen = self if names is None else self.select(names, argument)
-        labels = [name for name in chosen.names if not chosen.is_real(name)]
+        labels = [name for name in chosen.names if chosen.columns[name].dtype.kind in "SUOT"]
         if labels:
             raise ColumnError(
                 f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. "
                 "Leave them out, or use mm.default_kernel(table), which handles mixed columns."
             )
-        blocks = [column[:, None] if column.ndim == 1 else column for column in chosen.columns.values()]
+        numbers = [_as_numbers(column) for column in chosen.columns.values()]
+        blocks = [column[:, None] if column.ndim == 1 else column for column in numbers]
         followed = any(isinstance(block, jax.Array) for block in blocks)
         return (jnp if followed else np).concatenate(blocks, axis=1)
 
@@ -131,7 +153,7 @@ class Table(eqx.Module):
     def __repr__(self) -> str:
         def show(name):
             column = self.columns[name]
-            kind = "" if self.is_real(name) else " [labels]"
+            kind = SHOWN.get(column.dtype.kind, "")
             return name + kind + (f" [{column.shape[1]} wide]" if column.ndim > 1 else "")
 
         return f"Table({len(self)} rows: {', '.join(show(name) for name in self.names)})"
@@ -152,10 +174,21 @@ def _is_frame(data: Any) -> bool:
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
+def raw_columns(data: Any, argument: str) -> tuple[list[str], list[Any]]:
+    """Names, each once, and columns as they came, of anything that looks like a table."""
+    names, columns = _split(data, argument)
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
+    if not names:
+        raise ColumnError(f"{argument} has no columns.")
+    return names, columns
+
+
 def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
-    """Column names and raw columns of anything that looks like a table."""
-    if isinstance(data, Mapping):
-        return [str(name) for name in data], list(data.values())
+    if isinstance(data, Table | Mapping):
+        columns = data.columns if isinstance(data, Table) else data
+        return [str(name) for name in columns], list(columns.values())
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return list(data.dtype.names), [data[name] for name in data.dtype.names]
     if _is_frame(data):
@@ -165,7 +198,7 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
         return [str(name) for name in names], columns
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
-    array = data if isinstance(data, jax.Array) else as_array(data, argument)
+    array = data if isinstance(data, jax.Array) else _matrix(data, argument)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2:
         raise ShapeError(
@@ -174,8 +207,21 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
 
 
+def _matrix(data: Any, argument: str) -> np.ndarray:
+    """A plain array: of numbers, of text, of truth values or of times."""
+    words = np.zeros(0) if data is None or isinstance(data, str | bytes) else plain(data, argument)
+    return words if words.dtype.kind in "SUTbmM" else as_array(data, argument)
+
+
+def _as_numbers(column: Any) -> Any:
+    """A column of numbers as it is, times as seconds, truth values as 0 and 1."""
+    if isinstance(column, jax.Array):
+        return column
+    return seconds(column) if column.dtype.kind in "mM" else column.astype(np.float64, copy=False)
+
+
 def _read_column(column: Any, argument: str) -> Any:
-    """One column as numbers (float64, or a JAX array as it is) or as labels (text, or object for mixed labels)."""
+    """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
     if isinstance(column, jax.Array):
         check_numeric(column, argument)
         check_finite(column, argument)
@@ -186,18 +232,18 @@ def _read_column(column: Any, argument: str) -> Any:
     if missing:
         raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
     declared = str(getattr(column, "dtype", "")).lower()
-    if array.dtype.kind == "O" and getattr(getattr(column, "dtype", None), "kind", "O") in "fiub":
-        array = np.asarray(column, dtype=np.float64)  # pandas' nullable numbers, none of them missing
-    if array.dtype.kind in "mM":
-        raise KindError(
-            f"{argument} holds dates or times; expected numbers or labels. "
-            "Convert it to a number, such as days since a start."
-        )
-    if array.dtype.kind in "SUOT" or "categor" in declared or "enum" in declared:
+    own = getattr(getattr(column, "dtype", None), "kind", "O")
+    if array.dtype.kind == "O" and own in "fiub":
+        array = np.asarray(
+            column, dtype=bool if own == "b" else np.float64
+        )  # pandas' nullable ones, none of them missing
+    if array.dtype.kind in "SUOT":
         return _read_labels(array, argument, declared)
+    _check_axes(array, argument)
+    if array.ndim == 1 and array.dtype.kind in "bmM":
+        return array.astype(f"{array.dtype.kind}8[ns]" if array.dtype.kind in "mM" else bool)
     array = as_array(array, argument)
     check_finite(array, argument)
-    _check_axes(array, argument)
     return array.astype(np.float64)
 
 
@@ -209,6 +255,8 @@ def _check_axes(array: Any, argument: str) -> None:
 def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     if array.ndim != 1:
         raise ShapeError(f"{argument} has shape {array.shape}; expected one label per row.")
+    if array.dtype.kind == "O" and all(isinstance(v, bool | np.bool_) for v in array):
+        return array.astype(bool)
     strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
     if strange is not None:
         raise KindError(

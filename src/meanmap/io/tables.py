@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.kinds import as_kind
 from meanmap.core.table import Table
 from meanmap.io.binary import read_arrays, read_parquet
 
@@ -89,12 +90,19 @@ def read_table(
         read = _text(path, kind, columns, delimiter, frozenset(labels), tell or (lambda note: None))
     chosen = list(read) if columns is None else list(columns)
     _check_names([*chosen, *labels], list(read), path)
-    read = {name: read[name].astype(str) if name in labels else read[name] for name in chosen}
-    return _complete(read, str(path), missing)
+    read = {name: _as_labels(read[name], f"{path}[{name!r}]") if name in labels else read[name] for name in chosen}
+    return _complete(read, str(path), missing, tell or (lambda note: None))
 
 
-def _complete(columns: dict[str, Any], path: str, missing: str) -> tuple[Table, int]:
+def _as_labels(values: np.ndarray, where: str) -> np.ndarray:
+    """Numbers as labels, "" where one is missing."""
+    found = as_kind(values, "label", where)
+    return np.where(np.isnan(values), "", found) if values.dtype.kind == "f" else found
+
+
+def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[str], object]) -> tuple[Table, int]:
     gone = np.zeros(len(next(iter(columns.values()), ())), bool)
+    counts = {}
     if not len(gone):
         raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
     for name, values in columns.items():
@@ -108,8 +116,12 @@ def _complete(columns: dict[str, Any], path: str, missing: str) -> tuple[Table, 
                 f"{path} has {absent.sum()} missing values in the column {name!r}, first in row {row}."
             )
         gone |= absent
+        counts |= {name: int(absent.sum())} if absent.any() else {}
+    where = ", ".join(f"{name!r} ({count})" for name, count in counts.items())
     if gone.all():
-        raise EmptyError(f"{path} has no row without a missing value.")
+        raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
+    if counts:
+        tell(f"{gone.sum()} of {len(gone)} rows of {path} were left out: a value is missing in {where}")
     return Table.of({name: values[~gone] for name, values in columns.items()}), int(gone.sum())
 
 

@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
-from meanmap.core.errors import ColumnError, InputError
+from meanmap.core.errors import ColumnError
 from meanmap.core.table import Table
+from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
 from meanmap.kernels.discrete import Delta, Hamming
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.median import at_median, median_heuristic
+from meanmap.learning.median import at_median
 
-__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "reader_for"]
+__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel", "reader_for"]
 
 
 def default_kernel(table: Any, rng: Any = None) -> Kernel:
@@ -29,7 +30,7 @@ def default_kernel(table: Any, rng: Any = None) -> Kernel:
     table : DataFrame, mapping of columns, or array
         At least two rows.
     rng : None, int, numpy.random.Generator or JAX key
-        Subsamples tables of more than 2000 rows for the medians.
+        Not used: medians are those of order statistics. It is here for calls that give it.
 
     Examples
     --------
@@ -39,14 +40,24 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
     """
     table = Table.of(table)
     check_rows(len(table), "table", least=2)
-    real = [name for name in table.names if table.is_real(name)]
-    labels = [name for name in table.names if not table.is_real(name)]
-    columns = [table.matrix(real)] if real else []
-    if all((np.asarray(column) == np.asarray(column)[0]).all() for column in [*columns, *(table[n] for n in labels)]):
+    if all((np.asarray(column) == np.asarray(column)[0]).all() for column in table.columns.values()):
         raise ColumnError("every column of the table is constant: there is nothing to compare rows by.")
+    return mixed_kernel(table)
+
+
+def mixed_kernel(table: Table) -> Kernel:
+    """The same kernel for a table that was read, even if nothing varies in it.
+
+    Examples
+    --------
+    >>> mixed_kernel(Table.of({"flag": [True, True]}))
+    OnColumns(kernel=Hamming(lengthscale=1.0), names=('flag',))
+    """
+    real = [name for name in table.names if table.is_real(name)]
+    labels = [name for name in table.names if name not in real]
     members: list[Kernel] = []
     if real:
-        members.append(OnColumns(RBF(column_lengthscales(table.matrix(real), rng)), real))
+        members.append(OnColumns(RBF(column_lengthscales(table.matrix(real))), real))
     if labels:
         members.append(OnColumns(Hamming(1.0), labels))
     return members[0] if len(members) == 1 else Product(tuple(members))
@@ -83,15 +94,8 @@ def reader_for(data: Any) -> Kernel | None:
     return Delta() if labels else RBF()
 
 
-def column_lengthscales(matrix: Any, rng: Any = None) -> np.ndarray:
+def column_lengthscales(matrix: Any) -> np.ndarray:
     """√d times the median distance in each of the d columns that vary; 1 for those that do not."""
-    matrix = np.asarray(matrix, dtype=np.float64)
-    scales = np.ones(matrix.shape[1])
-    varying = np.ptp(matrix, axis=0) > 0
-    for d in np.flatnonzero(varying):
-        try:
-            scales[d] = median_heuristic(matrix[:, d], rng=rng)
-        except InputError:  # the few rows that differ were not drawn: distances between the distinct values, then
-            scales[d] = median_heuristic(np.unique(matrix[:, d]), rng=rng)
-    scales[varying] *= np.sqrt(varying.sum())
-    return scales
+    scales = robust_scales(matrix)
+    varying = scales > 0
+    return np.where(varying, scales * np.sqrt(varying.sum()), 1.0)

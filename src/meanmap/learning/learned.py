@@ -28,7 +28,7 @@ def learned_for(data: Any, rng: Any = None) -> tuple[Kernel, tuple[str, ...]]:
         real = [name for name in table.names if table.is_real(name)]
         labels = [name for name in table.names if name not in real]
         if labels and real and np.ptp(table.matrix(real), axis=0).any():
-            scales = column_lengthscales(table.matrix(real), rng)
+            scales = column_lengthscales(table.matrix(real))
             fit = learned_multiple(np.asarray(table.matrix(real)) / scales, rng)
             numbers = OnColumns(RBF(np.asarray(fit.kernel.lengthscale) * scales), real)  # pyright: ignore[reportAttributeAccessIssue]
             return numbers * OnColumns(Hamming(1.0), labels), fit.report.notes

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import InputError
 from meanmap.core.points import count
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import Laplace
@@ -18,8 +17,8 @@ LENGTHSCALES = 5
 MOST_POINTS = 500
 
 
-def default_collection(pooled: np.ndarray, generator: np.random.Generator) -> tuple[Kernel, ...]:
-    """Five Laplace kernels whose lengthscales span the distances of the pooled sample.
+def default_collection(pooled: np.ndarray, units: Any, generator: np.random.Generator) -> tuple[Kernel, ...]:
+    """Five Laplace kernels whose lengthscales span the distances of the pooled sample in its columns' units.
 
     They depend on the pooled sample without its labels, so permutation tests with them stay exact.
     """
@@ -27,15 +26,13 @@ def default_collection(pooled: np.ndarray, generator: np.random.Generator) -> tu
 
     n = count(pooled)
     rows = pooled if n <= MOST_POINTS else pooled[np.sort(generator.choice(n, MOST_POINTS, replace=False))]
-    distances = pdist(rows, "cityblock")
+    distances = pdist(rows / units, "cityblock")
     if not distances.any() and n > MOST_POINTS:  # the few points that differ were not drawn
         rows = np.unique(pooled, axis=0)[:MOST_POINTS]
-        distances = pdist(rows, "cityblock")
-    distances = distances[distances > 0]
-    if not len(distances):
-        raise InputError("all points of x and y are equal: there is nothing to compare.")
+        distances = pdist(rows / units, "cityblock")
+    distances = distances[distances > 0] if distances.any() else np.ones(1)
     low, high = np.quantile(distances, QUANTILES)
-    return tuple(Laplace(scale) for scale in np.geomspace(low / 2, high, LENGTHSCALES))
+    return tuple(Laplace(scale * units) for scale in np.geomspace(low / 2, high, LENGTHSCALES))
 
 
 def fused(statistics: np.ndarray, mean_squares: Any, rate: float) -> tuple[np.ndarray, int]:

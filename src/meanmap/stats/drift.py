@@ -14,12 +14,13 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
+from meanmap.core.schema import Schema
 from meanmap.core.table import Table
 from meanmap.features.base import Concatenated, transform_in_chunks
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_statistics import landmark_features
 from meanmap.stats.permutations import CentredFeatures
-from meanmap.stats.samples import read_samples
+from meanmap.stats.samples import read_samples, values_of
 from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor", "mean_run_length"]
@@ -58,6 +59,12 @@ class DriftMonitor:
         The batches, counted from 1, at which there was an alarm.
     seed : int
         `rng=monitor.seed` repeats the run.
+    schema : Schema or None
+        The columns of the reference. Columns of batches are found by name; another kind, or a column that is not there,
+        is an error.
+    notes : tuple of str
+        What is odd about the latest batch: labels the reference never had, numbers far outside of it; before the first
+        batch, about the reference.
 
     Notes
     -----
@@ -104,6 +111,8 @@ class DriftMonitor:
     pvalues: np.ndarray
     evidence: np.ndarray
     alarms: tuple[int, ...] = ()
+    schema: Schema | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -113,6 +122,7 @@ class DriftMonitor:
         *,
         run_length: float = 1000,
         n_permutations: int = 1000,
+        scale: bool = True,
         rng: Any = None,
     ) -> "DriftMonitor":
         """A monitor before its first batch.
@@ -128,6 +138,8 @@ class DriftMonitor:
             Batches from one false alarm to the next, on average.
         n_permutations : int
             Random subsets that each batch is ranked among.
+        scale : bool
+            As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
@@ -141,16 +153,14 @@ class DriftMonitor:
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
-        names = tuple(Table.names_in(reference)) if Table.looks_like_one(reference) else ()
-        data: Any = Table.of(reference, "reference") if names else reference
-        data = data if names or is_sparse(data) else np.atleast_1d(data)
+        data, schema = _read_reference(reference)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
         order = random.generator.permutation(n)
         size = int(np.clip(SHARE * n, LEAST, MOST))
-        halves = [rows(data, np.sort(part)) for part in (order[: size // 2], order[size // 2 : size])]
         with Door() as door:
-            chosen = read_samples(halves, ("reference", "reference"), kernel, random.generator, door)
+            first = rows(data, np.sort(order[:size]))
+            chosen = read_samples((first,), ("reference",), kernel, random.generator, door, scale, must_vary=False)
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
             own = _blocks(features, _mapped(features, chosen.pooled))
@@ -159,16 +169,16 @@ class DriftMonitor:
             )
         squares = tuple(CentredFeatures(block).mean_square for block in own)
         none = np.zeros(0)
+        columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
-            features, pool, squares, names, float(run_length), int(n_permutations), random.seed,
-            _limit(float(run_length)), none, none,
+            features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
+            _limit(float(run_length)), none, none, schema=schema, notes=chosen.doubts,
         )  # fmt: skip
 
     def step(self, batch: Any) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size."""
         with Door() as door:
-            named = self.names and Table.looks_like_one(batch)
-            data = Table.of(batch, "batch", self.names) if named else batch
+            data, notes = self._read(batch)
             points = self.features.read(data, "batch", door)
             check_rows(count(points), "batch", 2)
             new = _mapped(self.features, points)
@@ -188,7 +198,17 @@ class DriftMonitor:
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
+            notes=notes,
         )
+
+    def _read(self, batch: Any) -> tuple[Any, tuple[str, ...]]:
+        """A batch with the columns of the reference, and what is odd about it."""
+        if self.schema is not None:
+            table = self.schema.read(batch, "batch")
+            return (table if self.names else batch), self.schema.notes(table, "batch")
+        # Monitors saved before there were schemas hold their columns in alphabetical order.
+        old = self.names and Table.looks_like_one(batch)
+        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), ()
 
     @property
     def alarm(self) -> bool:
@@ -212,7 +232,8 @@ class DriftMonitor:
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
         told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
-        return f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
+        said = f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
+        return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
@@ -233,6 +254,16 @@ class DriftMonitor:
                 (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
             )
         return fused(np.stack(found), self.mean_squares, np.sqrt(size * (size - 1.0)))[0]
+
+
+def _read_reference(reference: Any) -> tuple[Any, Schema | None]:
+    """The reference as a table with its schema, or as it came where it has no columns."""
+    if Table.looks_like_one(reference):
+        return Table.of(reference, "reference"), Schema.of(reference, names=("reference",))
+    values = values_of(reference, "reference")
+    if values is None:
+        return (reference if is_sparse(reference) else np.atleast_1d(reference)), None
+    return values, Schema.of(values, names=("reference",))
 
 
 def mean_run_length(limit: float, nodes: int = 60) -> float:

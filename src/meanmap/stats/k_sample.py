@@ -21,7 +21,9 @@ __all__ = ["k_sample_test"]
 MOST_POINTS = 12_000
 
 
-def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 1000, rng: Any = None) -> TestResult:
+def k_sample_test(
+    samples: Any, kernel: Any = None, *, n_permutations: int = 1000, scale: bool = True, rng: Any = None
+) -> TestResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
 
     The statistic is Σ_g n_g ‖μ_g − μ̄‖² less its mean under permutations, with μ̄ the embedding of the pooled sample: for
@@ -35,6 +37,8 @@ def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 100
         As in [`two_sample_test`][]: by default five Laplace kernels, fused; label-blind.
     n_permutations : int
         Permutations of the labels, which keep the level exactly.
+    scale : bool
+        As in [`two_sample_test`][]: whether each column of numbers is measured in its own unit.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -59,7 +63,7 @@ def k_sample_test(samples: Any, kernel: Any = None, *, n_permutations: int = 100
     random = Rng.of(rng)
     names, listed = _named(samples)
     with Door() as door:
-        read = read_samples(listed, names, kernel, random.generator, door)
+        read = read_samples(listed, names, kernel, random.generator, door, scale)
         if sum(read.sizes) > MOST_POINTS:
             raise InputError(
                 f"there are {sum(read.sizes)} points; this test takes {MOST_POINTS} at most: draw samples."

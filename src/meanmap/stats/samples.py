@@ -1,45 +1,68 @@
 """From what users pass as samples to one pooled sample and the kernels to compare it with."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.kinds import described, family_of
 from meanmap.core.points import count, is_sparse, joined, rows
+from meanmap.core.schema import aligned, check_alike
 from meanmap.core.table import Table
+from meanmap.core.units import robust_scales
 from meanmap.features.base import FeatureKernel, Features
-from meanmap.kernels.base import Kernel, OnColumns, Product
+from meanmap.kernels.base import Kernel
 from meanmap.kernels.manifolds import Rotation
-from meanmap.kernels.reading import read_alike
+from meanmap.kernels.reading import check_alike as check_shapes
+from meanmap.kernels.reading import read_alike, read_points
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import default_kernel, reader_for
+from meanmap.learning.default import mixed_kernel, reader_for
 from meanmap.learning.learned import learned_for
 from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
 from meanmap.stats.result import Null
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Outcome", "Samples", "read_samples"]
+__all__ = ["Outcome", "Samples", "kernels_for", "read_samples", "values_of"]
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these."""
+    """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
+
+    `kinds` are the columns of tables, in order, and what kind of thing each holds.
+    """
 
     kernels: tuple[Kernel, ...]
     pooled: Any
     sizes: tuple[int, ...]
     doubts: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
         start = sum(self.sizes[:index])
         return rows(self.pooled, slice(start, start + self.sizes[index]))
+
+    def read(self, block: Any, name: str, door: Door) -> Any:
+        """Points of later rows, with the same columns in the same order."""
+        if self.kinds or Table.looks_like_one(block):
+            table = Table.of(block, name)
+            if self.kinds:
+                table = table.select(list(self.kinds), name)
+                for column, kind in self.kinds.items():
+                    if family_of(table.columns[column]) != kind:
+                        held = described(table.columns[column])
+                        raise KindError(f"{name}[{column!r}] holds {held} in later rows; expected a {kind}, as before.")
+            block = table
+        points = read_points(self.kernels[0], block, name, door)
+        check_shapes(self.pooled, points, "the first rows", f"later rows of {name}")
+        return points
 
     @property
     def rate(self) -> float:
@@ -76,29 +99,74 @@ class Outcome:
     sizes: tuple[int, ...] = ()
 
 
-def read_samples(samples: Sequence[Any], names: Sequence[str], kernel: Any, rng: Any, door: Door) -> Samples:
-    """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels."""
-    samples = [np.asarray(data) if isinstance(data, jax.Array) else data for data in samples]
-    given, doubts = _given(kernel), ()
-    # What reads the points tells numbers from labels and tables; the kernel is chosen by the pooled sample alone.
-    together = None if given else _together(samples, names)
-    reader = given[0] if given else reader_for(together) or default_kernel(together, rng)
+def read_samples(
+    samples: Sequence[Any],
+    names: Sequence[str],
+    kernel: Any,
+    rng: Any,
+    door: Door,
+    scale: bool = True,
+    must_vary: bool = True,
+) -> Samples:
+    """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels.
+
+    Unless `scale` is false, numbers are measured in their columns' units, the median distance in the pooled sample.
+    Where all points are equal there is nothing to compare, which is an error if they `must_vary`.
+    """
+    given = _given(kernel)
+    samples, kinds = _matched([np.asarray(s) if isinstance(s, jax.Array) else s for s in samples], names)
+    together = _together(samples, kinds)
+    reader = given[0] if given else reader_for(together) or mixed_kernel(together)
     points = read_alike(reader, samples, names, door)
     for sample, name in zip(points, names, strict=True):
         check_rows(count(sample), name, LEAST_POINTS)
-    pooled = joined(*points)
-    numbers, mixed = isinstance(reader, RBF), isinstance(reader, Product | OnColumns)
+    pooled, sizes = joined(*points), tuple(map(count, points))
+    doubts = _strangers(samples, names, kinds)
     if given:
-        kernels = given
-    elif kernel == "learned" and (numbers or mixed):
-        # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
-        learned, doubts = learned_for(pooled if numbers else together, rng)
-        kernels = (learned,)
-    elif kernel is None and numbers and not is_sparse(pooled):
-        kernels = default_collection(pooled, rng)
+        return Samples(given, pooled, sizes, doubts, kinds)
+    dull = _constant(together, pooled)
+    if must_vary and dull and all(dull.values()):
+        raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
+    what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
+    doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
+    kernels, more = kernels_for(together, pooled, kernel, rng, scale)
+    return Samples(kernels, pooled, sizes, doubts + more, kinds)
+
+
+def kernels_for(
+    together: Any, pooled: Any, kernel: Any, rng: Any, scale: bool = True
+) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
+    """The default, the median's or the learned kernels of a pooled sample, and what is doubtful about them.
+
+    `together` is the sample as it came, or a part that shows of what kind it is, and `pooled` its points.
+    """
+    reader = reader_for(together)
+    # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
+    if reader is None or (kernel == "learned" and is_sparse(pooled)):
+        found, doubts = learned_for(together, rng) if kernel == "learned" else (mixed_kernel(together), ())
+        return (found,), doubts
+    if not isinstance(reader, RBF) or is_sparse(pooled):
+        return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), ()
+    scales = robust_scales(pooled) if scale else np.ones(1)
+    units = np.where(scales > 0, scales, 1.0)
+    units = units if len(units) > 1 else units[0]
+    if kernel is None:
+        return default_collection(pooled, units, rng), ()
+    if kernel == "learned":
+        found, doubts = learned_for((pooled / units)[:, np.ptp(pooled, axis=0) > 0], rng)
+        return (RBF(found.lengthscale * units),), doubts  # pyright: ignore[reportAttributeAccessIssue]
+    return (at_median(RBF(units), pooled, rng),), ()
+
+
+def _constant(together: Any, pooled: Any) -> dict[str, bool]:
+    """Whether each column holds one value only; empty where points have no columns."""
+    if isinstance(together, Table):
+        columns = {f"column {name!r}": np.asarray(column) for name, column in together.columns.items()}
+    elif isinstance(pooled, np.ndarray) and pooled.ndim == 2:
+        columns = {f"column {j}": pooled[:, j] for j in range(pooled.shape[1])}
     else:
-        kernels = (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,)
-    return Samples(kernels, pooled, tuple(map(count, points)), doubts)
+        return {}
+    return {name: bool((column == column[:1]).all()) for name, column in columns.items()}
 
 
 def _given(kernel: Any) -> tuple[Kernel, ...]:
@@ -111,15 +179,48 @@ def _given(kernel: Any) -> tuple[Kernel, ...]:
     raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
 
 
-def _together(samples: list[Any], names: Sequence[str]) -> Any:
-    """Tables and arrays as one sample; of other data the first one, which is of the same kind."""
-    first = samples[0]
-    if Table.looks_like_one(first):
+def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[str, str]]:
+    """The samples as tables with the same columns in one order, and the kind of each; arrays as they came.
+
+    Refuses what can be compared by no kernel: numbers in one sample and text in another.
+    """
+    if any(map(Table.looks_like_one, samples)):
         tables = [Table.of(data, name) for data, name in zip(samples, names, strict=True)]
-        columns = tables[0].names
-        tables = [table.select(columns, name) for table, name in zip(tables, names, strict=True)]
-        return Table({column: np.concatenate([table[column] for table in tables]) for column in columns})
-    if is_sparse(first) or hasattr(first, "as_matrix"):
-        return first
-    arrays = [np.asarray(data) for data in samples]
-    return np.concatenate(arrays) if len({array.shape[1:] for array in arrays}) == 1 else first
+        tables, _ = aligned(tables, samples, names)
+        for column in tables[0].names:
+            check_alike([table.columns[column] for table in tables], column, names)
+        return list(tables), {name: family_of(column) for name, column in tables[0].columns.items()}
+    arrays = [values_of(data, name) for data, name in zip(samples, names, strict=True)]
+    if all(array is not None and array.size for array in arrays):
+        check_alike([np.ravel(array) for array in arrays if array is not None], "", names)
+    return samples, {}
+
+
+def values_of(data: Any, name: str) -> np.ndarray | None:
+    """A sample of numbers, text, truth values or times as an array; None for other things."""
+    if is_sparse(data) or hasattr(data, "as_matrix") or not hasattr(data, "__len__"):
+        return None
+    try:
+        array = plain(data, name)
+    except ShapeError:  # bags of different lengths, say
+        return None
+    return array if array.ndim in (1, 2) and array.dtype.kind in "fiubSUTmM" else None
+
+
+def _together(samples: list[Any], kinds: Mapping[str, str]) -> Any:
+    """Tables as one; of other data the first sample, since the others are of the same kind."""
+    if not kinds:
+        return samples[0]
+    return Table({name: np.concatenate([table.columns[name] for table in samples]) for name in kinds})
+
+
+def _strangers(samples: list[Any], names: Sequence[str], kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """Notes on columns of labels in which two samples have no label in common: are they written alike?"""
+    found = []
+    for name in (name for name, kind in kinds.items() if kind == "label"):
+        first, *others = [set(table.columns[name].tolist()) for table in samples]
+        for other, where in zip(others, names[1:], strict=True):
+            if not first & other:
+                shown = f"{sorted(first)[0]!r} in {names[0]}, {sorted(other)[0]!r} in {where}"
+                found.append(f"column {name!r} has no label that {names[0]} and {where} share ({shown}).")
+    return tuple(found)

@@ -10,7 +10,6 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.table import Table
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
 from meanmap.stats.blocks import block_length, block_test
@@ -52,6 +51,7 @@ def two_sample_test(
     statistic: str = "auto",
     null: str = "auto",
     n_permutations: int = 1000,
+    scale: bool = True,
     rng: Any = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
@@ -59,7 +59,8 @@ def two_sample_test(
     Parameters
     ----------
     x, y : points, or pieces of a sample
-        n and m points, at least 5 of each. Samples that do not fit in memory come in pieces: an iterator of arrays or
+        n and m points, at least 5 of each. Columns with names are matched by name; a column must hold the same kind of
+        thing in both. Samples that do not fit in memory come in pieces: an iterator of arrays or
         tables, a memory map, the path of a Parquet file. They are read once, and compared by "features".
     kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
@@ -67,6 +68,10 @@ def two_sample_test(
         default kernel. "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose
         lengthscale [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. A
         sequence of kernels is fused like the default.
+    scale : bool
+        Whether the default, median and learned kernels measure each column of numbers in its own unit, the median
+        distance in the pooled sample, so that units do not matter. False keeps the units as they come: for columns that
+        share one, such as coordinates, which see more of a change in one of them so.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
         "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
@@ -110,7 +115,7 @@ def two_sample_test(
     if any(map(comes_in_pieces, sources)):
         x, y, rest = _first_rows(sources, statistic, null)
     with Door() as door:
-        samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door)
+        samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door, scale)
         if one and len(samples.kernels) > 1:
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
         draws = n_permutations, random.generator
@@ -219,6 +224,6 @@ def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers or of a table."""
     if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
-    if Table.looks_like_one(x):
-        return tuple(Table.names_in(x))
+    if samples.kinds:
+        return tuple(samples.kinds)
     return tuple(f"column {j}" for j in range(samples.pooled.shape[1]))

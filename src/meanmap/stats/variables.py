@@ -88,14 +88,14 @@ def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
 def _rbfs(matrix: np.ndarray, how: str, rng: Any) -> tuple[Kernel, ...]:
     """RBF at the median distance, learned, or several from short to long distances, in the columns' own units."""
     if how == "learned":
-        scales = column_lengthscales(matrix, rng)
+        scales = column_lengthscales(matrix)
         size = float(learned_multiple(matrix / scales, rng).kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
         return (RBF(size * (scales if len(scales) > 1 else scales[0])),)
     if len(matrix) > MOST_POINTS:
         drawn = matrix[np.sort(Rng.of(rng).generator.choice(len(matrix), MOST_POINTS, replace=False))]
         # Unless the few rows that differ in a column were not among them.
         matrix = drawn if ((np.ptp(drawn, axis=0) > 0) == (np.ptp(matrix, axis=0) > 0)).all() else matrix
-    scales = column_lengthscales(matrix, rng)
+    scales = column_lengthscales(matrix)
     distances = pdist(matrix / scales)
     # Ties (counts, rounded numbers, rare events) say nothing about a scale.
     distances = distances[distances > 0] if (distances > 0).any() else np.ones(1)

@@ -89,7 +89,7 @@ class Design:
 
 def _columns(X: Any) -> tuple[tuple[str, ...], np.ndarray]:
     table = Table.of(X, "X")
-    words = [name for name in table.names if not table.is_real(name)]
+    words = [name for name in table.names if table.columns[name].dtype.kind == "U"]
     if words:
         raise ColumnError(
             f"columns of X are not numbers: {', '.join(map(repr, words))}. Leave them out, or pass an indicator "
