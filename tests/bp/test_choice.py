@@ -56,3 +56,16 @@ def test_what_is_given_is_kept():
     rule = MESSAGE_RULE.on(100, False, 0.3)
     assert (rule.multiples, rule.ridges.tolist()) == ((1.0,), [0.3])
     assert rule.choose({(1.0, 0.3): np.zeros(3)}) == (1.0, 0.3)
+
+
+@pytest.mark.parametrize(("best", "tried"), [(1.0, [0.5, 1.0, 2.0]), (0.3, [0.5, 1.0, 2.0, 0.25, 0.125])])
+def test_narrower_lengthscales_are_tried_while_the_narrowest_is_chosen(best, tried):
+    asked = []
+
+    def score(multiple):
+        asked.append(multiple)
+        return {0.01: np.full(10, abs(np.log(multiple / best))) + np.arange(10) / 1e6}
+
+    rule = Rule(1.0, 0.1, (0.5, 1.0, 2.0), np.array([0.1])).on(100, True, None)
+    assert rule.search(score)[0] == min(tried, key=lambda m: abs(np.log(m / best)))
+    assert asked == tried

@@ -5,7 +5,7 @@ import pytest
 
 from meanmap.bp.observations import sample_of
 from meanmap.bp.regression import Regression
-from meanmap.bp.variables import transformed
+from meanmap.bp.coordinates import transformed
 from meanmap.kernels import RBF
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.variables import coordinates, transformed
+from meanmap.bp.coordinates import coordinates, transformed
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
 from meanmap.embeddings.conditional import spread_rows

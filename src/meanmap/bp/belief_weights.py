@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.bp.kernel_evidence import likelihood_at
 from meanmap.bp.learning import Coordinates
+from meanmap.bp.observed import typical
 from meanmap.bp.products import split
 from meanmap.bp.samples import NodeSample
 from meanmap.core.door import Door
@@ -16,27 +17,39 @@ __all__ = ["Arriving", "Factor", "MessageWeights", "factors_of"]
 
 
 class Factor(eqx.Module):
-    """One message, x ↦ max(φ(x)ᵀ c / top, floor), for a batch of coefficients c (..., r)."""
+    """One message, x ↦ max(φ(x)ᵀ c / top, floor × low), for a batch of coefficients c (..., r).
+
+    `low` is 1, and the mean value of what comes from a node that was seen.
+    """
 
     coordinates: Coordinates = eqx.field(static=True)
     coefficients: np.ndarray
     top: np.ndarray
+    low: Any = 1.0
 
     @classmethod
-    def of(cls, coordinates: Coordinates, coefficients: np.ndarray) -> "Factor":
+    def of(cls, coordinates: Coordinates, coefficients: np.ndarray, seen: bool) -> "Factor":
         """Scaled to largest value 1 at the points of the node, as all messages are."""
-        top = np.max(coefficients @ coordinates.values.T, axis=-1, keepdims=True)
-        return cls(coordinates, coefficients, top)
+        values = coefficients @ coordinates.values.T
+        top = np.max(values, axis=-1, keepdims=True)
+        low = typical(values / np.where(top > 0, top, 1)) if seen else np.ones_like(top)
+        return cls(coordinates, coefficients, top, low)
+
+    def take(self, index: Any) -> "Factor":
+        """Of some queries."""
+        low = self.low if np.ndim(self.low) == 0 else self.low[index]  # files of before have a number
+        return Factor(self.coordinates, self.coefficients[index], self.top[index], low)
 
     def at(self, points: Any, floor: float | None) -> np.ndarray:
         """Values (..., m); ones where nothing positive was left of the message."""
         values = self.coefficients @ self.coordinates.at(points).T
         values = values / np.where(self.top > 0, self.top, 1)
-        return np.where(self.top > 0, values if floor is None else np.maximum(values, floor), 1.0)
+        return np.where(self.top > 0, values if floor is None else np.maximum(values, floor * self.low), 1.0)
 
 
-# The messages that a node received in some queries: coordinates, and coefficients (B or 1, r).
-Arriving = list[tuple[Coordinates, np.ndarray]]
+# The messages that a node received in some queries: coordinates, coefficients (B or 1, r), and whether from a node that
+# was seen.
+Arriving = list[tuple[Coordinates, np.ndarray, bool]]
 
 
 def factors_of(parts: list[Arriving], size: int) -> tuple[Factor, ...]:
@@ -45,7 +58,7 @@ def factors_of(parts: list[Arriving], size: int) -> tuple[Factor, ...]:
     for same in zip(*parts, strict=True):
         coefficients = np.concatenate([each[1] for each in same])
         rank = coefficients.shape[1]
-        factors.append(Factor.of(same[0][0], np.broadcast_to(coefficients[:size], (size, rank))))
+        factors.append(Factor.of(same[0][0], np.broadcast_to(coefficients[:size], (size, rank)), same[0][2]))
     return tuple(factors)
 
 
@@ -95,7 +108,7 @@ class MessageWeights(Weights):
 
     def take(self, index: Any) -> "MessageWeights":
         """Those of some queries."""
-        factors = tuple(Factor(f.coordinates, f.coefficients[index], f.top[index]) for f in self.factors)
+        factors = tuple(f.take(index) for f in self.factors)
         power = self.power[index] if np.ndim(self.power) else self.power
         scale = self.scale[index]
         return MessageWeights(self.values[index], factors, scale, self.sample, self.likelihood, self.floor, power)

@@ -6,19 +6,25 @@ nearest to a rule among those within a standard error of the least loss (as Brei
 the simplest tree).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["LIKELIHOOD_RULE", "MESSAGE_RULE", "Rule", "held_out_surprises", "left_out_errors"]
+from meanmap.bp.coordinates import MOST_FEATURES
+
+__all__ = ["LIKELIHOOD_RULE", "MESSAGE_RULE", "Rule", "held_out_surprises", "left_out_errors", "search"]
 
 # Choices are made on up to this many pairs; of what they make probable, up to this many places are looked at.
 CHOICE_ROWS = 2000
 CHOICE_PLACES = 500
 FOLDS = 10
+# Each fold decomposes two matrices of as many columns as there are features: where these are many, fewer folds do.
+WIDE_FOLDS = 5
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3
+# Lengthscales are not searched below this share of the median distance.
+FINEST = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +54,24 @@ class Rule:
         start = self.ridge / np.sqrt(pairs)
         return replace(here, ridge=start, ridges=start * self.ridges)
 
+    def at(self, multiple: float) -> "Rule":
+        """The rule for the ridge alone."""
+        return replace(self, multiples=(multiple,))
+
+    def search(self, score: Callable[[float], Mapping[float, np.ndarray]]) -> tuple[float, float]:
+        """The multiple and the ridge; `score` gives the losses (m,) of each ridge at a multiple."""
+        losses: dict[tuple[float, float], np.ndarray] = {}
+        if len(self.multiples) == len(self.ridges) == 1:
+            return self.multiples[0], float(self.ridges[0])
+
+        def tried(multiple: float) -> None:
+            losses.update({(multiple, ridge): loss for ridge, loss in score(multiple).items()})
+
+        search(self.multiples, tried, lambda: self.choose(losses)[0])
+        return self.choose(losses)
+
     def choose(self, losses: Mapping[tuple[float, float], np.ndarray]) -> tuple[float, float]:
         """The multiple and the ridge, from the loss of each candidate at each pair."""
-        if len(losses) == 1:
-            return next(iter(losses))
         best = min(losses.values(), key=np.mean)
         good = []
         for candidate, loss in losses.items():
@@ -69,6 +89,20 @@ class Rule:
 # Rules and candidates were chosen on Gaussian chains and trees and chains of bimodal variables, 100 to 1000 pairs.
 MESSAGE_RULE = Rule(1.0, 0.03, (0.25, 0.5, 1.0, 2.0), np.geomspace(1e-3, 1e2, 16))
 LIKELIHOOD_RULE = Rule(0.7, 0.1, (0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-2, 1e1, 10))
+
+
+def search(multiples: Sequence[float], tried: Callable[[float], None], chosen: Callable[[], float]) -> None:
+    """Try all multiples, the narrowest first, and narrower ones for as long as the narrowest is the one chosen: a
+    relation with little noise needs them, and where there is more noise nothing is spent on them.
+    """
+    for multiple in multiples:
+        tried(multiple)
+    if len(multiples) == 1:
+        return
+    step, narrowest = multiples[0] / multiples[1], multiples[0]
+    while chosen() == narrowest and narrowest * step >= FINEST:
+        narrowest *= step
+        tried(narrowest)
 
 
 def left_out_errors(phi: np.ndarray, targets: np.ndarray, ridges: np.ndarray) -> np.ndarray:
@@ -93,7 +127,7 @@ def held_out_surprises(phi: np.ndarray, psi: np.ndarray, ridges_x: np.ndarray, r
     −log p(y | x) up to what is the same for all candidates. It is blind to scale, as what becomes of a message is.
     """
     m = len(phi)
-    folds = np.arange(m) % min(FOLDS, m)
+    folds = np.arange(m) % min(FOLDS if phi.shape[1] <= MOST_FEATURES else WIDE_FOLDS, m)
     places = np.unique(np.linspace(0, m - 1, min(m, CHOICE_PLACES)).round().astype(int))
     losses = np.zeros((len(ridges_x), m))
     for fold in np.unique(folds):

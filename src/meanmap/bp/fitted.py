@@ -16,7 +16,7 @@ from meanmap.bp.observed import Observed
 from meanmap.bp.operators import Factored
 from meanmap.bp.propagate import Engine, Propagation
 from meanmap.bp.samples import Samples
-from meanmap.bp.support import Support, query_report
+from meanmap.bp.support import Support, learning_notes, query_report
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
@@ -45,7 +45,7 @@ class FittedKernelGraph:
         The points of each node and the pairs of each edge.
     chosen : dict
         For each directed edge (t, s) what was chosen: the ridge and the multiple of the median distance of the message
-        operator and of the likelihood operator, and their ranks.
+        operator and of the likelihood operator, their ranks, and the share of the kernels that these leave out.
     """
 
     def __init__(
@@ -62,9 +62,11 @@ class FittedKernelGraph:
                 "ridge": message.ridge,
                 "median_multiple": message.receiver.multiple,
                 "rank": message.receiver.values.shape[1],
+                "left_out": message.receiver.left_out,
                 "likelihood_ridge": likelihood.ridge,
                 "likelihood_median_multiple": likelihood.receiver.multiple,
                 "likelihood_rank": min(likelihood.inner.shape),
+                "likelihood_left_out": max(likelihood.receiver.left_out, likelihood.observed.left_out),
             }
             for t, s, message, likelihood in zip(graph.sources, graph.targets, messages, likelihoods, strict=True)
         }
@@ -93,7 +95,8 @@ class FittedKernelGraph:
         targets : names, optional
             All variables unless given.
         floor : float or None
-            Values of a message below this share of its largest are raised to it.
+            Values of a message below this share of its largest are raised to it; of what comes from a variable that was
+            seen, below this share of their mean.
         damping : float
             For graphs with cycles.
 
@@ -157,7 +160,8 @@ class FittedKernelGraph:
             if name not in support or data.size.min() < support[name].size.min():
                 support[name] = data
         ranks = [message.receiver.values.shape[1] for message in self.messages]
-        return query_report(self.graph, beliefs, observed.seen, support, found, floor, ranks)
+        notes = learning_notes(self.graph, self.samples, self.likelihoods)
+        return query_report(self.graph, beliefs, observed.seen, support, found, floor, ranks, notes)
 
     def _prepared(self, observed: Observed, part: slice, floor: float | None) -> tuple[Given, np.ndarray]:
         """Known messages and the nodes' own factors for some queries, padded to a number of a short list."""
@@ -194,13 +198,13 @@ class FittedKernelGraph:
             if not there[e]:
                 continue
             if sender in seen.points:
-                found.append((self.likelihoods[e].receiver, observed.coefficients(e, part)))
+                found.append((self.likelihoods[e].receiver, observed.coefficients(e, part), True))
                 continue
             product = seen.likelihoods.get(sender, np.ones(self._counts[sender]))
             for other in order[start[sender] : start[sender + 1]]:
                 if other != e:
                     product = product * messages[(other + edges) % (2 * edges), :, : self._counts[sender]]
-            found.append((self.messages[e].receiver, np.atleast_2d(product) @ self.messages[e].into))
+            found.append((self.messages[e].receiver, np.atleast_2d(product) @ self.messages[e].into, False))
         return found
 
     def belief(

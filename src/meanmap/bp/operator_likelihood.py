@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
+from meanmap.bp.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.samples import NodeSample
-from meanmap.bp.variables import coordinates, rescaled, searched, transformed
 from meanmap.core.door import Door
 from meanmap.core.points import rows
 from meanmap.embeddings.conditional import spread_rows
@@ -70,7 +69,7 @@ class LearnedLikelihood(Likelihood):
         folds = np.arange(len(pairs)) % FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
         best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, ())
-        for multiple in LENGTHSCALES if searched(observed) or searched(hidden) else (1.0,):
+        for multiple in LENGTHSCALES if observed.searched or hidden.searched else (1.0,):
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
             phi, psi = (transformed(f, p) for f, p in zip(features, seen, strict=True))

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
+from meanmap.bp.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.samples import NodeSample
-from meanmap.bp.variables import coordinates, rescaled, searched, transformed
 from meanmap.core.points import count, rows
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
@@ -51,7 +50,7 @@ class Regression:
         left = straight / np.maximum(free, LEAST)[:, None]
         scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
         best: tuple[float, Any] = (np.inf, None)
-        for multiple in LENGTHSCALES if searched(sample) else (1.0,):
+        for multiple in LENGTHSCALES if sample.searched else (1.0,):
             features = coordinates(rescaled(sample, multiple), points, TOLERANCE, MOST_FEATURES)
             phi = transformed(features, points)
             beyond = phi - basis @ (basis.T @ phi)  # of the features, what no line is: the line is not shrunk

@@ -16,11 +16,11 @@ import numpy as np
 import scipy.linalg
 
 from meanmap.bp.choice import CHOICE_ROWS
-from meanmap.bp.learning import MOST_FEATURES, TOLERANCE
+from meanmap.bp.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.updates import Constant, Full, Linear, Update
-from meanmap.bp.variables import Variable, coordinates, rescaled, searched, transformed
+from meanmap.bp.variables import Variable
 from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.embeddings.conditional import spread_rows
@@ -165,7 +165,7 @@ def choose(
         arriving = [e for e, direction in enumerate(directions) if direction.receiver == name]
         judges = [arriving[i] for i in spread_rows(len(arriving), MOST_JUDGES)]
         tried: list[tuple[float, Kernel, dict[int, float]]] = []
-        for multiple in LENGTHSCALES if searched(sample) else (1.0,):
+        for multiple in LENGTHSCALES if sample.searched else (1.0,):
             kernel = rescaled(sample, multiple)
             features = coordinates(kernel, sample.points, TOLERANCE, MOST_FEATURES)
             found = {e: _score(features, targets[directions[e].sender], samples, directions[e], ridge) for e in judges}

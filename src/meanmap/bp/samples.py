@@ -24,6 +24,9 @@ from meanmap.learning.default import kernel_for
 __all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
 
 LEAST_PAIRS = 5
+# Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
+# and what further rows would add is far below what a ridge takes away.
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +66,13 @@ class NodeSample:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends."""
+    """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
+    data had where they had more than were learned from.
+    """
 
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
+    given: int | None = None
 
     def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
         """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
@@ -78,9 +84,9 @@ class Samples:
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) for key in data):
-        columns, pairs = _from_pairs(graph, data)
+        columns, pairs, given_rows = _from_pairs(graph, data)
     else:
-        columns, pairs = _from_table(graph, data)
+        columns, pairs, given_rows = _from_table(graph, data)
     nodes = []
     for node, name in enumerate(graph.names):
         parts = columns[node]
@@ -95,32 +101,42 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
         labels = tuple(np.asarray(together).tolist()) if isinstance(kernel.domain, Labels) else None
         nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
-    return Samples(tuple(nodes), tuple(pairs))
+    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None)
 
 
-def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray]]:
+def _some(number: int) -> np.ndarray:
+    """Rows that are learned from, in order: all, or as many as `MOST_ROWS`, always the same for the same number."""
+    if number <= MOST_ROWS:
+        return np.arange(number)
+    return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
+
+
+def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
+    raw = {name: _column(data, name) for name in graph.names}
+    lengths = {name: length(column) for name, column in raw.items()}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of data differ in length: {lengths}.")
+    number = next(iter(lengths.values()))
+    some = _some(number)
     columns, masks = [], []
-    for name in graph.names:
-        column = _column(data, name)
+    for name, whole in raw.items():
+        column = whole if len(some) == number else take(whole, some)
         there = present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
         columns.append([column if there.all() else take(column, np.flatnonzero(there))])
         masks.append(there)
-    lengths = {name: len(there) for name, there in zip(graph.names, masks, strict=True)}
-    if len(set(lengths.values())) > 1:
-        raise ShapeError(f"the columns of data differ in length: {lengths}.")
     position = [np.cumsum(there) - 1 for there in masks]
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
         both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), graph.named_edges[e])
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
-    return columns, pairs
+    return columns, pairs, number
 
 
-def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray]]:
+def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray], int]:
     """Samples of each edge on their own: a node's points are those of all its edges, one after the other."""
     number = {frozenset(pair): (e, pair) for e, pair in enumerate(graph.named_edges)}
     unknown = next((key for key in data if frozenset(key) not in number), None)
@@ -129,7 +145,7 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
     found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
     columns: list[list[Any]] = [[] for _ in range(graph.size)]
     ends = np.zeros(graph.size, dtype=np.int64)
-    pairs = []
+    pairs, most = [], 0
     for e, (a, b) in enumerate(graph.edges.tolist()):
         names = graph.named_edges[e]
         if e not in found:
@@ -143,11 +159,13 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
             raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
         both = np.flatnonzero(present(first) & present(second))
         _check_pairs(len(both), names)
+        most = max(most, len(both))
+        both = both[_some(len(both))]
         pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
         for node, sample in ((a, first), (b, second)):
             columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
             ends[node] += len(both)
-    return columns, pairs
+    return columns, pairs, most
 
 
 def _check_pairs(number: int, edge: tuple) -> None:

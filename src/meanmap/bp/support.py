@@ -10,12 +10,13 @@ from meanmap.bp.belief_weights import MessageWeights
 from meanmap.bp.kernel_evidence import Evidence
 from meanmap.bp.learning import LikelihoodEdge
 from meanmap.bp.propagate import Propagation, low_note
+from meanmap.bp.samples import Samples
 from meanmap.core.errors import InputError
 from meanmap.core.labels import Labels
 from meanmap.core.report import Report
 from meanmap.graphs import Graph
 
-__all__ = ["Support", "query_report"]
+__all__ = ["Support", "learning_notes", "query_report"]
 
 # Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
 NEAR = 1e-3
@@ -26,6 +27,8 @@ FEW_POINTS = 3.0
 # Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
 # in none of 760 (20 data sets of 100 and 300 points).
 FEW_DATA = 5.0
+# A larger share of a kernel than this that low rank leaves out is told.
+MOST_LEFT_OUT = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,25 @@ class Support:
         return cls(far, np.sum(weights, axis=1) ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300))
 
 
+def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
+    """What the model did not learn from: rows beyond the most, and what low ranks leave out of kernels."""
+    notes = []
+    if samples.given is not None:
+        most = max(len(pairs) for pairs in samples.pairs)
+        notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
+    worst: dict[Hashable, tuple[float, int]] = {}
+    for node, edge in zip(graph.targets, likelihoods, strict=True):
+        left, rank = edge.receiver.left_out, edge.receiver.values.shape[1]
+        worst[graph.names[node]] = max(worst.get(graph.names[node], (0.0, 0)), (left, rank))
+    for name, (left, rank) in worst.items():
+        if left > MOST_LEFT_OUT:
+            notes.append(
+                f"{100 * left:.2g} % of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
+                "mm.KernelGraph for more."
+            )
+    return notes
+
+
 def query_report(
     graph: Graph,
     beliefs: Mapping[Hashable, Any],
@@ -62,13 +84,14 @@ def query_report(
     found: Sequence[Propagation],
     floor: float | None,
     ranks: Sequence[int],
+    learned: Sequence[str] = (),
 ) -> Report:
     """The report of a query: how messages ended, and what a careful reader should know about these beliefs."""
     raised = max(part.low_share for part in found)
     measures = {"share of message values below zero": max(part.negative_share for part in found)}
     if ranks:
         measures |= {"lowest rank of an operator": min(ranks), "highest rank of an operator": max(ranks)}
-    notes = []
+    notes = list(learned)
     for name, data in support.items():
         measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
         queries = len(data.size)

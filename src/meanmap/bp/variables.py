@@ -6,32 +6,19 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from meanmap.bp.coordinates import coordinates
 from meanmap.bp.samples import NodeSample
 from meanmap.bp.updates import Constant, Linear, Update
-from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import any_sparse, count, dense, rows
+from meanmap.core.points import count, rows
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
-from meanmap.kernels.stationary import RBF
 
-__all__ = ["Variable", "coordinates"]
+__all__ = ["Variable"]
 
-# Pivots are chosen among so many evenly spread points; what they leave out is then measured on all points.
-PIVOT_ROWS = 4000
 # What is left out of a kernel where a choice is made, or no approximation was asked for.
 EXACT = 1e-10
-
-
-def coordinates(kernel: Kernel, points: Any, tolerance: float, most: int | None = None) -> PivotedCholesky:
-    """Pivoted Cholesky features of a kernel on up to `PIVOT_ROWS` of the points."""
-    chosen = rows(points, spread_rows(count(points), PIVOT_ROWS))
-    if any_sparse(chosen):
-        chosen = dense(chosen)
-    with Door() as door:
-        return PivotedCholesky.of_points(kernel, chosen, door, tolerance, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,25 +80,6 @@ class Variable:
         """
         assert self.tensor is not None
         return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans=1).T
-
-
-def searched(sample: NodeSample) -> bool:
-    """Whether a lengthscale is ours to choose."""
-    return not sample.given and isinstance(sample.kernel, RBF)
-
-
-def rescaled(sample: NodeSample, multiple: float) -> Kernel:
-    """A sample's kernel with its lengthscale multiplied, where it is ours to choose."""
-    if not searched(sample) or multiple == 1.0:
-        return sample.kernel
-    return RBF(np.asarray(sample.kernel.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def transformed(features: PivotedCholesky, points: Any) -> np.ndarray:
-    """φ of points that were read, (n, r): on the host, where no new rank has to be compiled."""
-    cross = gram_matrix(features.kernel, features.pivots, points)
-    cross[int(features.rank) :] = 0.0
-    return scipy.linalg.solve_triangular(np.asarray(features.factor), cross, lower=True, overwrite_b=True).T
 
 
 def _atoms(points: Any, most: int) -> tuple[Any, np.ndarray]:

@@ -14,13 +14,16 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.features.base import Features
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import point_values
+from meanmap.kernels.gram import gram_matrix, point_values
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.linalg.pivoted import PivotedCholesky as Factor
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 
 __all__ = ["Nystrom", "PivotedCholesky"]
+
+# A column of sparse points takes nearly as long as a block of them: up to so many points all are found at once.
+SPARSE_ROWS = 4000
 
 
 class PivotedCholesky(Features):
@@ -148,7 +151,11 @@ def _column(kernel: Kernel, x: Any, point: Any) -> jax.Array:
 def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int | None, door: Door) -> Factor:
     n = count(points)
     if any_sparse(points):
-        columns = lambda i: np.asarray(kernel.gram(rows(points, slice(i, i + 1)), points))[0]  # noqa: E731
+        if n <= SPARSE_ROWS:
+            gram = gram_matrix(kernel, points)
+            columns = lambda i: gram[i]  # noqa: E731
+        else:
+            columns = lambda i: np.asarray(kernel.gram(rows(points, slice(i, i + 1)), points))[0]  # noqa: E731
         return pivoted_cholesky(np.asarray(kernel.diagonal(points)), columns, tolerance=tolerance, max_rank=max_rank)
     on_device = jax.tree.map(jnp.asarray, kernel)
     padded = jax.tree.map(jnp.asarray, pad(points, bucket(n)))
