@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 import meanmap as mm
 from meanmap.bp.belief_weights import Factor, MessageWeights
-from meanmap.bp.learning import Coordinates
+from meanmap.bp.learning import CoordinateBook
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.embeddings import PointEmbedding
@@ -38,11 +38,11 @@ def test_weights_of_400_messages_neither_underflow_nor_forget(model):
     """200 messages prefer one side and 200 the other, each by up to e⁶: compared in logarithms."""
     sample = model.samples.nodes[model.graph.index("d")]
     with Door():
-        coordinates = Coordinates.of(sample)
+        coordinates = CoordinateBook(sample).at(1.0)
     slope = np.clip(sample.points[:, 0], -1, 1)
     sides = np.stack([np.exp(-3 * slope), np.exp(3 * slope)])
     coefficients = np.linalg.lstsq(coordinates.values, sides.T, rcond=None)[0].T
-    factors = tuple(Factor.of(coordinates, coefficients[[i % 2]]) for i in range(400))
+    factors = tuple(Factor.of(coordinates, coefficients[[i % 2]], False) for i in range(400))
     points = np.linspace(-1, 1, 5)[:, None]
     with Door():
         values = [[np.log(f.at(at, 1e-6)[0]) for f in factors[:2]] for at in (sample.points, points)]
