@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from meanmap.bp.coordinates import transformed
 from meanmap.bp.observations import sample_of
 from meanmap.bp.regression import Regression
-from meanmap.bp.coordinates import transformed
 from meanmap.kernels import RBF
 
 
