@@ -67,10 +67,10 @@ def test_forbidden_both_ways_is_not_asked():
 class Contradictory:
     """Answers that no graph gives."""
 
-    names = ("a", "b", "c", "d")
     most_given = 4
 
-    def __init__(self, independent):
+    def __init__(self, independent, names="abcd"):
+        self.names = tuple(names)
         self.independent = {(frozenset(pair), frozenset(given)) for pair, given in independent}
 
     def pvalues(self, pairs, given):
@@ -81,7 +81,7 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
     # The path a — b — c — d, with a and c apart given nothing (a → b ← c), b and d too (b → c ← d).
     answers = [("ac", ""), ("bd", ""), ("ad", "")]
     found = mm.pc(Contradictory(answers))
-    assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("→", "—", "←")
+    assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("—", "—", "—")
     assert [note for note in found.report.notes if "contradicts another collider" in note] == [
         "a → b ← c contradicts another collider or what is known: it directs nothing.",
         "b → c ← d contradicts another collider or what is known: it directs nothing.",
@@ -91,8 +91,17 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
 
 def test_a_collider_against_knowledge_is_told():
     found = mm.pc(DSeparation([("a", "b"), ("c", "b")]), required=[("b", "a")])
-    assert found.mark("b", "a") == "→"
-    assert any("contradicts" in note for note in found.report.notes)
+    assert (found.mark("b", "a"), found.mark("c", "b")) == ("→", "—")
+    assert "a → b ← c contradicts another collider or what is known: it directs nothing." in found.report.notes
+
+
+def test_colliders_that_close_a_cycle_direct_nothing():
+    """x → a ← c, y → b ← a and z → c ← b do not share an edge the other way, but a → b → c → a is a cycle."""
+    colliders = [("xc", ""), ("ya", ""), ("zb", "")]
+    others = [("xb", "a"), ("yc", "b"), ("za", "c"), ("xy", ""), ("yz", ""), ("xz", "")]
+    found = mm.pc(Contradictory([*colliders, *others], "abcxyz"))
+    assert not len(found.directed)
+    assert sum("contradicts another collider" in note for note in found.report.notes) == 3
 
 
 def test_separators_that_disagree_are_told():

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.errors import InputError
 from meanmap.graphs.partial import PDAG
 
-__all__ = ["equivalence_class", "find_cycle", "meek", "unshielded_colliders"]
+__all__ = ["equivalence_class", "find_cycle", "meek", "reaches", "unshielded_colliders"]
 
 
 def meek(
@@ -46,14 +46,14 @@ def meek(
         known[a, b, c] = known[c, b, a] = False
     while True:
         found = _implied(matrix, known) & ~refused
-        unsure = found & (found.T | barred | _reaches(matrix & ~matrix.T).T)
+        unsure = found & (found.T | barred | reaches(matrix & ~matrix.T).T)
         refused |= unsure | unsure.T
         found &= ~refused
         if not found.any():
             return matrix, [(int(a), int(b)) for a, b in np.argwhere(np.triu(refused))]
         # One at a time where there may be cycles: each arrow changes what the next one reaches.
         for a, b in np.argwhere(found):
-            if _reaches(matrix & ~matrix.T)[b, a]:
+            if reaches(matrix & ~matrix.T)[b, a]:
                 refused[a, b] = refused[b, a] = True
             else:
                 matrix[b, a] = False
@@ -76,7 +76,7 @@ def _implied(matrix: np.ndarray, known: np.ndarray) -> np.ndarray:
     return found
 
 
-def _reaches(arrows: np.ndarray) -> np.ndarray:
+def reaches(arrows: np.ndarray) -> np.ndarray:
     """Which node leads to which along arrows, itself included."""
     reach = arrows | np.eye(len(arrows), dtype=bool)
     while True:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.progress import track
+from meanmap.graphs.orientation import reaches
 from meanmap.structure.knowledge import Knowledge
 from meanmap.structure.skeleton import Answers, Given, subsets_beside
 
@@ -26,7 +27,8 @@ class Colliders:
     ambiguous : list of triples
         Sets with b and sets without it separate a and c as often, or nothing does.
     conflicting : list of triples
-        Colliders with an arrow that another one, or background knowledge, wants the other way.
+        Colliders with an arrow that another one, or background knowledge, wants the other way, or that closes a cycle
+        with others. None of their arrows is drawn, unless another collider has it too.
     """
 
     matrix: np.ndarray
@@ -47,11 +49,11 @@ def find_colliders(
     found = [triple for triple, verdict in verdicts.items() if verdict is True]
     for a, b, c in found:
         wanted[[a, c], b] = True
-    clash = wanted & (wanted.T | knowledge.barred)
+    clash = wanted & (reaches(wanted | (matrix & ~matrix.T)).T | knowledge.barred)
     conflicting = [(a, b, c) for a, b, c in found if clash[a, b] or clash[c, b]]
-    for a, b in np.argwhere(wanted & ~clash):
-        matrix[b, a] = False
     drawn = [triple for triple in found if triple not in conflicting]
+    for a, b, c in drawn:
+        matrix[b, [a, c]] = False
     return Colliders(matrix, drawn, [t for t, verdict in verdicts.items() if verdict is None], conflicting)
 
 
