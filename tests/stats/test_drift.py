@@ -93,14 +93,16 @@ def test_the_statistic_is_that_of_the_two_sample_test():
     monitor = DriftMonitor.of(rng.normal(size=(80, 2)), KERNEL, n_permutations=19, rng=0)
     batch = rng.normal(size=(12, 2))
     phi = np.concatenate([monitor.pool, monitor.features(batch)])
-    found = monitor._statistics(phi, 12, np.random.default_rng(1))
+    found = monitor._statistics(phi, 12, np.random.default_rng(1)).values
     subset = np.random.default_rng(1).choice(len(phi), 12, replace=False, shuffle=False)
     assert len(found) == 20
     for statistic, members in ((found[0], np.arange(len(phi) - 12, len(phi))), (found[1], subset)):
         z = np.isin(np.arange(len(phi)), members).astype(np.float32)[None]
         order = np.argsort(-z[0], kind="stable")
         gram = CentredGram((phi @ phi.T)[np.ix_(order, order)])
-        assert statistic == pytest.approx(permuted_mmd(gram, z[:, order], 12, unbiased=True)[0], rel=1e-4, abs=1e-7)
+        assert statistic == pytest.approx(
+            permuted_mmd(gram, z[:, order], 12, unbiased=True).values[0], rel=1e-4, abs=1e-7
+        )
 
 
 def test_drift_is_seen_and_monitoring_goes_on(tmp_path):
@@ -211,3 +213,11 @@ def test_what_is_odd_about_a_batch_is_noted():
     )
     assert "note: batch['age']" in str(later)
     assert not later.step({"town": ["a", "b"], "site": [1, 1], "age": [40, 41]}).notes
+
+
+def test_points_that_are_all_different_leave_pvalues_uniform():
+    """No two labels are alike, so that every subset has the same statistic: all ties, broken at random."""
+    monitor = DriftMonitor.of([f"id {i}" for i in range(100)], n_permutations=99, rng=0)
+    for t in range(30):
+        monitor = monitor.step([f"new {t} {i}" for i in range(5)])
+    assert kstest(monitor.pvalues, "uniform").pvalue > 1e-5

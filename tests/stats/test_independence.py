@@ -9,7 +9,15 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.stats import independence
-from meanmap.stats.hsic import centre, fused_hsic, permuted_features, permuted_hsic, unbiased_hsic
+from meanmap.stats.hsic import (
+    Margins,
+    centre,
+    diagonal_sums,
+    fused_hsic,
+    one_hsic,
+    permuted_features,
+    permuted_hsic,
+)
 from meanmap.stats.shifts import Shifts
 
 FAILURE_RATE = 1e-5
@@ -42,13 +50,21 @@ def test_every_permutation_has_the_statistic_of_the_definition(unbiased, count):
     phi, psi = rng.normal(size=(n, 4)), rng.normal(size=(n, 3))
     shifts = Shifts.draw(n, count, rng)
     (gram_x, x), (gram_y, y) = sides(phi, n), sides(psi, n)
-    sums = permuted_hsic([gram_x], [gram_y], shifts)[0, 0]
-    values = unbiased_hsic(sums, (x.rows, y.rows), (x.diagonal, y.diagonal), shifts) if unbiased else sums / n**2
+    sums = permuted_hsic([gram_x], [gram_y], shifts, np.zeros((1, 1)))[0, 0]
+    values = one_hsic(sums, x, y, "unbiased" if unbiased else "biased", shifts).values
     orders = shifts.values(lambda order: np.array([np.roll(order, -s) for s in range(n)]).T).T
     expected = [hsic_by_hand(phi @ phi.T, psi[o] @ psi[o].T, unbiased) for o in orders]
     np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
     centred = phi - phi.mean(axis=0), psi - psi.mean(axis=0)
-    np.testing.assert_allclose(permuted_features(*centred, shifts), sums, rtol=1e-4)
+    whole = sums + diagonal_sums(x, y, shifts)
+    np.testing.assert_allclose(permuted_features(*centred, shifts), whole, rtol=1e-4)
+    by_features = [Margins.of_features(side) for side in centred]
+    np.testing.assert_allclose(diagonal_sums(*by_features, shifts), diagonal_sums(x, y, shifts), rtol=1e-9)
+    for one, other, gram in zip(by_features, (x, y), (phi @ phi.T, psi @ psi.T), strict=True):
+        centred_gram = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+        assert one.norm == pytest.approx(np.linalg.norm(centred_gram))
+        assert other.norm == pytest.approx(np.linalg.norm(centred_gram))
+        assert one.off == pytest.approx(other.off)
 
 
 @pytest.mark.parametrize("statistic", ["biased", "unbiased", "normalised"])
@@ -68,12 +84,25 @@ def test_the_statistic_is_that_of_the_whole_gram_matrices(statistic, most_for_gr
 
 
 def test_several_kernels_are_standardised_and_the_largest_counts():
-    sums = np.random.default_rng(2).gamma(2.0, size=(2, 3, 50)) * np.array([1.0, 1e3, 1e-3])[:, None]
-    expected = np.max(scipy.stats.zscore(sums, axis=2).reshape(6, 50), axis=0)
-    np.testing.assert_allclose(fused_hsic(sums), expected)
-    sums[0, 0] = 7.0  # the same under all permutations
-    np.testing.assert_allclose(fused_hsic(sums), np.max(scipy.stats.zscore(sums.reshape(6, 50)[1:], axis=1), axis=0))
-    assert (fused_hsic(np.ones((1, 2, 9))) == 0).all()
+    rng = np.random.default_rng(2)
+    shifts = Shifts.draw(20, 49, rng)
+    phis = [rng.normal(size=(20, 2)) * scale for scale in (1.0, 1e3, 1e-3, 1.0, 1e-2)]
+    grams, margins = zip(*(sides(phi, 20) for phi in phis), strict=True)
+    pairs = [permuted_features(x - x.mean(axis=0), y - y.mean(axis=0), shifts) for x in phis[:2] for y in phis[2:]]
+    scores = scipy.stats.zscore(pairs, axis=1).reshape(2, 3, 50)
+    behind = np.array([[0.0, 0.7, np.inf], [0.0, 0.0, 0.2]])
+    for handicaps in (np.zeros((2, 3)), behind):
+        sums = permuted_hsic(grams[:2], grams[2:], shifts, handicaps)
+        found = fused_hsic(sums, list(margins[:2]), list(margins[2:]), shifts, handicaps)
+        expected = np.max((scores - handicaps[:, :, None]).reshape(6, 50), axis=0)
+        np.testing.assert_allclose(found.values, expected, atol=1e-4)
+
+
+def test_kernels_that_say_nothing_are_left_out():
+    shifts = Shifts.draw(20, 49, np.random.default_rng(0))
+    different = centre(np.eye(20)), centre(np.eye(20))
+    nothing = fused_hsic(np.zeros((1, 1, 50)), [different[0]], [different[1]], shifts, np.zeros((1, 1)))
+    assert (nothing.values == 0).all()
 
 
 def test_the_normalised_statistic_of_a_variable_with_itself_is_one():
@@ -241,8 +270,67 @@ def test_ties_leave_a_lengthscale():
     assert all(kernel.lengthscale > 0 for kernel in result.kernel[0])
 
 
-def test_labels_that_are_all_different_say_nothing():
+@pytest.mark.parametrize("settings", [{}, {"statistic": "unbiased"}, {"kernel": (None, mm.kernels.RBF(1e-6))}])
+def test_labels_that_are_all_different_say_nothing(settings):
     labels = [str(i) for i in range(30)]
-    result = mm.independence_test(labels, np.arange(30.0), rng=0)
+    result = mm.independence_test(labels, np.arange(30.0), rng=0, **settings)
     assert result.pvalue == 1.0
     assert "the same under every permutation" in result.warnings[0]
+
+
+def many_labels(rng, n=300, values=200):
+    """More labels than features."""
+    return rng.integers(0, values, n).astype(str), rng.integers(0, values, n).astype(str)
+
+
+def rejected_labels(trials, null, monkeypatch):
+    monkeypatch.setattr(independence, "MOST_FOR_GRAM", 10)
+    rng = np.random.default_rng(0)
+    tests = (mm.independence_test(*many_labels(rng), null=null, n_permutations=99, rng=t) for t in range(trials))
+    return sum(test.reject(0.05) for test in tests)
+
+
+def test_labels_with_more_values_than_features_do_not_look_dependent(monkeypatch):
+    """The labels that features are of must not be those of the same rows for both variables."""
+    found = rejected_labels(20, "permutation", monkeypatch)
+    assert found <= scipy.stats.binom.ppf(1 - FAILURE_RATE, 20, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("null", ["permutation", "spectral"])
+def test_level_of_labels_with_more_values_than_features(null, monkeypatch):
+    found = rejected_labels(1000, null, monkeypatch)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= found <= high, found
+
+
+def test_limits_of_few_points_warn():
+    x, y = np.random.default_rng(0).normal(size=(2, 8))
+    result = mm.independence_test(x, y, null="spectral", rng=0)
+    assert "the limit needs large samples, and there are 8 points" in result.warnings[0]
+
+
+def test_the_limit_has_the_mean_of_the_permutations():
+    """Not only for many points: n HSIC is on average n / (n − 1) times what the eigenvalues alone say."""
+    x, y = np.random.default_rng(1).normal(size=(2, 8))
+    limit = mm.independence_test(x, y, null="spectral", n_permutations=20_000, rng=0)
+    permuted = mm.independence_test(x, y, "median", n_permutations=5000, rng=0)
+    assert limit.statistic == pytest.approx(8 * permuted.statistic, rel=1e-3)
+    assert limit.null.draws.mean() == pytest.approx(8 * permuted.null.draws.mean(), rel=0.03)
+
+
+def test_kernel_values_beyond_single_precision():
+    x, y = np.random.default_rng(0).normal(size=(2, 40))
+    for unit in (1e25, 1e-30):
+        large = mm.independence_test(unit * x, unit * y, mm.kernels.Linear(), n_permutations=99, rng=0)
+        plain = mm.independence_test(x, y, mm.kernels.Linear(), n_permutations=99, rng=0)
+        assert large.pvalue == plain.pvalue
+        assert large.statistic == pytest.approx(unit**4 * plain.statistic, rel=1e-3)
+
+
+def test_numbers_too_large_are_refused_in_words():
+    x = np.random.default_rng(0).normal(size=40)
+    x[3] = np.finfo(float).max
+    for null in ("permutation", "spectral"):
+        with pytest.raises(NonFiniteError, match="too large for distances"):
+            mm.independence_test(x, x, null=null, rng=0)

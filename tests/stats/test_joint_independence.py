@@ -38,7 +38,7 @@ def test_every_permutation_has_the_statistic_of_the_definition(n, d):
     for s in shifts:
         permuted = [np.roll(order, -k * s) for k, order in enumerate(orders)]
         expected.append(by_hand([gram[np.ix_(p, p)] for gram, p in zip(grams, permuted, strict=True)]))
-    np.testing.assert_allclose(_joint(grams, orders, shifts), expected, atol=1e-13)
+    np.testing.assert_allclose(_joint(grams, orders, shifts).values, expected, atol=1e-13)
 
 
 def test_two_variables_are_hsic():
@@ -124,3 +124,18 @@ LINE = np.arange(9.0)
 def test_bad_input(variables, settings, error, message):
     with pytest.raises(error, match=message):
         joint_independence_test(variables, **settings)
+
+
+def test_points_that_are_all_different_say_nothing():
+    x = 100 * np.random.default_rng(0).normal(size=(3, 40))
+    result = joint_independence_test(list(x), mm.kernels.RBF(1e-6), rng=0)
+    assert result.pvalue == 1.0
+    assert "the same under every permutation" in result.warnings[0]
+
+
+def test_kernel_values_beyond_single_precision():
+    x, y = np.random.default_rng(0).normal(size=(2, 40))
+    large = joint_independence_test([1e25 * x, 1e25 * y], mm.kernels.Linear(), n_permutations=99, rng=0)
+    plain = joint_independence_test([x, y], mm.kernels.Linear(), n_permutations=99, rng=0)
+    assert large.pvalue == plain.pvalue
+    assert large.statistic == pytest.approx(1e100 * plain.statistic, rel=1e-3)

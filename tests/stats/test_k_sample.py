@@ -5,7 +5,7 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.stats.k_sample import between_groups
-from meanmap.stats.permutations import CentredGram
+from meanmap.stats.permutations import CentredGram, permuted_mmd
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)
@@ -25,9 +25,10 @@ def test_the_statistic_is_the_spread_of_the_embeddings():
     rng = np.random.default_rng(1)
     many = rng.permuted(np.repeat(labels, 4000, axis=0), axis=1)
     gram = CentredGram(KERNEL(pooled))
-    found = between_groups(gram, labels, sizes)[0]
-    assert found == pytest.approx(spread - 2 * gram.diagonal.sum() / (len(pooled) - 1), abs=1e-4)
-    draws = between_groups(gram, many, sizes)
+    found = between_groups(gram, labels, sizes).values[0]
+    trace = np.trace(KERNEL(pooled)) - KERNEL(pooled).mean() * len(pooled)  # of the centred Gram matrix
+    assert found == pytest.approx(spread - 2 * trace / (len(pooled) - 1), abs=1e-4)
+    draws = between_groups(gram, many, sizes).values
     assert abs(draws.mean()) < 5 * draws.std() / np.sqrt(len(draws))
 
 
@@ -36,8 +37,9 @@ def test_two_samples_are_ordered_as_by_their_discrepancy():
     x, y = rng.normal(size=(2, 40, 2))
     gram = CentredGram(KERNEL(np.concatenate([x, y])))
     labels = rng.permuted(np.repeat(np.repeat([0, 1], 40)[None].astype(np.int32), 50, axis=0), axis=1)
-    spread = between_groups(gram, labels, (40, 40)) + gram.diagonal.sum() / 79
-    np.testing.assert_allclose(spread, 20 * (2 / 40) ** 2 * gram.forms((labels == 0).astype(np.float32)), atol=1e-5)
+    spread = between_groups(gram, labels, (40, 40)).values + gram.level
+    discrepancy = permuted_mmd(gram, (labels == 0).astype(np.float32), 40, unbiased=False)
+    np.testing.assert_allclose(spread, 20 * discrepancy.values, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", [None, "median"])
@@ -85,3 +87,11 @@ def test_a_mapping_and_a_seed():
 def test_bad_input(samples, error, message):
     with pytest.raises(error, match=message):
         mm.k_sample_test(samples)
+
+
+def test_points_that_are_all_different_say_nothing():
+    rng = np.random.default_rng(0)
+    samples = [100 * rng.normal(size=n) for n in (20, 31, 25)]
+    result = mm.k_sample_test(samples, mm.kernels.RBF(1e-6), rng=0)
+    assert result.pvalue == 1.0
+    assert "the same under every permutation" in result.warnings[0]

@@ -21,7 +21,7 @@ def data(n=N, dependence=0.0):
 def test_moments_are_covariances_of_features():
     x, y = data(500)
     with Door() as door:
-        fitted = tuple(features_of(mm.kernels.RBF(1.0), part, "x", door) for part in (x, y))
+        fitted = tuple(features_of(mm.kernels.RBF(1.0), part, "x", np.random.default_rng(0), door) for part in (x, y))
         blocks = [(x[:10], y[:10]), (x[10:], y[10:])]
         moments = Moments.of(blocks, fitted, ("x", "y"), door)
         phi, psi = (f(part) for f, part in zip(fitted, (x, y), strict=True))

@@ -8,6 +8,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
+from meanmap.stats.hsic import diagonal_sums
 from meanmap.stats.pairwise import PairwiseHSIC
 from meanmap.stats.variables import kernels_of
 
@@ -18,41 +19,43 @@ def columns(generator, rows):
 
 
 def test_sums_are_those_of_permuted_matrices():
+    """With 90 permutations of 40 points there are three orders."""
     data = columns(np.random.default_rng(0), 40)
-    pairwise = PairwiseHSIC(data, 25, np.random.default_rng(1))
+    pairwise = PairwiseHSIC(data, 90, np.random.default_rng(1))
     centre = np.eye(40) - 1 / 40
     with Door() as door:
         grams = {
             name: [
                 centre @ np.asarray(gram_matrix(door.cast(k), read_points(k, column, name, door))) @ centre
-                for k in kernels_of(None, column, name, True, pairwise._seed)
+                for k in kernels_of(None, column, name, "fused", pairwise._seed)
             ]
             for name, column in data.items()
         }
-    base, shifts = pairwise.shifts.base, pairwise.shifts.chosen[0]
-    assert (pairwise.shifts.orders[0] == np.arange(40)).all()
+    base, shifts = pairwise.shifts.base, pairwise.shifts
+    orders = shifts.values(lambda order: np.array([np.roll(order, -s) for s in range(40)]).T).T
     for x, y in [("a", "b"), ("b", "label")]:
-        sums = pairwise.sums(x, y)
-        assert sums.shape == (len(grams[x]), len(grams[y]), 26)
-        for i, k in enumerate(grams[x]):
-            for j, other in enumerate(grams[y]):
-                for b, shift in enumerate(shifts):
-                    order = np.empty(40, dtype=int)
-                    order[base] = base[(np.arange(40) + shift) % 40]
-                    expected = np.sum(k * other[np.ix_(order, order)])
-                    assert sums[i, j, b] == pytest.approx(expected, rel=1e-4, abs=1e-3)
+        sums, behind = pairwise.sums(x, y)
+        assert sums.shape == (len(grams[x]), len(grams[y]), 91)
+        margins = [pairwise._transformed(name)[0] for name in (x, y)]
+        for i, j in np.argwhere(np.isfinite(behind)):
+            found = sums[i, j] + diagonal_sums(margins[0][i], margins[1][j], shifts)
+            for b in (0, 1, 40, 90):
+                order = np.empty(40, dtype=int)
+                order[base] = base[orders[b]]
+                expected = np.sum(grams[x][i] * grams[y][j][np.ix_(order, order)])
+                assert found[b] == pytest.approx(expected, rel=1e-4, abs=1e-3)
 
 
 def test_power_and_level():
     data = columns(np.random.default_rng(0), 100)
     pairwise = PairwiseHSIC(data, 1000, np.random.default_rng(1))
-    assert pairwise.pvalue("a", "b") == pytest.approx(1 / 100)  # 99 shifts of one order
+    assert pairwise.pvalue("a", "b") == pytest.approx(1 / 1001)  # however few the points
     assert pairwise.pvalue("label", "b") > pairwise.pvalue("label", "a")
     rejected = 0
     for seed in range(30):
         generator = np.random.default_rng(seed)
-        noise = {name: generator.normal(size=50) for name in "abc"}
-        tests = PairwiseHSIC(noise, 49, np.random.default_rng(1000 + seed))
+        noise = {name: generator.normal(size=50) for name in "ab"}
+        tests = PairwiseHSIC(noise, 99, np.random.default_rng(1000 + seed))
         rejected += tests.pvalue("a", "b") <= 0.1
     assert rejected <= binom.ppf(1 - 1e-4, 30, 0.1)
 

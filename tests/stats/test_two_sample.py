@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.stats.collections import fused
-from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
+from meanmap.stats.permutations import CentredGram, Permuted, assignments, permuted_mmd
 from meanmap.stats.two_sample import CHOICES
 
 FAILURE_RATE = 1e-5
@@ -36,7 +36,7 @@ def test_the_matrix_form_is_the_definition(unbiased):
     pooled = rng.normal(size=(17, 2))
     gram = mm.kernels.RBF(1.0)(pooled) * np.outer(*(rng.uniform(1, 2, 17),) * 2)  # an uneven diagonal too
     z = assignments(7, 10, 20, rng)
-    values = permuted_mmd(CentredGram(gram), z, 7, unbiased)
+    values = permuted_mmd(CentredGram(gram), z, 7, unbiased).values
     expected = [mmd_by_hand(gram, row == 1, unbiased) for row in z]
     np.testing.assert_allclose(values, expected, atol=5e-6)
 
@@ -62,8 +62,8 @@ def test_the_pvalue_counts_the_data_among_the_permutations():
 
 
 def test_fusing_one_kernel_leaves_its_statistic():
-    values = np.random.default_rng(0).normal(size=(1, 100)) * 1e-2
-    assert (fused(values, [0.3], 90)[0] == values[0]).all()
+    one = Permuted(np.random.default_rng(0).normal(size=100) * 1e-2, 0.0)
+    assert fused([one], [0.3], 90)[0] is one
 
 
 CELLS = [
@@ -222,3 +222,78 @@ def test_a_level_is_between_0_and_1(level):
     result = mm.two_sample_test(rng.normal(size=9), rng.normal(size=9), rng=0)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         result.reject(level)
+
+
+def names(first, count):
+    return [f"id {i}" for i in range(first, first + count)]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "null"),
+    [("auto", "auto"), ("biased", "auto"), ("unbiased", "wild"), ("features", "auto"), ("block", "wild")],
+)
+def test_points_that_are_all_different_say_nothing(statistic, null):
+    """Under a kernel that is the identity every permutation has the same statistic, up to rounding."""
+    m = 30 if null == "wild" else 40
+    result = mm.two_sample_test(names(0, 30), names(100, m), statistic=statistic, null=null, n_permutations=99, rng=0)
+    assert result.pvalue == 1.0
+    assert "the same under every permutation" in result.warnings[0]
+
+
+def test_few_points_that_are_alike_are_seen_beside_many_that_are_not():
+    """Repeated within samples only: the Gram matrix is the identity but for a few entries."""
+    x = [*names(0, 150), *["a"] * 8]
+    y = [*names(200, 150), *["b"] * 8]
+    assert mm.two_sample_test(x, y, rng=0).pvalue < 0.01
+
+
+def test_a_kernel_under_which_nothing_is_alike_does_not_hide_the_others():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=40), rng.normal(2.0, 1.0, size=40)
+    assert mm.two_sample_test(x, y, [mm.kernels.RBF(1e-9), mm.kernels.RBF(1.0)], rng=0).pvalue < 0.01
+
+
+@pytest.mark.parametrize("kernel", [mm.kernels.RBF(1e9), mm.kernels.Linear()], ids=["wide", "linear"])
+def test_differences_below_rounding_tie(kernel):
+    """Kernel values near one, or of 10¹⁸, whose differences have no digits left."""
+    rng = np.random.default_rng(0)
+    result = mm.two_sample_test(1e9 + rng.normal(size=40), 1e9 + rng.normal(size=40), kernel, rng=0)
+    assert result.pvalue == 1.0
+    assert result.warnings
+
+
+EXTREME = {
+    "linear": (1e19, mm.kernels.Linear(), {}),
+    "polynomial": (1e40, mm.kernels.Polynomial(3), {}),
+    "tiny": (1e-300, None, {}),
+    "tiny, one kernel": (1e-300, "median", {"null": "spectral"}),
+}
+
+
+@pytest.mark.parametrize("case", EXTREME)
+def test_units_do_not_matter_however_large_or_small(case):
+    unit, kernel, settings = EXTREME[case]
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40))
+    result = mm.two_sample_test(unit * x, unit * y, kernel, n_permutations=99, rng=0, **settings)
+    plain = mm.two_sample_test(x, y, kernel, n_permutations=99, rng=0, **settings)
+    assert np.isfinite(result.statistic)
+    if case != "polynomial":  # whose offset of 1 is a unit of its own
+        assert result.pvalue == plain.pvalue
+
+
+@pytest.mark.parametrize("kernel", [None, "median", mm.kernels.RBF(0.5)], ids=["default", "median", "given"])
+@pytest.mark.parametrize("statistic", ["auto", "features"])
+def test_numbers_too_large_are_refused_in_words(kernel, statistic):
+    """Twice the same sample with a value that stands for a missing one: distances of inf − inf."""
+    x = np.random.default_rng(0).normal(size=40)
+    x[3] = np.finfo(float).max
+    with pytest.raises(InputError, match="too large for distances"):
+        mm.two_sample_test(x, x, kernel, statistic=statistic, rng=0)
+
+
+@pytest.mark.parametrize("null", ["permutation", "wild", "gamma", "spectral"])
+def test_equal_points_under_a_given_kernel(null):
+    result = mm.two_sample_test(np.ones(20), np.ones(20), mm.kernels.RBF(1.0), null=null, rng=0)
+    assert result.pvalue == 1.0
+    assert any("the same under every permutation" in warning for warning in result.warnings)

@@ -112,3 +112,11 @@ def test_driving_points_of_mixed_tables():
     result = mm.two_sample_test(before, after, n_permutations=99, rng=0)
     _, strange = result.driving_points(6)
     assert set(strange) == set(range(6))
+
+
+def test_a_small_sample_beside_a_large_one_keeps_its_points():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(5, 2)), rng.normal(size=(2900, 2))
+    x[:, 1] += 8
+    shares = mm.two_sample_test(x, y, n_permutations=19, rng=0).driving_columns(rng=0)
+    assert shares["column 1"] > 0.5 > shares["column 0"]

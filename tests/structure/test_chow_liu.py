@@ -34,15 +34,17 @@ def dense(x, y, measure):
 @pytest.mark.parametrize("measure", ["information", "hsic", "normalised", "ranks"])
 def test_measures_are_those_of_whole_matrices(measure):
     table = sample(0, 60, 0.5)[:, :3]
-    values = Dependence.of(table, measure)[1].values()
+    values = Dependence.of(table, measure, np.random.default_rng(0))[1].values()
     for i in range(3):
         for j in range(3):
             assert values[i, j] == pytest.approx(dense(table[:, i], table[:, j], measure), rel=2e-3)
     # Neither units nor order matter, ranks do not even change with increasing functions.
-    again = Dependence.of(table[::-1] * [1.0, 1000.0, 1e-3], measure)[1].values()
+    again = Dependence.of(table[::-1] * [1.0, 1000.0, 1e-3], measure, np.random.default_rng(1))[1].values()
     np.testing.assert_allclose(again, values, rtol=1e-2)
     if measure == "ranks":
-        np.testing.assert_allclose(Dependence.of(np.exp(table), measure)[1].values(), values, rtol=1e-12)
+        np.testing.assert_allclose(
+            Dependence.of(np.exp(table), measure, np.random.default_rng(0))[1].values(), values, rtol=1e-12
+        )
 
 
 def test_missing_values_leave_out_pairs_only():
@@ -50,7 +52,7 @@ def test_missing_values_leave_out_pairs_only():
     holes = table.copy()
     holes[:20, 0] = np.nan
     holes[70:, 2] = np.nan
-    dependence = Dependence.of(holes, "hsic")[1]
+    dependence = Dependence.of(holes, "hsic", np.random.default_rng(0))[1]
     values = dependence.values()
     # The features of a column are those of all its values; a pair sees the rows that both have.
     both = slice(20, 70)
@@ -149,7 +151,7 @@ def test_bad_input():
         mm.chow_liu(good, measure="corr")
     with pytest.raises(ParameterError, match="level is 2"):
         mm.chow_liu(good, alpha=2)
-    with pytest.raises(ParameterError, match="n_permutations is 3"):
+    with pytest.raises(ParameterError, match=r"n_permutations is 3"):
         mm.chow_liu(good, alpha=0.05, n_permutations=3)
     with pytest.raises(ParameterError, match="half_samples is -1"):
         mm.chow_liu(good, half_samples=-1)
@@ -169,3 +171,17 @@ def test_bad_input():
         mm.chow_liu({"a": np.r_[np.inf, good[1:, 0]], "b": good[:, 1]})
     with pytest.raises(KindError, match="expected a table"):
         mm.chow_liu(good[:, 0])
+
+
+def test_labels_with_more_values_than_features_are_not_joined():
+    """Features are of a choice of the labels, which must not be those of the same rows in every column."""
+    found = 0
+    for seed in range(6):
+        labels = np.random.default_rng(seed).integers(0, 200, (300, 2)).astype(str)
+        found += len(mm.chow_liu({"a": labels[:, 0], "b": labels[:, 1]}, alpha=0.05, n_permutations=39, rng=seed).edges)
+    assert found <= 2
+
+
+def test_fewer_shuffles_than_the_level_needs_are_refused():
+    with pytest.raises(ParameterError, match=r"n_permutations is 200; .* at least 999, which level 0.001 needs"):
+        mm.chow_liu({"a": [1.0, 2.0], "b": [1.0, 2.0]}, alpha=0.001)

@@ -19,6 +19,7 @@ __all__ = [
     "check_size",
     "count_missing",
     "is_categorical",
+    "out_of_range",
     "parameter",
     "plain",
     "read_matrix",
@@ -259,3 +260,11 @@ def _check_range(values: np.ndarray, name: str, positive: bool, at_least: float 
         raise ParameterError(f"{name} is {shown}; expected values of at least {at_least:g}.")
     if integer and not (values == np.round(values)).all():
         raise ParameterError(f"{name} is {shown}; expected whole numbers.")
+
+
+def out_of_range(what: str) -> NonFiniteError:
+    """The error for data of which what is computed is not finite."""
+    return NonFiniteError(
+        f"{what}: numbers in the data are too large or too small to be multiplied. Leave out values that stand for "
+        "missing ones, such as 1.8e308, or divide each column by its typical size."
+    )

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
@@ -228,7 +229,11 @@ class Nystrom(Features):
         """Given landmarks, read already, inside somebody's door; `working` is the dtype of later calls, if another."""
         if not all(map(is_concrete, jax.tree.leaves((kernel, landmarks)))):
             raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
-        values, vectors = np.linalg.eigh(np.asarray(kernel.gram(landmarks, landmarks), dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = np.asarray(kernel.gram(landmarks, landmarks), dtype=np.float64)
+        if not np.isfinite(gram).all():
+            raise out_of_range(f"a kernel value is {gram[~np.isfinite(gram)][0]}")
+        values, vectors = np.linalg.eigh(gram)
         # Below this, eigenvalues are rounding errors, whose inverses would be noise.
         kept = values > values.max() * len(values) * np.finfo(working or door.dtype).eps
         whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(door.dtype)

@@ -127,7 +127,14 @@ def _distances(points: Any, metric: Literal["euclidean", "cityblock"] = "euclide
     if isinstance(points, np.ndarray):
         from scipy.spatial.distance import pdist
 
-        return pdist(points, metric)
+        # Without squares in one column, and in units of a typical number in several, where squares would be zero or
+        # infinite: a power of two changes no digit.
+        if points.shape[1] == 1:
+            return pdist(points, "cityblock")
+        sizes = np.abs(points[points != 0])
+        exponent = int(np.frexp(np.median(sizes))[1]) if sizes.size else 0
+        unit = np.ldexp(1.0, exponent) if abs(exponent) > 400 else 1.0
+        return pdist(points / unit, metric) * unit
     first, second = np.triu_indices(n, 1)
     if metric == "cityblock":
         return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)

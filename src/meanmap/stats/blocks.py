@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.errors import KindError
 from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.kernels.base import Kernel
-from meanmap.stats.permutations import BLOCK
+from meanmap.stats.permutations import BLOCK, SINGLE
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
 
@@ -42,21 +42,23 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
     n = min(samples.sizes) // length * length
     if kind == "auto":
         kind = "wild" if n * n_draws <= MOST_SIGNS else "normal"
-    means, draws = [], np.zeros(n_draws)
+    means, draws, total = [], np.zeros(n_draws), 0.0
     step = max(1, min(ENTRIES // length**2, POINTS // length))
     for start in range(0, n // length, step):
         stop = min(start + step, n // length)
         part = slice(start * length, stop * length)
         h = _differences(kernel, rows(x, part), rows(y, part), length, step if n // length > step else stop)
-        means.append(h.sum(axis=(1, 2)) / (length * (length - 1)))
+        means.append(h.sum(axis=(1, 2), dtype=float) / (length * (length - 1)))
+        total += float(np.abs(h).sum(dtype=float))
         if kind == "wild":
             for first in range(0, n_draws, BLOCK):
                 number = min(BLOCK, n_draws - first)
                 signs = generator.choice(np.array([-1, 1], np.float32), (stop - start, length, number))
                 draws[first : first + number] += np.einsum("bij,bij->j", signs, h @ signs, dtype=np.float64)
-    values = np.concatenate(means)
+    values, weight = np.concatenate(means), 1 / (n * (length - 1))
     if kind == "wild":
-        return Outcome(float(values.mean()), Null("random signs", draws / (n * (length - 1)), exact=True))
+        law = Null("random signs", weight * draws, exact=True, rounding=weight * SINGLE * total)
+        return Outcome(float(values.mean()), law)
     spread = values.std(ddof=1) / math.sqrt(len(values))
     null = Null("normal limit", spread * generator.standard_normal(n_draws), exact=False)
     return Outcome(float(values.mean()), null)

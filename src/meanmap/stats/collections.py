@@ -1,5 +1,6 @@
 """Several kernels at once: which ones, and how their statistics become one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from meanmap.core.points import count
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import Laplace
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.settings import finite_distances
 
 __all__ = ["default_collection", "fused"]
 
@@ -22,31 +25,34 @@ def default_collection(pooled: np.ndarray, units: Any, generator: np.random.Gene
 
     They depend on the pooled sample without its labels, so permutation tests with them stay exact.
     """
-    from scipy.spatial.distance import pdist
-
     n = count(pooled)
     rows = pooled if n <= MOST_POINTS else pooled[np.sort(generator.choice(n, MOST_POINTS, replace=False))]
-    distances = pdist(rows / units, "cityblock")
+    distances = finite_distances(rows / units, "cityblock")
     if not distances.any() and n > MOST_POINTS:  # the few points that differ were not drawn
         rows = np.unique(pooled, axis=0)[:MOST_POINTS]
-        distances = pdist(rows / units, "cityblock")
+        distances = finite_distances(rows / units, "cityblock")
     distances = distances[distances > 0] if distances.any() else np.ones(1)
     low, high = np.quantile(distances, QUANTILES)
     return tuple(Laplace(scale * units) for scale in np.geomspace(low / 2, high, LENGTHSCALES))
 
 
-def fused(statistics: np.ndarray, mean_squares: Any, rate: float) -> tuple[np.ndarray, int]:
-    """(1/λ) log mean_k exp(λ MMD²_k / √N_k): a soft maximum over kernels, (B,) from (kernels, B).
+def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -> tuple[Permuted, int]:
+    """(1/λ) log mean_k exp(λ MMD²_k / √N_k): a soft maximum over kernels.
 
-    Also the kernel with the largest term in the first column, that of the data.
+    Also the kernel with the largest term for the data.
 
-    MMD-FUSE (Biggs, Schrab & Gretton 2023, eq. 6), with `rate` λ = √(n (n − 1)) for MMD². N_k, the mean square of the
-    Gram matrix off its diagonal, does not change under permutations, so a permutation test of the fused statistic is
-    exact. One kernel alone is left as it is.
+    MMD-FUSE (Biggs, Schrab & Gretton 2023, eq. 6), with `rate` λ = √(n (n − 1)) for MMD². √N_k, the root mean square of
+    the Gram matrix off its diagonal, does not change under permutations, so a permutation test of the fused statistic
+    is exact. One kernel alone is left as it is.
     """
     if len(statistics) == 1:
         return statistics[0], 0
-    norms = np.sqrt(np.maximum(np.asarray(mean_squares), np.finfo(float).tiny))
-    scaled = rate * statistics / norms[:, None]
+    scaled, rounding = np.zeros((len(statistics), len(statistics[0].values))), 0.0
+    for row, (values, error), norm in zip(scaled, statistics, norms, strict=True):
+        # Otherwise no two points are alike under this kernel, as far as its digits say: it sees nothing.
+        if rate * error < norm:
+            row[:] = rate * values / norm
+            rounding = max(rounding, error / norm)
     top = scaled.max(axis=0)
-    return (top + np.log(np.mean(np.exp(scaled - top), axis=0))) / rate, int(np.argmax(scaled[:, 0]))
+    values = (top + np.log(np.mean(np.exp(scaled - top), axis=0))) / rate
+    return Permuted(values, rounding), int(np.argmax(scaled[:, 0]))

@@ -19,7 +19,8 @@ from meanmap.core.table import Table
 from meanmap.features.base import Concatenated, transform_in_chunks
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_statistics import landmark_features
-from meanmap.stats.permutations import CentredFeatures
+from meanmap.stats.permutations import CentredFeatures, Permuted
+from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples import read_samples, values_of
 from meanmap.stats.settings import check_draws
 
@@ -32,7 +33,8 @@ SHARE, LEAST, MOST = 0.25, 10, 500
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
-# Statistics that differ by less than this, for the largest, tie: sums in another order round differently.
+# Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
+# another order round differently.
 TIE = 1e-9
 # What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
 ALLOWANCE = 0.5
@@ -167,7 +169,7 @@ class DriftMonitor:
             pool = _mapped(
                 features, features.read(rows(data, np.sort(order[size : size + MOST_KEPT])), "reference", door)
             )
-        squares = tuple(CentredFeatures(block).mean_square for block in own)
+        squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
         none = np.zeros(0)
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
@@ -184,11 +186,10 @@ class DriftMonitor:
             new = _mapped(self.features, points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
         both = np.concatenate([self.pool, new])
-        statistics = self._statistics(both, len(new), generator)
-        beyond = statistics[1:] - statistics[0]
-        near = TIE * np.abs(statistics).max()
-        larger, equal = np.sum(beyond > near), np.sum(np.abs(beyond) <= near)
-        pvalue = (larger + (1.0 - generator.random()) * (1 + equal)) / len(statistics)
+        values, rounding = self._statistics(both, len(new), generator)
+        near = max(rounding, TIE * float(np.abs(values).max()))
+        larger, tied = larger_and_tied(float(values[0]), values[1:], near)
+        pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
         before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
         evidence = max(0.0, before - ndtri(pvalue) - ALLOWANCE)
         alarm = evidence > self.limit
@@ -237,7 +238,7 @@ class DriftMonitor:
 
     __repr__ = __str__
 
-    def _statistics(self, both: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
+    def _statistics(self, both: np.ndarray, size: int, generator: np.random.Generator) -> Permuted:
         """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
         total, rest = len(both), len(both) - size
         subsets = [generator.choice(total, size, replace=False, shuffle=False) for _ in range(self.n_permutations)]
@@ -250,10 +251,10 @@ class DriftMonitor:
             sums, own = pick @ block, np.einsum("ij,ij->i", block, block)
             q, inside = np.einsum("ij,ij->i", sums, sums), pick @ own
             outside = own.sum() - inside
-            found.append(
-                (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
-            )
-        return fused(np.stack(found), self.mean_squares, np.sqrt(size * (size - 1.0)))[0]
+            values = (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
+            found.append(Permuted(values, TIE * float(own.mean()) / size))
+        norms = [square**0.5 for square in self.mean_squares]
+        return fused(found, norms, float(np.sqrt(size * (size - 1.0))))[0]
 
 
 def _read_reference(reference: Any) -> tuple[Any, Schema | None]:

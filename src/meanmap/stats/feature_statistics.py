@@ -13,7 +13,7 @@ from meanmap.features.lowrank import Nystrom
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_means import FeatureMeans, blocks_of, working_precision
-from meanmap.stats.permutations import CentredFeatures, assignments, permuted_mmd
+from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
 
@@ -48,13 +48,13 @@ def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random
     if kind == "permutation":
         features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
         z = assignments(n, m, n_draws, generator)
-        values, squares = [], []
+        found, norms = [], []
         for member in features.members:
             centred = CentredFeatures(np.concatenate(list(transform_in_chunks(member, samples.pooled))))
-            values.append(permuted_mmd(centred, z, n, unbiased=True))
-            squares.append(centred.mean_square)
-        result, strongest = fused(np.stack(values), squares, samples.rate)
-        return Outcome(float(result[0]), Null("permutation", result[1:], exact=True), strongest)
+            found.append(permuted_mmd(centred, z, n, unbiased=True))
+            norms.append(centred.norm)
+        result, strongest = fused(found, norms, samples.rate)
+        return Outcome.exact(result, "permutation", strongest)
     blocks = [blocks_of(samples[i], f"rows of {name}") for i, name in enumerate("xy")]
     return _streamed(samples, blocks, n_draws, generator, door)
 
@@ -102,11 +102,13 @@ def gaussian_limit(
     root = vectors * np.sqrt(np.maximum(values, 0))
     differences = np.column_stack([x.mean - y.mean, root @ generator.standard_normal((len(values), n_draws))])
     second = (x.n * x.second + y.n * y.second) / (x.n + y.n)
-    statistics, norms = [], []
+    found, norms = [], []
     for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
         part = slice(stop - size, stop)
-        statistics.append(np.sum(differences[part] ** 2, axis=0) - np.trace(covariance[part, part]))
-        norms.append(np.sum(second[part, part] ** 2))
+        trace = float(np.trace(covariance[part, part]))
+        found.append(Permuted(np.sum(differences[part] ** 2, axis=0) - trace, SQUARED * trace))
+        norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
     smaller = min(x.n, y.n)
-    result, _ = fused(np.stack(statistics), norms, np.sqrt(smaller * (smaller - 1.0)))
-    return float(result[0]), Null("weighted chi-squares", result[1:], exact=False)
+    result, _ = fused(found, norms, np.sqrt(smaller * (smaller - 1.0)))
+    law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
+    return float(result.values[0]), law

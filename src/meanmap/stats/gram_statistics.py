@@ -1,5 +1,6 @@
 """Two-sample statistics from whole Gram matrices, and their null distributions."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from meanmap.stats.permutations import (
     assignments,
     flipped_mmd,
     permuted_mmd,
+    root_mean_square,
     signs,
 )
-from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
 
 __all__ = ["centred_gram", "gram_test", "limit_test"]
@@ -37,19 +38,18 @@ def gram_test(
     n, m = samples.sizes
     flips = kind == "wild"
     z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
-    values, squares = [], []
+    found, norms = [], []
     for kernel in samples.kernels:
         if flips:
             gram = gram_matrix(kernel, samples.pooled)
-            values.append(flipped_mmd(gram, z, unbiased))
-            squares.append(CentredGram(gram).mean_square)
+            found.append(flipped_mmd(gram, z, unbiased))
+            norms.append(root_mean_square(gram))
         else:
             centred = centred_gram(kernel, samples.pooled, door)
-            values.append(permuted_mmd(centred, z, n, unbiased))
-            squares.append(centred.mean_square)
-    result, strongest = fused(np.stack(values), squares, samples.rate)
-    null = Null("random signs" if flips else "permutation", result[1:], exact=True)
-    return Outcome(float(result[0]), null, strongest)
+            found.append(permuted_mmd(centred, z, n, unbiased))
+            norms.append(centred.norm)
+    result, strongest = fused(found, norms, samples.rate)
+    return Outcome.exact(result, "random signs" if flips else "permutation", strongest)
 
 
 def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
@@ -67,12 +67,15 @@ def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
 def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:
     """nm/(n + m) × biased MMD² and its weighted chi-squares, or their gamma fit."""
     n, m = samples.sizes
-    gram = CentredGram(gram_matrix(samples.kernels[0], samples.pooled))
+    gram = gram_matrix(samples.kernels[0], samples.pooled)
     z = np.zeros((1, n + m), np.float32)
     z[0, :n] = 1
-    value = n * m / (n + m) * float(permuted_mmd(gram, z, n, unbiased=False)[0])
-    centred = gram.centred.astype(float) / (n + m)
+    found = permuted_mmd(CentredGram(gram), z, n, unbiased=False)
+    weight = n * m / (n + m)
+    means = gram.mean(axis=1)
+    centred = (gram - means[:, None] - means[None, :] + means.mean()) / (n + m)
     if kind == "gamma":
         null = gamma_null(float(np.trace(centred)), 2 * float(np.sum(centred**2)), n_draws, generator)
-        return Outcome(value, null)
-    return Outcome(value, spectral_null(np.linalg.eigvalsh(centred), n_draws, generator))
+    else:
+        null = spectral_null(np.linalg.eigvalsh(centred), n_draws, generator)
+    return Outcome(weight * float(found.values[0]), replace(null, rounding=weight * found.rounding))

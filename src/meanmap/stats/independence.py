@@ -15,21 +15,30 @@ from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
-from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.stats.hsic import Margins, centre, fused_hsic, permuted_features, permuted_hsic, unbiased_hsic
+from meanmap.stats.hsic import (
+    Margins,
+    centre,
+    diagonal_sums,
+    fused_hsic,
+    one_hsic,
+    permuted_features,
+    permuted_hsic,
+    single_gram,
+)
 from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, Moments, all_features, features_of
-from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shifts import Shifts
-from meanmap.stats.variables import constant, kernels_of, one_for_each
+from meanmap.stats.variables import constant, handicaps, kernels_of, one_for_each
 
 __all__ = ["independence_test"]
 
 # Which null distributions each statistic has.
 CHOICES = {"biased": ("permutation", "gamma", "spectral"), "unbiased": ("permutation",), "normalised": ("permutation",)}
 NAMES = ("x", "y")
-# Whole Gram matrices up to here: with the default collection about 1.5 GB and 5 s.
+# Whole Gram matrices up to here: with the default collection about 2 GB and 6 s.
 MOST_FOR_GRAM = 6000
 # Permutations up to here unless told otherwise: beyond, the limit is as accurate as the draws that estimate a p-value.
 MOST_FOR_PERMUTATIONS = 20_000
@@ -55,8 +64,9 @@ def independence_test(
     kernel : None, "median", "learned", Kernel, or a pair (for x, for y) of these or of lists of Kernel
         For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance
         with one lengthscale per column (Delta for labels); "learned" multiplies these by what [`learn_kernel`][] finds
-        in that variable alone. By default each variable of numbers gets four lengthscales, from short to long
-        distances, and the 16 pairs are fused. Rescaling any column changes nothing.
+        in that variable alone. By default each variable of numbers gets five lengthscales, from very short to long
+        distances, and 20 pairs of them are fused, those of short ones with a head start. Rescaling any column changes
+        nothing.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
@@ -104,31 +114,32 @@ def independence_test(
         if n is None or null in ("gamma", "spectral") or (null == "auto" and many):
             return _by_limit(x, y, kernel, "gamma" if null == "gamma" else "spectral", n_permutations, random, door)
         x, y = (_held(data) for data in (x, y))
-        several = statistic == "biased" or n > MOST_FOR_GRAM
+        default = "several" if n > MOST_FOR_GRAM else "fused" if statistic == "biased" else "median"
         wanted = one_for_each(kernel, 2)
         kernels = tuple(
-            kernels_of(w, data, name, several, random.generator)
+            kernels_of(w, data, name, default, random.generator)
             for w, data, name in zip(wanted, (x, y), NAMES, strict=True)
         )
-        if not several and max(map(len, kernels)) > 1:
+        if default == "median" and max(map(len, kernels)) > 1:
             raise ParameterError(f"statistic={statistic!r} is for one kernel; with several use 'biased'.")
         if n > MOST_FOR_GRAM:
             kernels = tuple((_one(listed),) for listed in kernels)
         shifts = Shifts.draw(n, n_permutations, random.generator)
-        by = _by_gram if n <= MOST_FOR_GRAM else _by_features
-        values, label, warnings = by((x, y), kernels, statistic, shifts, door)
-    law = Null("permutation", values[1:], exact=True)
-    if np.ptp(values) <= 1e-6 * np.abs(values).max():
-        warnings = (*warnings, "the statistic is the same under every permutation: these kernels see nothing here.")
+        if n <= MOST_FOR_GRAM:
+            found, label = _by_gram((x, y), kernels, statistic, shifts, handicaps(wanted, kernels), door)
+            warnings: tuple[str, ...] = ()
+        else:
+            found, label, warnings = _by_features((x, y), kernels, statistic, shifts, random.generator, door)
+    value, law = float(found.values[0]), Null("permutation", found.values[1:], exact=True, rounding=found.rounding)
     return TestResult(
-        float(values[0]),
-        law.pvalue(float(values[0])),
+        value,
+        law.pvalue(value),
         law,
         tuple(listed[0] if len(listed) == 1 else listed for listed in kernels),
         f"independence test, {label}",
         (n,),
         random.seed,
-        warnings,
+        (*warnings, *flat(law, value)),
     )
 
 
@@ -157,8 +168,8 @@ def _one(kernels: tuple[Kernel, ...]) -> Kernel:
 
 
 def _by_gram(
-    data: Any, kernels: Any, statistic: str, shifts: Shifts, door: Door
-) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    data: Any, kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
+) -> tuple[Permuted, str]:
     """The statistic of whole Gram matrices for the data and each permutation."""
     n = len(shifts.base)
     margins: tuple[list[Margins], list[Margins]] = ([], [])
@@ -168,47 +179,35 @@ def _by_gram(
     def grams(side: int) -> Iterator[np.ndarray]:
         for kernel in kernels[side]:
             points = rows(read_points(kernel, data[side], NAMES[side], door), shifts.base)
-            margins[side].append(centre(gram_matrix(door.cast(kernel), points, out=space[:, :n])))
+            unit = single_gram(door.cast(kernel), points, door, space[:, :n])
+            margins[side].append(centre(space[:, :n], unit))
             yield space
         if all(margin.is_zero for margin in margins[side]):
             raise constant(NAMES[side])
 
-    sums = permuted_hsic(grams(0), grams(1), shifts)
+    sums = permuted_hsic(grams(0), grams(1), shifts, behind)
     if sums.shape[:2] != (1, 1):
-        return fused_hsic(sums), f"HSIC fused over {sums.shape[0]} × {sums.shape[1]} kernels", ()
-    if statistic == "biased":
-        return sums[0, 0] / n**2, "biased HSIC", ()
+        label = f"HSIC fused over {sums.shape[0]} × {sums.shape[1]} kernels"
+        return fused_hsic(sums, *margins, shifts, behind), label
     (first,), (second,) = margins
-    if statistic == "normalised":
-        return sums[0, 0] / (first.norm * second.norm), "normalised HSIC", ()
-    values = unbiased_hsic(sums[0, 0], (first.rows, second.rows), (first.diagonal, second.diagonal), shifts)
-    return values, "unbiased HSIC", ()
+    return one_hsic(sums[0, 0], first, second, statistic, shifts), f"{statistic} HSIC"
 
 
 def _by_features(
-    data: Any, kernels: Any, statistic: str, shifts: Shifts, door: Door
-) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    data: Any, kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
+) -> tuple[Permuted, str, tuple[str, ...]]:
     """The statistic of features for the data and each permutation."""
-    n = len(shifts.base)
     sides, fitted = [], []
     for (kernel,), values, name in zip(kernels, data, NAMES, strict=True):
-        feature = features_of(kernel, values, name, door)
+        feature = features_of(kernel, values, name, generator, door)
         fitted.append(feature)
         sides.append(all_features(feature, values, name, door)[shifts.base])
         if np.ptp(sides[-1], axis=0).max() == 0:
             raise constant(name)
-    phi, psi = sides
-    sums = permuted_features(phi, psi, shifts)
-    warnings = _cut_short(fitted, "the level is exact")
-    if statistic == "biased":
-        return sums / n**2, "biased HSIC of features", warnings
-    if statistic == "normalised":
-        norms = np.linalg.norm(phi.T @ phi) * np.linalg.norm(psi.T @ psi)
-        return sums / norms, "normalised HSIC of features", warnings
-    # The features are centred, so rows of their Gram matrices sum to zero.
-    diagonals = np.sum(phi**2, axis=1), np.sum(psi**2, axis=1)
-    values = unbiased_hsic(sums, (np.zeros(n), np.zeros(n)), diagonals, shifts)
-    return values, "unbiased HSIC of features", warnings
+    x, y = (Margins.of_features(side) for side in sides)
+    off = permuted_features(sides[0], sides[1], shifts) - diagonal_sums(x, y, shifts)
+    found = one_hsic(off, x, y, statistic, shifts)
+    return found, f"{statistic} HSIC of features", _cut_short(fitted, "the level is exact")
 
 
 def _cut_short(fitted: list[PivotedCholesky], level: str) -> tuple[str, ...]:
@@ -225,10 +224,12 @@ def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng,
     wanted = one_for_each(kernel, 2)
     several = is_stream(x) or is_stream(y) or (count_rows(x) or 0) > MOST_FOR_GRAM
     kernels = tuple(
-        _one(kernels_of(w, part, name, several, random.generator))
+        _one(kernels_of(w, part, name, "several" if several else "median", random.generator))
         for w, part, name in zip(wanted, sample, NAMES, strict=True)
     )
-    fitted = [features_of(k, part, name, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)]
+    fitted = [
+        features_of(k, part, name, random.generator, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)
+    ]
     moments = Moments.of(blocks, (fitted[0], fitted[1]), NAMES, door)
     for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
         if spectrum.max(initial=0) <= 1e-14:
@@ -243,7 +244,11 @@ def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng,
         "independence test, n HSIC of features",
         (moments.n,),
         random.seed,
-        _cut_short(fitted, "the level is that of the limit"),
+        (
+            *_cut_short(fitted, "the level is that of the limit"),
+            *doubt_about_limit(law.exact, (moments.n,)),
+            *flat(law, value),
+        ),
     )
 
 

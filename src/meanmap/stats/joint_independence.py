@@ -1,6 +1,7 @@
 """Are several variables independent of one another, all at once?"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -15,11 +16,12 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
+from meanmap.stats.hsic import single_gram
 from meanmap.stats.limits import gamma_null
-from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shifts import LAGS, Shifts
 from meanmap.stats.variables import constant, kernels_of, one_for_each
 
@@ -27,6 +29,8 @@ __all__ = ["joint_independence_test"]
 
 # A permutation costs d n²/2 products: about 2 ms for three variables here, and 400 MB hold them.
 MOST_POINTS = 5000
+# Rounding of a sum in single precision, for the largest of the three terms that cancel.
+SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 
 def joint_independence_test(
@@ -85,24 +89,28 @@ def joint_independence_test(
         wanted = one_for_each(kernel, len(names))
         kernels: list[Kernel] = []
         for choice, column, name in zip(wanted, columns, names, strict=True):
-            listed = kernels_of(choice, column, name, False, random.generator)
+            listed = kernels_of(choice, column, name, "median", random.generator)
             if len(listed) > 1:
                 raise ParameterError(f"{len(listed)} kernels were given for {name}; this test takes one for each.")
             kernels += listed
         points = [read_points(k, column, name, door) for k, column, name in zip(kernels, columns, names, strict=True)]
         n = _common_length([count(part) for part in points], names)
         shifts = Shifts.draw(n, n_permutations, random.generator)
-        grams = []
+        grams, unit = [], 1.0
         for k, part, name in zip(kernels, points, names, strict=True):
-            grams.append(gram_matrix(door.cast(k), rows(part, shifts.base), out=np.empty((n, n), np.float32)))
+            grams.append(np.empty((n, n), np.float32))
+            unit *= single_gram(door.cast(k), rows(part, shifts.base), door, grams[-1])
             if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
                 raise constant(name)
     if null == "gamma":
-        value = n * float(_joint(grams, [np.arange(n)] * len(grams), np.zeros(1, int))[0])
-        law, label = _gamma(grams, n_permutations, random.generator), "n dHSIC"
+        (value,), rounding = _joint(grams, [np.arange(n)] * len(grams), np.zeros(1, int))
+        law, weight, label = _gamma(grams, n_permutations, random.generator), n * unit, "n dHSIC"
+        law = replace(law, draws=unit * law.draws, rounding=weight * rounding)
     else:
-        values = _permuted(grams, shifts, random.generator)
-        value, law, label = float(values[0]), Null("permutation", values[1:], exact=True), "dHSIC"
+        values, rounding = _permuted(grams, shifts, random.generator)
+        value, weight, label = values[0], unit, "dHSIC"
+        law = Null("permutation", weight * values[1:], exact=True, rounding=weight * rounding)
+    value = weight * float(value)
     return TestResult(
         value,
         law.pvalue(value),
@@ -111,6 +119,7 @@ def joint_independence_test(
         f"joint independence test of {len(names)} variables, {label}",
         (n,),
         random.seed,
+        (*doubt_about_limit(law.exact, (n,)), *flat(law, value)),
     )
 
 
@@ -142,7 +151,7 @@ def _common_length(lengths: list[int], names: list[str]) -> int:
     return lengths[0]
 
 
-def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Generator) -> np.ndarray:
+def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Generator) -> Permuted:
     """dHSIC for the data and each permutation: shifts of the variables in their own order, then of random ones."""
     n = len(shifts.base)
     cosets = [(np.arange(n),) * len(grams)]
@@ -150,10 +159,11 @@ def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Gene
         others = (generator.permutation(n) for _ in grams[2:])
         cosets.append((np.arange(n), order, *others))
     pairs = list(zip(cosets, shifts.chosen, strict=True))
-    return np.concatenate([_joint(grams, orders, chosen) for orders, chosen in pairs])
+    found = [_joint(grams, orders, chosen) for orders, chosen in pairs]
+    return Permuted(np.concatenate([part.values for part in found]), max(part.rounding for part in found))
 
 
-def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> np.ndarray:
+def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> Permuted:
     """dHSIC with variable k in its order and then shifted by k s, for each of the shifts s.
 
     Slices of diagonals, written twice over, stand for shifted matrices: nothing is gathered.
@@ -169,7 +179,7 @@ def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> np.ndarr
         diagonals.append(np.concatenate([lags, lags], axis=1))
         means.append(turned.mean(axis=1, dtype=float))
     product_of_means = np.prod([mean.mean() for mean in means])
-    values = np.empty(len(chosen))
+    values, largest = np.empty(len(chosen)), 0.0
     for index, s in enumerate(track(chosen.tolist(), "permutations") if n > 1000 else chosen.tolist()):
         starts = [k * s % n for k in range(len(grams))]
         total = 0.0
@@ -180,7 +190,8 @@ def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> np.ndarr
             total += weights[block] @ np.vecdot(product, diagonals[-1][block, starts[-1] : starts[-1] + n])
         crossed = np.prod([np.roll(mean, -start) for mean, start in zip(means, starts, strict=True)], axis=0).mean()
         values[index] = total / n**2 + product_of_means - 2 * crossed
-    return values
+        largest = max(largest, abs(total) / n**2, abs(product_of_means), 2 * abs(crossed))
+    return Permuted(values, SINGLE * largest)
 
 
 def _gamma(grams: list[np.ndarray], n_draws: int, generator: np.random.Generator) -> Null:

@@ -10,9 +10,9 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.rng import Rng
 from meanmap.stats.collections import fused
 from meanmap.stats.gram_statistics import centred_gram
-from meanmap.stats.permutations import Centred
-from meanmap.stats.result import Null, TestResult
-from meanmap.stats.samples import read_samples
+from meanmap.stats.permutations import Centred, Permuted
+from meanmap.stats.result import TestResult, flat
+from meanmap.stats.samples import Outcome, read_samples
 from meanmap.stats.settings import check_draws
 
 __all__ = ["k_sample_test"]
@@ -69,23 +69,22 @@ def k_sample_test(
                 f"there are {sum(read.sizes)} points; this test takes {MOST_POINTS} at most: draw samples."
             )
         labels = _permuted_labels(read.sizes, n_permutations, random.generator)
-        values, squares = [], []
+        found, norms = [], []
         for one in read.kernels:
             centred = centred_gram(one, read.pooled, door)
-            values.append(between_groups(centred, labels, read.sizes))
-            squares.append(centred.mean_square)
-        result, _ = fused(np.stack(values), squares, rate=2.0)  # for two samples of one size the rate of MMD-FUSE
-    law = Null("permutation", result[1:], exact=True)
+            found.append(between_groups(centred, labels, read.sizes))
+            norms.append(centred.norm)
+        outcome = Outcome.exact(fused(found, norms, rate=2.0)[0], "permutation")  # the rate of MMD-FUSE, for n = m
     several = f" fused over {len(read.kernels)} kernels" if len(read.kernels) > 1 else ""
     return TestResult(
-        statistic=float(result[0]),
-        pvalue=law.pvalue(float(result[0])),
-        null=law,
+        statistic=outcome.statistic,
+        pvalue=outcome.null.pvalue(outcome.statistic),
+        null=outcome.null,
         kernel=read.kernel,
         method=f"{len(names)}-sample test, spread between mean embeddings{several}",
         sizes=read.sizes,
         seed=random.seed,
-        warnings=read.doubts,
+        warnings=(*flat(outcome.null, outcome.statistic), *read.doubts),
     )
 
 
@@ -111,7 +110,11 @@ def _permuted_labels(sizes: tuple[int, ...], n_permutations: int, generator: np.
     return labels
 
 
-def between_groups(gram: Centred, labels: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+def between_groups(gram: Centred, labels: np.ndarray, sizes: tuple[int, ...]) -> Permuted:
     """Σ_g z_gᵀ K̃ z_g / n_g − (k − 1) tr K̃ / (N − 1) for each row of labels: zero on average over permutations."""
-    total = sum(gram.forms((labels == g).astype(np.float32)) / size for g, size in enumerate(sizes))
-    return total - (len(sizes) - 1) * gram.diagonal.sum() / (labels.shape[1] - 1)
+    total, rounding = np.zeros(len(labels)), 0.0
+    for g, size in enumerate(sizes):
+        z = (labels == g).astype(np.float32)
+        total += (gram.forms(z) + gram.own(z)) / size
+        rounding += gram.rounding(size) / size
+    return Permuted(total, rounding)

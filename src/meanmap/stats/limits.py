@@ -10,8 +10,10 @@ __all__ = ["gamma_null", "spectral_null"]
 def gamma_null(mean: float, variance: float, n_draws: int, generator: np.random.Generator) -> Null:
     """A gamma law with the mean and variance of the limit (Gretton et al. 2009, section 2.2).
 
-    Two moments only: accurate in the middle, a little off in the far tail.
+    Two moments only: accurate in the middle, a little off in the far tail. Where nothing varies, its mean alone.
     """
+    if not variance > 0 or not mean > 0:
+        return Null("gamma approximation", np.full(n_draws, mean), exact=False)
     shape, scale = mean**2 / variance, variance / mean
     return Null("gamma approximation", generator.gamma(shape, scale, n_draws), exact=False)
 

@@ -27,10 +27,15 @@ MOST_FEATURES = 128
 BLOCK = 4096
 
 
-def features_of(kernel: Kernel, sample: Any, name: str, door: Door) -> PivotedCholesky:
-    """Features of one variable, fitted to a sample of it."""
+def features_of(kernel: Kernel, sample: Any, name: str, generator: np.random.Generator, door: Door) -> PivotedCholesky:
+    """Features of one variable, fitted to a sample of it in a random order of its own.
+
+    Of points that would serve as well as pivots, such as labels that were not seen yet, the first is taken. In the
+    order of the data these would be the same rows for two variables, which would then depend on each other.
+    """
     points = read_points(kernel, sample, name, door)
     check_rows(count(points), name, LEAST_POINTS)
+    points = rows(points, generator.permutation(count(points)))
     return PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
 
 
@@ -85,6 +90,8 @@ class Moments:
     def limit(self, kind: str, n_draws: int, generator: np.random.Generator) -> Null:
         """n HSIC → Σ λᵢ μⱼ zᵢⱼ² with the eigenvalues of both covariances (Gretton et al. 2007)."""
         x, y = self.spectra()
+        # The mean of n HSIC over permutations is that of the limit times n / (n − 1).
+        x = x * self.n / (self.n - 1)
         if kind == "gamma":
             variance = 2 * np.sum(x**2) * np.sum(y**2)
             return gamma_null(float(x.sum() * y.sum()), float(variance), n_draws, generator)

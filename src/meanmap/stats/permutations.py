@@ -1,15 +1,43 @@
 """Permutations of a two-sample statistic as one matrix product."""
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
+from meanmap.core.arrays import out_of_range
 from meanmap.core.progress import track
 
-__all__ = ["BLOCK", "Centred", "CentredFeatures", "CentredGram", "assignments", "flipped_mmd", "permuted_mmd", "signs"]
+__all__ = [
+    "BLOCK",
+    "SINGLE",
+    "SQUARED",
+    "Centred",
+    "CentredFeatures",
+    "CentredGram",
+    "Permuted",
+    "assignments",
+    "flipped_mmd",
+    "permuted_mmd",
+    "root_mean_square",
+    "signs",
+]
 
 # Blocks of this many permutations whatever the memory: the same sums, hence the same p-value, on every machine.
 BLOCK = 250
+# Rounding of sums in single precision, for the sum of the absolute values of their terms.
+SINGLE = 2 * float(np.finfo(np.float32).eps)
+# The same of features, whose sums are squared before they are small.
+SQUARED = 8 * SINGLE
+# Rounding of n² kernel values in double precision, for the largest of them and n.
+DOUBLE = 8 * float(np.finfo(float).eps)
+
+
+class Permuted(NamedTuple):
+    """A statistic for the data and for each draw (1 + B,), and how far rounding may have moved it."""
+
+    values: np.ndarray
+    rounding: float
 
 
 def assignments(n: int, m: int, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
@@ -28,88 +56,161 @@ def signs(n: int, n_draws: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Centred:
-    """A pooled Gram matrix centred once, K̃ = H K H, which changes neither MMD² nor its unbiased form.
+    """A pooled Gram matrix K of N points in two parts, K̃ = H K H = A + H diag(d) H.
 
-    With z the indicator of the first sample, MMD² = (1/n + 1/m)² zᵀ K̃ z: one quadratic form without cancellation, which
-    single precision serves to seven digits. Attributes: the `diagonal` of K̃, and the `mean_square` of the entries of K
-    off the diagonal, by which MMD-FUSE normalises.
+    A is K off its diagonal, K_ij − f_i − f_j, so that its rows sum to zero, and zero on the diagonal (the U-centred
+    matrix of Székely & Rizzo 2014). With z the indicator of the first sample the sums of A within x, within y and, with
+    the other sign, between them are all zᵀ A z: one quadratic form without cancellation, which single precision serves
+    to seven digits, and which is exactly zero where no two points are alike.
+
+    Attributes
+    ----------
+    level, spread : float, array (N,)
+        The mean of d, and d less its mean.
+    norm : float
+        The root mean square of K off its diagonal, by which MMD-FUSE normalises.
     """
 
-    diagonal: np.ndarray
-    mean_square: float
+    level: float
+    spread: np.ndarray
+    norm: float
 
     def forms(self, z: np.ndarray) -> np.ndarray:
-        """zᵀ K̃ z for each row of `z`, in blocks of rows."""
+        """zᵀ A z for each row of `z`, in blocks of rows."""
         return np.concatenate([self._forms(block) for block in track(_blocks(z), "permutations")])
+
+    def own(self, z: np.ndarray) -> np.ndarray:
+        """zᵀ d less its mean, for each row of `z`."""
+        return np.concatenate([block @ self.spread for block in _blocks(z)])
+
+    @abstractmethod
+    def rounding(self, n: int) -> float:
+        """How far rounding may move a form, where n points are in the first sample."""
 
     @abstractmethod
     def _forms(self, z: np.ndarray) -> np.ndarray:
-        """The same for one block."""
+        """The same as `forms` for one block."""
 
 
 class CentredGram(Centred):
     """From the Gram matrix itself: O(N²) for each row."""
 
     def __init__(self, gram: np.ndarray):
-        self.mean_square = _off_diagonal(np.einsum("ij,ij->", gram, gram), gram.diagonal())
-        means = gram.mean(axis=1)
-        centred = gram - means[:, None]
-        centred -= means[None, :]
-        centred += means.mean()
-        self.diagonal = centred.diagonal().copy()
-        self.centred = centred.astype(np.float32)
+        size = len(gram)
+        self._unit, off = _off_diagonal(gram)
+        self.norm = self._unit * _root_mean_square(off)
+        rows = off.sum(axis=1)
+        f = (rows - rows.sum() / (2 * (size - 1))) / (size - 2)
+        off -= f[:, None]
+        off -= f[None, :]
+        np.fill_diagonal(off, 0)
+        d = gram.diagonal() - 2 * self._unit * f
+        self.level, self.spread = float(d.mean()), d - d.mean()
+        self._total = float(np.abs(off).sum())
+        self._off = off.astype(np.float32)
+
+    def rounding(self, n: int) -> float:
+        """Of products in single precision, and of the kernel values themselves."""
+        size = len(self._off)
+        share = n * (size - n) / size**2
+        return self._unit * (SINGLE * self._total * share + DOUBLE * size) if self._total else 0.0
 
     def _forms(self, z: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", z, z @ self.centred, dtype=np.float64)
+        return self._unit * np.einsum("ij,ij->i", z, z @ self._off, dtype=np.float64)
 
 
 class CentredFeatures(Centred):
     """From features with K = Φ Φᵀ: O(N r) for each row."""
 
     def __init__(self, phi: np.ndarray):
-        self.mean_square = _off_diagonal(np.sum((phi.T @ phi) ** 2), np.einsum("ij,ij->i", phi, phi))
+        size, self._unit = len(phi), _largest(phi)
+        phi = phi / self._unit
+        squares = np.einsum("ij,ij->i", phi, phi)
+        off = np.sum((phi.T @ phi) ** 2) - squares @ squares
+        self.norm = self._unit**2 * float(np.sqrt(max(off, 0) / (size * (size - 1))))
         centred = phi - phi.mean(axis=0)
-        self.diagonal = np.einsum("ij,ij->i", centred, centred)
-        self.centred = centred.astype(np.float32)
+        diagonal = np.einsum("ij,ij->i", centred, centred)
+        # The diagonal of H diag(d) H, solved for d.
+        level = diagonal.sum() / (size - 1)
+        d = (diagonal - level / size) / (1 - 2 / size)
+        self._d, self._mean = d, level
+        self.level, self.spread = self._unit**2 * level, self._unit**2 * (d - level)
+        self._centred = centred.astype(np.float32)
+
+    def rounding(self, n: int) -> float:
+        """Of a square from which the sum over the diagonal is taken."""
+        size = len(self._d)
+        return self._unit**2 * SQUARED * size * self._mean * n * (size - n) / size**2
 
     def _forms(self, z: np.ndarray) -> np.ndarray:
-        return np.square(z @ self.centred).sum(axis=1, dtype=np.float64)
+        size, n = len(self._d), z.sum(axis=1, dtype=float)
+        own = (1 - 2 * n / size) * (z @ self._d) + n**2 / size * self._mean
+        return self._unit**2 * (np.square(z @ self._centred).sum(axis=1, dtype=np.float64) - own)
 
 
-def permuted_mmd(gram: Centred, z: np.ndarray, n: int, unbiased: bool) -> np.ndarray:
+def permuted_mmd(gram: Centred, z: np.ndarray, n: int, unbiased: bool) -> Permuted:
     """MMD² for each row of `z`: the statistic first, then its permutations.
 
-    Unbiased leaves i = j out within each sample (Gretton et al. 2012, eq. 3), biased keeps them (eq. 5). The rows of K̃
-    sum to zero, so all three of its blocks follow from q = zᵀ K̃ z: q within x, q within y, −q between them.
+    Unbiased leaves i = j out within each sample (Gretton et al. 2012, eq. 3), biased keeps them (eq. 5).
     """
-    m = z.shape[1] - n
-    q = gram.forms(z)
-    if not unbiased:
-        return (1 / n + 1 / m) ** 2 * q
-    own_x = np.concatenate([block @ gram.diagonal.astype(np.float32) for block in _blocks(z)]).astype(float)
-    own_y = gram.diagonal.sum() - own_x
-    return (q - own_x) / (n * (n - 1)) + (q - own_y) / (m * (m - 1)) + 2 * q / (n * m)
+    size = z.shape[1]
+    m = size - n
+    forms = gram.forms(z)
+    if unbiased:
+        weight = 1 / (n * (n - 1)) + 1 / (m * (m - 1)) + 2 / (n * m)
+        return Permuted(weight * forms, weight * gram.rounding(n))
+    weight = (1 / n + 1 / m) ** 2
+    values = forms + (1 - 2 * n / size) * gram.own(z) + n * m / size * gram.level
+    return Permuted(weight * values, weight * gram.rounding(n))
 
 
-def flipped_mmd(gram: np.ndarray, z: np.ndarray, unbiased: bool) -> np.ndarray:
+def flipped_mmd(gram: np.ndarray, z: np.ndarray, unbiased: bool) -> Permuted:
     """MMD² of n pairs for each row of signs ε in `z`: Σ εᵢ εⱼ h_ij / n², or over i ≠ j / n(n − 1).
 
     h_ij = k(xᵢ, xⱼ) + k(yᵢ, yⱼ) − k(xᵢ, yⱼ) − k(xⱼ, yᵢ): to exchange xᵢ and yᵢ is to change the sign of εᵢ, so random
     signs, the wild bootstrap, are permutations within pairs and as exact (Schrab et al. 2023, section 3.2).
     """
     n = z.shape[1]
-    cross = gram[:n, n:]
-    h = (gram[:n, :n] + gram[n:, n:] - cross - cross.T).astype(np.float32)
+    unit, off = _off_diagonal(gram)
+    cross = off[:n, n:]
+    h = off[:n, :n] + off[n:, n:] - cross - cross.T
+    trace = gram.trace() / unit + h.trace()
+    np.fill_diagonal(h, 0)
+    rounding = SINGLE * float(np.abs(h).sum()) + DOUBLE * 2 * n
+    h = h.astype(np.float32)
     forms = np.concatenate(
         [np.einsum("ij,ij->i", block, block @ h, dtype=np.float64) for block in track(_blocks(z), "signs")]
     )
-    return (forms - np.trace(h, dtype=np.float64)) / (n * (n - 1)) if unbiased else forms / n**2
+    values, weight = (forms, unit / (n * (n - 1))) if unbiased else (forms + trace, unit / n**2)
+    return Permuted(weight * values, weight * rounding)
+
+
+def root_mean_square(gram: np.ndarray) -> float:
+    """The root mean square of a Gram matrix off its diagonal."""
+    unit, off = _off_diagonal(gram)
+    return unit * _root_mean_square(off)
+
+
+def _root_mean_square(off: np.ndarray) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->", off, off) / (len(off) * (len(off) - 1))))
+
+
+def _off_diagonal(gram: np.ndarray) -> tuple[float, np.ndarray]:
+    """The largest absolute value off the diagonal, and the matrix in units of it with a diagonal of zeros."""
+    off = gram.copy()
+    np.fill_diagonal(off, 0)
+    unit = _largest(off)
+    off /= unit
+    return unit, off
+
+
+def _largest(values: np.ndarray) -> float:
+    """The largest absolute value, 1 where all are zero; where there is none, the data are refused."""
+    largest = max(float(values.max()), -float(values.min()))
+    if not np.isfinite(largest):
+        raise out_of_range(f"a kernel value is {largest}")
+    return largest or 1.0
 
 
 def _blocks(z: np.ndarray) -> list[np.ndarray]:
     return [z[start : start + BLOCK] for start in range(0, len(z), BLOCK)]
-
-
-def _off_diagonal(sum_of_squares: float, diagonal: np.ndarray) -> float:
-    size = len(diagonal)
-    return float(sum_of_squares - diagonal @ diagonal) / (size * (size - 1))

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.values import Value
+from meanmap.stats.settings import check_draws
 
-__all__ = ["Null", "TestResult", "check_level"]
+__all__ = ["Null", "TestResult", "check_level", "flat", "larger_and_tied"]
+
+# Sums in single precision are not told apart below this share of the largest.
+SINGLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,16 +30,45 @@ class Null(Value):
         Values of the statistic under the null: permuted ones, or draws from its limit.
     exact : bool
         Whether the level is exact at every sample size (permutations) or in the limit only.
+    rounding : float
+        How far rounding may have moved a draw, which is more than its digits say where it is a small difference of
+        large sums.
     """
 
     kind: str
     draws: np.ndarray
     exact: bool
+    rounding: float = 0.0
 
     def pvalue(self, statistic: float) -> float:
         """(1 + #{draws ≥ statistic}) / (1 + B), never zero; a draw that ties to within rounding counts."""
-        tolerance = 1e-6 * float(np.max(np.abs(self.draws), initial=abs(statistic)))
-        return float((1 + np.sum(self.draws >= statistic - tolerance)) / (1 + len(self.draws)))
+        larger, tied = self.ranks(statistic)
+        return (1 + larger + tied) / (1 + len(self.draws))
+
+    def ranks(self, statistic: float) -> tuple[int, int]:
+        """How many draws are larger, and how many tie."""
+        digits = SINGLE * float(np.max(np.abs(self.draws), initial=abs(statistic)))
+        return larger_and_tied(statistic, self.draws, max(self.rounding, digits))
+
+
+def larger_and_tied(statistic: float, draws: np.ndarray, rounding: float) -> tuple[int, int]:
+    """How many draws are larger than the statistic, and how many tie with it to within rounding.
+
+    Every p-value of the library is formed from these two numbers. What is not finite is refused: it has no rank, and as
+    comparisons with NaN are false, it would pass for larger than all draws.
+    """
+    values = np.append(statistic, draws)
+    if not np.isfinite(values).all():
+        raise out_of_range(f"the statistic or one of its draws is {values[~np.isfinite(values)][0]}")
+    beyond = values[1:] - values[0]
+    return int(np.sum(beyond > rounding)), int(np.sum(np.abs(beyond) <= rounding))
+
+
+def flat(null: Null, statistic: float) -> tuple[str, ...]:
+    """What a result says whose statistic ties with every draw."""
+    if null.ranks(statistic)[1] < len(null.draws):
+        return ()
+    return ("the statistic is the same under every permutation or draw: these kernels see nothing in the data.",)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,8 +116,9 @@ class TestResult(Value):
     warnings: tuple[str, ...] = ()
 
     def reject(self, level: float = 0.05) -> bool:
-        """Whether the hypothesis is rejected at this level."""
-        return self.pvalue <= check_level(level)
+        """Whether the hypothesis is rejected at this level, which more draws than 1 / level − 1 can do."""
+        check_draws(len(self.null.draws), check_level(level))
+        return self.pvalue <= level
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""

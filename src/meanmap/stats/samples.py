@@ -25,6 +25,7 @@ from meanmap.learning.default import mixed_kernel, reader_for
 from meanmap.learning.learned import learned_for
 from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
+from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -97,6 +98,12 @@ class Outcome:
     strongest: int = 0
     difference: Any = None
     sizes: tuple[int, ...] = ()
+
+    @classmethod
+    def exact(cls, found: Permuted, kind: str, strongest: int = 0) -> "Outcome":
+        """From values of which the first is the data's and the others are its exact null distribution."""
+        null = Null(kind, found.values[1:], exact=True, rounding=found.rounding)
+        return cls(float(found.values[0]), null, strongest)
 
 
 def read_samples(

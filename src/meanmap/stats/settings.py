@@ -1,17 +1,20 @@
 """Settings that every test shares, read and checked in one place."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 
-__all__ = ["LEAST_POINTS", "check_choice", "check_draws"]
+__all__ = ["LEAST_POINTS", "check_choice", "check_draws", "doubt_about_limit", "finite_distances"]
 
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5
 LEAST_PERMUTATIONS, MOST_PERMUTATIONS = 19, 1_000_000
+# With fewer points in the smallest sample a limit is doubtful, and the result says so.
+FEW_FOR_A_LIMIT = 100
 
 
 def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]) -> None:
@@ -28,11 +31,32 @@ def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]
         )
 
 
-def check_draws(n_permutations: Any) -> None:
-    """Refuse fewer draws than the level 0.05 needs, and more than memory holds."""
+def check_draws(n_permutations: Any, level: float = 0.05) -> None:
+    """Refuse fewer draws than a level needs, as then no p-value is as small, and more than memory holds."""
     whole = isinstance(n_permutations, int | np.integer) and not isinstance(n_permutations, bool)
-    if not whole or not LEAST_PERMUTATIONS <= n_permutations <= MOST_PERMUTATIONS:
+    # Rounded: 1 / 0.05 is a little more than 20 in binary.
+    least = max(LEAST_PERMUTATIONS, int(np.ceil(np.round(1 / level, 6))) - 1)
+    if not whole or not least <= n_permutations <= MOST_PERMUTATIONS:
+        needed = f", which level {level:g} needs," if least > LEAST_PERMUTATIONS else ""
         raise ParameterError(
-            f"n_permutations is {n_permutations!r}; expected a whole number of at least {LEAST_PERMUTATIONS} and at "
-            f"most {MOST_PERMUTATIONS}."
+            f"n_permutations is {n_permutations!r}; expected a whole number of at least {least}{needed} and at most "
+            f"{MOST_PERMUTATIONS}."
         )
+
+
+def doubt_about_limit(exact: bool, sizes: Sequence[int]) -> tuple[str, ...]:
+    """What a result says whose null distribution is a limit that so few points may not have reached."""
+    if exact or min(sizes) >= FEW_FOR_A_LIMIT:
+        return ()
+    where = f"the smaller one has {min(sizes)} points" if len(sizes) > 1 else f"there are {min(sizes)} points"
+    return (f"the limit needs large samples, and {where}: null='auto' keeps the level exactly.",)
+
+
+def finite_distances(points: np.ndarray, metric: Literal["cityblock", "euclidean"]) -> np.ndarray:
+    """Distances of all pairs, from which lengthscales are chosen; refused where one is infinite."""
+    from scipy.spatial.distance import pdist
+
+    distances = pdist(points, metric)
+    if not np.isfinite(distances).all():
+        raise out_of_range("two points are further apart than the largest number")
+    return distances

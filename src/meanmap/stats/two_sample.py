@@ -16,9 +16,9 @@ from meanmap.stats.blocks import block_length, block_test
 from meanmap.stats.feature_means import BLOCK
 from meanmap.stats.feature_statistics import feature_test, streamed_test
 from meanmap.stats.gram_statistics import gram_test, limit_test
-from meanmap.stats.result import Null
-from meanmap.stats.samples import Samples, read_samples
-from meanmap.stats.settings import check_choice, check_draws
+from meanmap.stats.result import flat
+from meanmap.stats.samples import Outcome, Samples, read_samples
+from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shuffling import places_of_columns
 from meanmap.stats.two_sample_result import TwoSampleResult
 
@@ -39,8 +39,6 @@ WHOLE = 3000
 MOST_POINTS = 12_000
 # Up to this many points in all features are permuted; beyond, both samples are large enough for the Gaussian limit.
 PERMUTED = 20_000
-# With fewer points in the smaller sample a limit is doubtful, and the result says so.
-FEW_FOR_A_LIMIT = 100
 
 
 def two_sample_test(
@@ -141,7 +139,7 @@ def two_sample_test(
         method=f"two-sample test, {_label(samples, statistic, null)}",
         sizes=sizes,
         seed=random.seed,
-        warnings=(*_warnings(found.null, n_permutations, sizes), *samples.doubts),
+        warnings=(*_warnings(found, n_permutations, sizes), *samples.doubts),
         witness=found.difference or _witness(samples, x, found.strongest),
         columns=_columns(x, samples),
     )
@@ -202,15 +200,12 @@ def _label(samples: Samples, statistic: str, null: str) -> str:
     return f"{statistic} MMD²{several}"
 
 
-def _warnings(law: Null, n_permutations: int, sizes: tuple[int, ...]) -> tuple[str, ...]:
-    found = []
-    if law.kind == "weighted chi-squares" and min(sizes) < FEW_FOR_A_LIMIT:
-        found.append(f"the limit needs large samples, and the smaller one has {min(sizes)} points.")
-    if np.ptp(law.draws) == 0:
-        found.append("the statistic is the same under every permutation: the data cannot tell the samples apart.")
+def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tuple[str, ...]:
+    law = found.null
+    told = (*doubt_about_limit(law.exact, sizes), *flat(law, found.statistic))
     if law.exact and n_permutations < 100:
-        found.append(f"with {n_permutations} permutations no p-value can be below {1 / (n_permutations + 1):.2g}.")
-    return tuple(found)
+        return (*told, f"with {n_permutations} permutations no p-value can be below {1 / (n_permutations + 1):.2g}.")
+    return told
 
 
 def _witness(samples: Samples, x: Any, strongest: int) -> PointEmbedding:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from meanmap.core.arrays import plain
 from meanmap.core.domains import Real
@@ -19,8 +18,9 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import column_lengthscales, kernel_for
 from meanmap.learning.learned import learned_multiple
 from meanmap.learning.median import at_median
+from meanmap.stats.settings import finite_distances
 
-__all__ = ["constant", "kernels_of", "one_for_each"]
+__all__ = ["constant", "handicaps", "kernels_of", "one_for_each"]
 
 # Half a million distances give each median to a percent.
 MOST_POINTS = 1000
@@ -28,6 +28,11 @@ MOST_POINTS = 1000
 # a factor of forty, in ten dimensions one of three. Chosen on the panel of dependences in the documentation.
 QUANTILES = (0.05, 0.95)
 STRETCH, SIZES = 1.5, 4
+# Where kernels are fused there is one more, finer by this factor, for curves that oscillate: it meets the long ones of
+# the other variable. Pairs of the same short size see what is local, and all others start behind them by so many
+# standard deviations. Chosen on twenty relations (benchmarks/relations.py) in one and three columns, with other seeds
+# than those reported: diamond, square and two parabolas gained .1 to .2, and the mean .06 and .01.
+FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
 def one_for_each(kernel: Any, count: int) -> tuple[Any, ...]:
@@ -43,13 +48,16 @@ def one_for_each(kernel: Any, count: int) -> tuple[Any, ...]:
     )
 
 
-def kernels_of(wanted: Any, data: Any, name: str, several: bool, rng: Any) -> tuple[Kernel, ...]:
-    """The kernels of one variable; `several` says whether the default may be a collection."""
+def kernels_of(wanted: Any, data: Any, name: str, default: str, rng: Any) -> tuple[Kernel, ...]:
+    """The kernels of one variable.
+
+    `default` says which are taken where nothing is asked for: "median", "several" from short to long distances, or
+    "fused", with a finer one before these.
+    """
     if isinstance(wanted, Kernel):
         return (wanted,)
     if wanted is None or (isinstance(wanted, str) and wanted in ("median", "learned")):
-        how = wanted or ("several" if several else "median")
-        return _from_data(data, name, how, rng)
+        return _from_data(data, name, wanted or default, rng)
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         members = tuple(member for member in wanted if isinstance(member, Kernel))
         if members and len(members) == len(wanted):
@@ -57,6 +65,24 @@ def kernels_of(wanted: Any, data: Any, name: str, several: bool, rng: Any) -> tu
     raise KindError(
         f"the kernel of {name} is {wanted!r}; expected a kernel, a list of kernels, 'median', 'learned' or None."
     )
+
+
+def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.ndarray:
+    """By how many standard deviations each pair of kernels starts behind the first, (p, q); infinity leaves it out."""
+    sizes = [len(listed) for listed in kernels]
+    found = np.zeros(sizes)
+    collections = [w is None and size == SIZES + 1 for w, size in zip(wanted, sizes, strict=True)]
+    if all(collections):
+        found += BEHIND
+        found[LOCAL, LOCAL] = 0.0
+    # The finest size, beside the two longest of the other variable or not at all.
+    longest = slice(-2, None) if all(collections) else slice(0, 0)
+    for side in np.flatnonzero(collections):
+        finest = found.swapaxes(0, side)[0]
+        kept = finest[longest].copy()
+        finest[:] = np.inf
+        finest[longest] = kept
+    return found
 
 
 def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
@@ -96,12 +122,14 @@ def _rbfs(matrix: np.ndarray, how: str, rng: Any) -> tuple[Kernel, ...]:
         # Unless the few rows that differ in a column were not among them.
         matrix = drawn if ((np.ptp(drawn, axis=0) > 0) == (np.ptp(matrix, axis=0) > 0)).all() else matrix
     scales = column_lengthscales(matrix)
-    distances = pdist(matrix / scales)
+    with np.errstate(over="ignore"):
+        distances = finite_distances(matrix / scales, "euclidean")
     # Ties (counts, rounded numbers, rare events) say nothing about a scale.
     distances = distances[distances > 0] if (distances > 0).any() else np.ones(1)
-    if how == "several":
+    if how in ("several", "fused"):
         short, long = np.quantile(distances, QUANTILES)
         sizes = np.geomspace(short, STRETCH * long, SIZES)
+        sizes = np.append(short / FINER, sizes) if how == "fused" else sizes
     else:
         sizes = np.array([np.median(distances)])
     return tuple(RBF(size * (scales if len(scales) > 1 else scales[0])) for size in sizes)

@@ -48,7 +48,7 @@ class CallableTest:
         if unknown is not None:
             raise InputError(f"the search asks about {unknown!r}; the test was given {', '.join(self._tests.names)}.")
         self.p_value_ = float(self._tests.pvalues([(names[0], names[1])], tuple(names[2:]))[0])
-        return bool(self.p_value_ >= significance_level)
+        return bool(self.p_value_ > significance_level)
 
 
 def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:

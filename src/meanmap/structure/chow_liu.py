@@ -14,7 +14,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.table import Table
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
-from meanmap.stats.result import check_level
+from meanmap.stats.result import Null, check_level
 from meanmap.stats.settings import check_draws
 from meanmap.structure.dependence import Dependence
 
@@ -139,12 +139,11 @@ def chow_liu(
       b — c  0.665  p 0.00498
     """
     if alpha is not None:
-        check_level(alpha, "alpha")
-        check_draws(n_permutations)
+        check_draws(n_permutations, check_level(alpha, "alpha"))
     if isinstance(half_samples, bool) or not isinstance(half_samples, int | np.integer) or half_samples < 0:
         raise ParameterError(f"half_samples is {half_samples!r}; expected a whole number, 0 or more.")
     random = Rng.of(rng)
-    names, dependence = Dependence.of(table, measure)
+    names, dependence = Dependence.of(table, measure, random.generator)
     if len(names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
     values = dependence.values()
@@ -175,7 +174,8 @@ def _pvalues(
     largest = np.empty(n_permutations)
     for draw_ in track(range(n_permutations), "shuffles"):
         largest[draw_] = np.triu(dependence.shuffled(generator).values(), 1).max()
-    return (1 + np.sum(largest >= weights[:, None], axis=1)) / (1 + n_permutations)
+    law = Null("shuffles", largest, exact=True)
+    return np.array([law.pvalue(weight) for weight in weights.tolist()])
 
 
 def _support(dependence: Dependence, names: tuple, times: int, generator: np.random.Generator) -> dict[tuple, float]:

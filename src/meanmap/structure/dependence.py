@@ -42,14 +42,14 @@ class Dependence:
     measure: str
 
     @classmethod
-    def of(cls, data: Any, measure: str) -> tuple[tuple[str, ...], "Dependence"]:
+    def of(cls, data: Any, measure: str, generator: np.random.Generator) -> tuple[tuple[str, ...], "Dependence"]:
         """The names of the columns, and their features: RBF at the median distance, Delta for labels."""
         if measure not in MEASURES:
             raise ParameterError(f"measure is {measure!r}; expected one of {', '.join(map(repr, MEASURES))}.")
         table, there = read_present(data)
         _check_pairs(there, table.names)
         with Door() as door:
-            found = [_features(table, name, measure == "ranks", door) for name in table.names]
+            found = [_features(table, name, measure == "ranks", generator, door) for name in table.names]
         features = np.zeros((*there.shape, max(own.shape[1] for own in found)))
         for i, own in enumerate(found):
             features[there[:, i], i, : own.shape[1]] = own
@@ -98,14 +98,14 @@ def _information(crossed: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     return -0.5 * np.sum(np.log1p(-np.clip(squares, 0, 1 - 1e-9)), axis=-1)
 
 
-def _features(table: Table, name: str, ranks: bool, door: Door) -> np.ndarray:
+def _features(table: Table, name: str, ranks: bool, generator: np.random.Generator, door: Door) -> np.ndarray:
     """Centred features of one column, on the rows where it is there."""
     column = np.asarray(table.columns[name])
     if (column == column[0]).all():
         raise ColumnError(f"column {name!r} is constant: nothing depends on it. Leave it out.")
     if ranks and table.is_real(name):
         column = rankdata(column, axis=0) / len(column)
-    return all_features(features_of(kernel_for(column), column, name, door), column, name, door)
+    return all_features(features_of(kernel_for(column), column, name, generator, door), column, name, door)
 
 
 def _check_pairs(there: np.ndarray, names: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from meanmap.stats.conditional import WHOLE, judge
 from meanmap.stats.conditional_residuals import Given, Residuals, residuals
 from meanmap.stats.conditional_variables import Variable, read_given, read_variable
 from meanmap.stats.pairwise import PairwiseHSIC
+from meanmap.stats.result import check_level
 from meanmap.stats.settings import LEAST_POINTS, check_draws
 from meanmap.structure.conditional_tests import Pair
 
@@ -25,6 +26,7 @@ METHODS = ("auto", "kci", "residuals", "features")
 NEAR = 6.0
 # Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
 MOST_BYTES = 1.0e9
+PERMUTATIONS = 1000
 
 
 class KernelTests:
@@ -42,8 +44,9 @@ class KernelTests:
         As for `mm.conditional_independence_test`.
     alpha : float
         The level that p-values are compared with: far from it a cheap approximation is enough.
-    n_permutations : int
-        Permutations, or bootstrap draws.
+    n_permutations : int, optional
+        Permutations, or bootstrap draws: 1000 by default, and 5 / alpha where that is more. Fewer than 1 / alpha − 1
+        are refused: with them no p-value could be as small as alpha.
     rng : None, int, numpy.random.Generator or JAX key
         Each question has a seed of its own, so that answers do not hang on the order of questions.
 
@@ -59,11 +62,19 @@ class KernelTests:
     """
 
     def __init__(
-        self, table: Any, *, method: str = "auto", alpha: float = 0.05, n_permutations: int = 1000, rng: Any = None
+        self,
+        table: Any,
+        *,
+        method: str = "auto",
+        alpha: float = 0.05,
+        n_permutations: int | None = None,
+        rng: Any = None,
     ):
         if method not in METHODS:
             raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
-        check_draws(n_permutations)
+        if n_permutations is None:
+            n_permutations = max(PERMUTATIONS, int(np.ceil(5 / check_level(alpha, "alpha"))))
+        check_draws(n_permutations, check_level(alpha, "alpha"))
         self._table = Table.of(table)
         self.names, self.n = self._table.names, len(self._table)
         if self.n < LEAST_POINTS:
@@ -77,8 +88,10 @@ class KernelTests:
         self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
         generator = np.random.default_rng(self.seed)
         pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, n_permutations, generator)
-        # Four kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each.
-        self._pairwise = pairwise if len(self.names) * 8.0 * self.n**2 <= MOST_BYTES else None
+        # Five kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each, and an
+        # order for each n permutations.
+        held = len(self.names) * 10.0 * self.n**2 * len(pairwise.shifts.orders)
+        self._pairwise = pairwise if held <= MOST_BYTES else None
         self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
         self.functions: set[tuple[str, tuple[str, ...]]] = set()
 
