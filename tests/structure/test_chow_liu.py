@@ -149,7 +149,7 @@ def test_bad_input():
     good = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(ParameterError, match="measure is 'corr'; expected one of 'information'"):
         mm.chow_liu(good, measure="corr")
-    with pytest.raises(ParameterError, match="level is 2"):
+    with pytest.raises(ParameterError, match="alpha is 2"):
         mm.chow_liu(good, alpha=2)
     with pytest.raises(ParameterError, match=r"n_permutations is 3"):
         mm.chow_liu(good, alpha=0.05, n_permutations=3)

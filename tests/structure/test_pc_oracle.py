@@ -148,7 +148,7 @@ def test_bad_knowledge():
 
 def test_bad_settings():
     truth = DSeparation([("a", "b")])
-    with pytest.raises(ParameterError, match="level is 5"):
+    with pytest.raises(ParameterError, match="alpha is 5"):
         mm.pc(truth, 5)
     with pytest.raises(ParameterError, match="most_given is -1"):
         mm.pc(truth, most_given=-1)

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 
-__all__ = ["LEAST_POINTS", "check_choice", "check_draws", "doubt_about_limit", "finite_distances"]
+__all__ = ["LEAST_POINTS", "MOST_PERMUTATIONS", "check_choice", "check_draws", "doubt_about_limit", "finite_distances"]
 
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5

@@ -15,7 +15,7 @@ from meanmap.stats.conditional_residuals import Given, Residuals, residuals
 from meanmap.stats.conditional_variables import Variable, read_given, read_variable
 from meanmap.stats.pairwise import PairwiseHSIC
 from meanmap.stats.result import check_level
-from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.structure.conditional_tests import Pair
 
 __all__ = ["KernelTests"]
@@ -73,7 +73,8 @@ class KernelTests:
         if method not in METHODS:
             raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
         if n_permutations is None:
-            n_permutations = max(PERMUTATIONS, int(np.ceil(5 / check_level(alpha, "alpha"))))
+            needed = int(np.ceil(5 / check_level(alpha, "alpha")))
+            n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)
         check_draws(n_permutations, check_level(alpha, "alpha"))
         self._table = Table.of(table)
         self.names, self.n = self._table.names, len(self._table)
