@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas
 import pytest
 from scipy.spatial.transform import Rotation
 
@@ -321,3 +322,17 @@ def test_bad_settings_are_refused():
         mm.KernelGraph(EDGES, kernels={"a": "rbf"})
     with pytest.raises(InputError, match="no node 'z'"):
         mm.KernelGraph(EDGES, kernels={"z": mm.kernels.RBF(1.0)})
+
+
+def test_columns_with_numbers_for_names_and_categories_that_look_like_numbers():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=60)
+    frame = pandas.DataFrame(np.c_[a, a + 0.3 * rng.normal(size=60)])
+    plain = mm.KernelGraph([("a", "b")]).fit({"a": frame[0], "b": frame[1]}).query({"a": 1.0})["b"].mean()
+    assert mm.KernelGraph([(0, 1)]).fit(frame).query({0: 1.0})[1].mean() == plain
+    assert mm.KernelGraph(mm.chow_liu(frame)).fit(frame).query({"0": 1.0})["1"].mean() == plain
+    kinds = pandas.DataFrame({"kind": pandas.Categorical(1 + (a > 0)), "sign": a > 0, "a": a})
+    beliefs = mm.KernelGraph([("a", "kind"), ("a", "sign")]).fit(kinds).query({"a": 2.0})
+    assert set(beliefs.labels["kind"]) == {1, 2}
+    assert set(beliefs.labels["sign"]) == {True, False}
+    assert beliefs.probabilities("sign")[True] > 0.9

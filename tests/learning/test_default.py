@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from scipy.spatial.transform import Rotation as ScipyRotation
 
 import meanmap as mm
-from meanmap.core import ColumnError, EmptyError, NonFiniteError, ShapeError
+from meanmap.core import ColumnError, EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.kernels import RBF, Delta, Hamming, OnColumns, Product, Rotation
 from meanmap.learning import default_kernel, kernel_for, median_heuristic
 
@@ -136,3 +136,11 @@ def test_what_is_learned_from_the_same_data_is_the_same():
     assert mm.embed(x).kernel.lengthscale == mm.embed(x).kernel.lengthscale
     both = [mm.KernelField([(0, 1)], update=mm.bp.Constant(rank=5)).fit((x, y)) for _ in range(2)]
     np.testing.assert_array_equal(*(field.learned.operators.matrices for field in both))
+
+
+def test_categories_and_truth_values_are_labels_whatever_they_look_like():
+    for column in (pd.Series([1, 2, 1], dtype="category"), [True, False, True], pd.array([True, False, True])):
+        assert isinstance(kernel_for(column), Delta)
+    assert isinstance(kernel_for(np.eye(3, dtype=bool)), RBF)
+    with pytest.raises(KindError, match=r"x holds categories, such as 1; .*astype\(float\)"):
+        RBF(1.0)(pd.Series([1, 2, 1], dtype="category"))

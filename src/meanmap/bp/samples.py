@@ -12,7 +12,7 @@ from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.missing import length, present, take
 from meanmap.core.points import count, is_sparse, joined
-from meanmap.core.table import Table
+from meanmap.core.table import Table, raw_columns
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
@@ -113,7 +113,8 @@ def _some(number: int) -> np.ndarray:
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
-    raw = {name: _column(data, name) for name in graph.names}
+    columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
+    raw = {name: _column(columns, name) for name in graph.names}
     lengths = {name: length(column) for name, column in raw.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
@@ -178,14 +179,10 @@ def _check_pairs(number: int, edge: tuple) -> None:
 
 def _column(data: Any, name: Any) -> Any:
     """One variable of a table, as it came."""
-    if Table.looks_like_one(data):
-        if isinstance(data, Mapping):
-            names = list(data)
-        else:
-            names = Table.names_in(data, "data")
-        if name not in names:
-            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, names))}.")
-        return data[name]
+    if isinstance(data, Mapping):
+        if str(name) not in data:
+            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
+        return data[str(name)]
     array = np.asarray(data)
     if array.ndim != 2:
         raise KindError(

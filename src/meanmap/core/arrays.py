@@ -43,6 +43,11 @@ def as_array(data: Any, argument: str) -> np.ndarray:
             "To use a file, read it first, for example with pandas.read_csv."
         )
     array = plain(data, argument)
+    if is_categorical(data):
+        raise KindError(
+            f"{argument} holds categories, such as {array.flat[0]}; expected numbers. "
+            "If they are numbers, convert them, for example with .astype(float)."
+        )
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
         raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
     if array.dtype == object:
@@ -62,7 +67,7 @@ def as_array(data: Any, argument: str) -> np.ndarray:
 
 
 def plain(data: Any, argument: str) -> np.ndarray:
-    """`data` as NumPy reads it, with categories as text and Python's dates as NumPy's; ragged lists are refused."""
+    """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists are refused."""
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
         data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
     try:
@@ -71,8 +76,6 @@ def plain(data: Any, argument: str) -> np.ndarray:
         raise ShapeError(
             f"{argument} is ragged: its rows differ in length. Give every point the same columns."
         ) from error
-    if is_categorical(data):
-        return array.astype(str)
     return _dates(array) if array.dtype == object and array.size else array
 
 

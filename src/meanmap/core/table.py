@@ -8,7 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_numeric, check_rows, count_missing, plain, seconds
+from meanmap.core.arrays import (
+    as_array,
+    check_finite,
+    check_numeric,
+    check_rows,
+    count_missing,
+    is_categorical,
+    plain,
+    seconds,
+)
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse
 
@@ -210,6 +219,7 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
 def _matrix(data: Any, argument: str) -> np.ndarray:
     """A plain array: of numbers, of text, of truth values or of times."""
     words = np.zeros(0) if data is None or isinstance(data, str | bytes) else plain(data, argument)
+    words = words.astype(str) if is_categorical(data) else words
     return words if words.dtype.kind in "SUTbmM" else as_array(data, argument)
 
 
@@ -234,10 +244,8 @@ def _read_column(column: Any, argument: str) -> Any:
     declared = str(getattr(column, "dtype", "")).lower()
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
-        array = np.asarray(
-            column, dtype=bool if own == "b" else np.float64
-        )  # pandas' nullable ones, none of them missing
-    if array.dtype.kind in "SUOT":
+        array = np.asarray(column, dtype=bool if own == "b" else np.float64)  # pandas' nullable ones
+    if array.dtype.kind in "SUOT" or is_categorical(column):
         return _read_labels(array, argument, declared)
     _check_axes(array, argument)
     if array.ndim == 1 and array.dtype.kind in "bmM":

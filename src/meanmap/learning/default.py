@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows, plain
+from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.errors import ColumnError
+from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
 from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
@@ -84,14 +85,19 @@ def reader_for(data: Any) -> Kernel | None:
     --------
     >>> reader_for([0.0, 1.0, 3.0]), reader_for(["red", "blue"]), reader_for({"age": [1.0, 2.0], "town": ["a", "b"]})
     (RBF(lengthscale=1.0), Delta(), None)
+    >>> reader_for([True, False])
+    Delta()
     """
     if Table.looks_like_one(data):
         table = Table.of(data)
         return RBF() if all(table.is_real(name) for name in table.names) else None
     if hasattr(data, "as_matrix"):
         return Rotation()
-    labels = not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT"
-    return Delta() if labels else RBF()
+    if is_sparse(data):
+        return RBF()
+    array = plain(data, "x")
+    truths = array.dtype.kind == "b" and array.ndim == 1
+    return Delta() if truths or array.dtype.kind in "SUOT" or is_categorical(data) else RBF()
 
 
 def column_lengthscales(matrix: Any) -> np.ndarray:

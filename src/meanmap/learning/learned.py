@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import plain
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import column_lengthscales, kernel_for
+from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
 from meanmap.learning.learn import LearnedKernel, learn_kernel
 
 __all__ = ["learned_for", "learned_multiple"]
@@ -34,7 +33,7 @@ def learned_for(data: Any, rng: Any = None) -> tuple[Kernel, tuple[str, ...]]:
             return numbers * OnColumns(Hamming(1.0), labels), fit.report.notes
         if labels:
             return kernel_for(table, rng), ()
-    elif hasattr(data, "as_matrix") or (not hasattr(data, "nnz") and plain(data, "x").dtype.kind in "SUOT"):
+    elif not isinstance(reader_for(data), RBF):
         return kernel_for(data, rng), ()
     fit = learn_kernel(data, rng=rng)
     return fit.kernel, fit.report.notes

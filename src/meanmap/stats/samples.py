@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_rows, plain
+from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.kinds import described, family_of
@@ -211,6 +211,7 @@ def values_of(data: Any, name: str) -> np.ndarray | None:
         array = plain(data, name)
     except ShapeError:  # bags of different lengths, say
         return None
+    array = array.astype(str) if is_categorical(data) else array
     return array if array.ndim in (1, 2) and array.dtype.kind in "fiubSUTmM" else None
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError
@@ -15,7 +14,7 @@ from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import column_lengthscales, kernel_for
+from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
 from meanmap.learning.learned import learned_multiple
 from meanmap.learning.median import at_median
 from meanmap.stats.settings import finite_distances
@@ -98,7 +97,7 @@ def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
             return numbers
         categories = OnColumns(Hamming(1.0), labels)
         return tuple(OnColumns(kernel, real) * categories for kernel in numbers) or (categories,)
-    if hasattr(data, "as_matrix") or (not is_sparse(data) and plain(data, name).dtype.kind in "SUOT"):
+    if not isinstance(reader_for(data), RBF):
         return (kernel_for(data, rng),)
     with Door() as door:
         matrix = Real(sparse=True).read(data, name, door)
