@@ -11,6 +11,8 @@ import warnings
 import jax
 import numpy as np
 import pytest
+import scipy.special  # noqa: F401 - it sets a filter of warnings when it is first imported
+import sklearn  # noqa: F401 - and this one variables of the environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

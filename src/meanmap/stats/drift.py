@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
@@ -263,7 +263,7 @@ def _read_reference(reference: Any) -> tuple[Any, Schema | None]:
         return Table.of(reference, "reference"), Schema.of(reference, names=("reference",))
     values = values_of(reference, "reference")
     if values is None:
-        return (reference if is_sparse(reference) else np.atleast_1d(reference)), None
+        return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
     return values, Schema.of(values, names=("reference",))
 
 
