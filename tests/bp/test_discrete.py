@@ -89,6 +89,7 @@ def test_factors_of_a_file():
     joint = pair * back.T * prior
     beliefs = DiscreteGraph.from_factors(factors).query()
     np.testing.assert_allclose(beliefs[0], joint.sum(1) / joint.sum(), rtol=1e-12)
+    assert beliefs.log_evidence == pytest.approx(np.log(2 * joint.sum()), rel=1e-12)
     with pytest.raises(InputError, match="on the 3 variables"):
         DiscreteGraph.from_factors(Factors([2, 2, 2], ((0, 1, 2),), (np.ones((2, 2, 2)),)))
 

@@ -222,7 +222,7 @@ def test_what_is_refused():
         bp.DiscretizedField([(0, 1)], equal="size")
     with pytest.raises(ParameterError, match="learning is 'guess'"):
         bp.DiscretizedField([(0, 1)], learning="guess")
-    with pytest.raises(InputError, match="all points of x are equal"):
+    with pytest.raises(InputError, match="all points of pairs are equal"):
         bp.DiscretizedField([(0, 1)]).fit((np.ones(9), np.ones(9)))
     with pytest.raises(InputError, match="there is one bin"):
         Bins.of(np.ones(9), 4, "mass", "x")

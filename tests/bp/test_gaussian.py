@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 
 from meanmap import bp
+from meanmap.bp import gaussian
 from meanmap.bp.algebra import SUM
 from meanmap.bp.gaussian import is_positive_definite
 from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
@@ -93,6 +94,26 @@ def test_the_spectral_radius_is_the_dense_one_on_small_and_large_graphs():
         assert abs(bp.spectral_radius(matrix) - np.abs(np.linalg.eigvals(walks)).max()) < 1e-6
     assert bp.spectral_radius(np.diag([1.0, 2.0])) == 0
     assert bp.spectral_radius(np.diag([1.0, -2.0])) == np.inf
+
+
+def test_a_long_chain_asks_for_no_eigenvalues(monkeypatch):
+    """Along it they lie too close together to be found by products: two passes need none."""
+
+    def refused(*_, **__):
+        raise AssertionError("eigenvalues of a chain by iteration")
+
+    monkeypatch.setattr(gaussian, "eigsh", refused)
+    n = 3000
+    matrix = scipy.sparse.diags_array([-np.ones(n - 1), np.full(n, 2.001), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+    right = np.random.default_rng(0).normal(size=n)
+    graph = bp.GaussianGraph(matrix, right)
+    repr(graph)
+    expected = scipy.sparse.linalg.spsolve(matrix.tocsc(), right)
+    beliefs = graph.query(targets=[0, 1500])
+    np.testing.assert_allclose([beliefs[0].mean(), beliefs[1500].mean()], expected[[0, 1500]], rtol=1e-8)
+    np.testing.assert_allclose(graph.spectral_radius, 2 * np.cos(np.pi / (n + 1)) / 2.001, rtol=1e-10)
+    with pytest.raises(InputError, match="not positive definite"):
+        bp.GaussianGraph(matrix - 0.002 * scipy.sparse.eye_array(n))
 
 
 def frustrated(coupling):

@@ -89,6 +89,43 @@ def test_edges_learn_from_samples_that_were_never_seen_together():
     assert belief.mean() > low.mean() + 0.3
 
 
+def test_names_may_be_tuples_and_edges_are_named_once():
+    table = {(0, "a"): np.arange(30.0), (0, "b"): np.arange(30.0) ** 2}
+    edge = ((0, "a"), (0, "b"))
+    fitted = mm.KernelGraph([edge]).fit(table)
+    assert fitted.samples.nodes[0].count == 30
+    assert fitted.query({(0, "a"): 10.0}, [(0, "b")])[0, "b"].mean() == pytest.approx(100, abs=20)
+    both = tuple(table.values())
+    assert mm.KernelGraph([edge]).fit({edge: both}).samples.nodes[0].count == 30
+    with pytest.raises(InputError, match=r"in both directions; expected each edge once"):
+        mm.KernelGraph([edge]).fit({edge: both, edge[::-1]: both[::-1]})
+    with pytest.raises(InputError, match=r"relations has the edge \(1, 0\) in both directions"):
+        mm.KernelField([(0, 1)], relations={(0, 1): "r", (1, 0): "q"}).fit({"r": both, "q": both})
+
+
+def test_labels_of_two_columns():
+    towns = np.array([["north", "sea"]] * 30 + [["south", "sea"]] * 30)
+    height = np.random.default_rng(0).normal(size=60) + 4 * np.repeat([0, 1], 30)
+    model = mm.KernelGraph([("town", "height")]).fit({"town": towns, "height": height})
+    found = model.query({"height": 4.0}).probabilities("town")
+    assert found["south", "sea"] > 0.9
+    one, two = (model.query({"town": town}, ["height"])["height"].mean() for town in (("south", "sea"), towns[[0, -1]]))
+    assert one == pytest.approx(two[1])
+    assert two[0] < 1 < 3 < two[1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.ones(9), np.full(9, np.inf), np.array([1, "b", None] * 3, dtype=object), np.ones((9, 2, 2)), np.ones(9) * 1j],
+    ids=["constant", "infinite", "mixed", "cubes", "complex"],
+)
+def test_errors_name_the_column(column):
+    with pytest.raises((InputError, KindError), match=r"data\['height'\]"):
+        mm.KernelGraph([("height", "b")]).fit({"height": column, "b": np.arange(9.0)})
+    with pytest.raises((InputError, KindError), match=r"pairs of 'height'"):
+        mm.KernelField([(0, 1)], relations=["r"], variables=["height", "b"]).fit({"r": (column, np.arange(9.0))})
+
+
 def test_missing_values_drop_their_pairs_only(table):
     holes = {name: column.copy() for name, column in table.items()}
     holes["a"][:20] = np.nan

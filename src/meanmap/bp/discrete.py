@@ -63,9 +63,12 @@ class DiscreteGraph:
         """
         names = factors.names
         priors = {name: np.ones(int(k)) for name, k in zip(names, factors.cardinalities, strict=True)}
+        constant = 1.0
         potentials: dict[tuple[Hashable, Hashable], np.ndarray] = {}
         for scope, table in zip(factors.scopes, factors.tables, strict=True):
-            if len(scope) == 1:
+            if len(scope) == 0:
+                constant = constant * float(table)
+            elif len(scope) == 1:
                 priors[names[scope[0]]] = priors[names[scope[0]]] * table
             elif len(scope) == 2:
                 (a, b), table = (scope, table) if scope[0] < scope[1] else (scope[::-1], table.T)
@@ -75,6 +78,7 @@ class DiscreteGraph:
                     f"a factor is on the {len(scope)} variables {scope}; expected at most two. "
                     "mm.bp.CliqueTree(factors) takes them all."
                 )
+        priors[names[0]] = priors[names[0]] * constant
         return cls(Graph.of(list(potentials), nodes=names), potentials, priors)
 
     def query(

@@ -12,7 +12,7 @@ import numpy as np
 
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.field_evidence import Evidence, learn_likelihoods, read_field_evidence
-from meanmap.bp.field_samples import FieldSamples, read_relations
+from meanmap.bp.field_samples import ONE, FieldSamples, read_relations
 from meanmap.bp.fitted_field import DAMPING, SWEEPS
 from meanmap.bp.observations import Likelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
@@ -74,14 +74,14 @@ class Field(ABC, Generic[Fitted]):
 
     def _check(self, points: Any, kind: Hashable) -> None:
         """Refuse points of a kind that the method cannot take."""
-        name = type(self).__name__
+        name, what = type(self).__name__, "pairs" if kind == ONE else repr(kind)
         if not isinstance(points, np.ndarray) or points.dtype.kind != "f" or points.ndim != 2:
             raise KindError(
-                f"the values of {kind!r} are no numbers; {name} needs numbers, mm.KernelField takes any kind."
+                f"the values of {what} are no numbers; {name} needs numbers, mm.KernelField takes any kind."
             )
         if self.most_columns is not None and points.shape[1] > self.most_columns:
             raise KindError(
-                f"the values of {kind!r} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField "
+                f"the values of {what} have {points.shape[1]} columns; {name} needs single numbers, mm.KernelField "
                 "and mm.bp.ParticleField take vectors."
             )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.relations import Direction
-from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples
+from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples, refuse_both_directions
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.missing import length, present, take
@@ -90,6 +90,8 @@ def _edge_labels(graph: Graph, given: Any) -> tuple[list[Hashable], np.ndarray]:
     if len(graph.edges) == 0:
         raise EmptyError("the graph has no edges: nothing relates its variables.")
     if isinstance(given, Mapping):
+        edges = {frozenset(edge) for edge in graph.named_edges}
+        refuse_both_directions((edge for edge in given if frozenset(edge) in edges), "relations")
         known = {frozenset(edge): label for edge, label in given.items()}
         turned = [edge for edge in graph.named_edges if edge not in given and edge[::-1] in given]
         if turned:
@@ -138,11 +140,12 @@ def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
 
 def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSample:
     """All points of a kind, read by its kernel."""
+    where = "pairs" if name == ONE else f"pairs of {name!r}"
     together = parts[0] if len(parts) == 1 else join_samples(parts, name)
-    kernel = kernel_for(together) if given is None else given
+    kernel = kernel_for(together, argument=where) if given is None else given
     with Door() as door:
-        read = [read_points(kernel, part, f"pairs of {name!r}", door) for part in parts]
+        read = [read_points(kernel, part, where, door) for part in parts]
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
-        points = read[0] if len(read) == 1 else read_points(kernel, together, f"pairs of {name!r}", door)
+        points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
     return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None)

@@ -129,7 +129,8 @@ class FittedGaussianField(FittedField):
         notes = report.notes
         if flat:
             notes = (*notes, f"{flat} likelihoods are wider than a Gaussian prior can say: only their means were used.")
-        if report.measures["spectral radius"] >= 1 and not self._is_proper(seen, precision):
+        # Walk-summable implies positive definite.
+        if report.measures.get("spectral radius", np.inf) >= 1 and not self._is_proper(seen, precision):
             notes = (*notes, "the joint precision is not positive definite: beliefs are locally consistent at best.")
         report = Report(
             report.status, report.converged, report.steps, report.residuals, report.counts, notes, report.measures

@@ -67,8 +67,9 @@ class GaussianGraph:
         if len(names) != n:
             raise ShapeError(f"nodes has {len(names)} names; expected {n}, as many as precision has rows.")
         self._model = GaussianModel(Graph.of(edges, nodes=names), matrix.diagonal(), upper.data, h)
-        # Walk-summable implies positive definite, and is cheaper to see in large matrices.
-        if self.spectral_radius >= 1 and not is_positive_definite(matrix):
+        # On cycles walk-summable implies positive definite, and is cheaper to see in large matrices.
+        summable = not self.graph.is_forest and self.is_walk_summable
+        if not summable and not is_positive_definite(matrix):
             raise InputError("precision is not positive definite: there is no Gaussian with it.")
 
     @classmethod
@@ -182,7 +183,7 @@ class GaussianGraph:
         return values, max(sizes, default=1), bool(sizes)
 
     def __repr__(self) -> str:
-        return f"GaussianGraph({self.graph!r}, spectral radius {self.spectral_radius:.3g})"
+        return f"GaussianGraph({self.graph!r})"
 
 
 def add_edges(

@@ -12,6 +12,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.domains import Real, Rotations
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.labels import Labels
 from meanmap.core.points import count
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
@@ -85,7 +86,8 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
             width = "a number, or (B,) numbers" if axes == 0 else f"{sample.points.shape[1]} numbers, or (B, d) of them"
             raise ShapeError(f"evidence[{name!r}] has shape {array.shape}; expected {width}.")
         return (True, array.reshape((1,) if axes == 0 else (1, -1))) if array.ndim == axes else (False, array)
-    if isinstance(value, str) or np.ndim(value) == 0:
+    width = sample.points.shape[1] if isinstance(domain, Labels) else 1
+    if isinstance(value, str) or np.ndim(value) == 0 or (width > 1 and np.shape(value) == (width,)):
         return True, [value]
     return False, value
 

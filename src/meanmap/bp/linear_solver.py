@@ -30,7 +30,7 @@ class Solution(Value):
     variances : array (n,)
         Of belief propagation: the diagonal of J⁻¹ on forests, an approximation of it with cycles.
     report : Report
-        Whether messages settled, the spectral radius, and the relative residual ‖J x − h‖ / ‖h‖.
+        Whether messages settled, with cycles the spectral radius, and the relative residual ‖J x − h‖ / ‖h‖.
     """
 
     x: np.ndarray

@@ -131,7 +131,7 @@ def columns(points: Any) -> int:
 
 def sample_of(data: Any, kernel: Kernel | None, argument: str) -> NodeSample:
     """Data read by a kernel; without one, by the default for their kind."""
-    kernel_or_default = kernel_for(data) if kernel is None else kernel
+    kernel_or_default = kernel_for(data, argument=argument) if kernel is None else kernel
     with Door() as door:
         points = read_points(kernel_or_default, data, argument, door)
     return NodeSample(kernel_or_default, points, np.ndim(data) == 1, kernel is not None)

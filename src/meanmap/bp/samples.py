@@ -1,6 +1,6 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -83,7 +83,8 @@ class Samples:
 
 def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
-    if isinstance(data, Mapping) and data and all(isinstance(key, tuple) for key in data):
+    names = set(graph.names)  # which may be tuples, too
+    if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
         columns, pairs, given_rows = _from_pairs(graph, data)
     else:
         columns, pairs, given_rows = _from_table(graph, data)
@@ -94,12 +95,12 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
         together = parts[0] if len(parts) == 1 else join_samples(parts, name)
-        kernel = kernel_for(together) if given is None else given
+        kernel = kernel_for(together, argument=f"data[{name!r}]") if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
-        labels = tuple(np.asarray(together).tolist()) if isinstance(kernel.domain, Labels) else None
+        labels = _labels(together) if isinstance(kernel.domain, Labels) else None
         nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
     return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None)
 
@@ -109,6 +110,11 @@ def _some(number: int) -> np.ndarray:
     if number <= MOST_ROWS:
         return np.arange(number)
     return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
+
+
+def _labels(sample: Any) -> tuple[Hashable, ...]:
+    """The label of each point; a tuple where labels have several columns."""
+    return tuple(tuple(each) if isinstance(each, list) else each for each in np.asarray(sample).tolist())
 
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:
@@ -143,6 +149,7 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
     unknown = next((key for key in data if frozenset(key) not in number), None)
     if unknown is not None:
         raise InputError(f"data has pairs for {unknown!r}, which is no edge of the graph.")
+    refuse_both_directions(data, "data")
     found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
     columns: list[list[Any]] = [[] for _ in range(graph.size)]
     ends = np.zeros(graph.size, dtype=np.int64)
@@ -167,6 +174,15 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
             columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
             ends[node] += len(both)
     return columns, pairs, most
+
+
+def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
+    """Each edge may be named in one of its directions; of two, one would be forgotten."""
+    known: set[frozenset] = set()
+    for edge in edges:
+        if frozenset(edge) in known:
+            raise InputError(f"{argument} has the edge {edge!r} in both directions; expected each edge once.")
+        known.add(frozenset(edge))
 
 
 def _check_pairs(number: int, edge: tuple) -> None:

@@ -85,7 +85,7 @@ def likelihood(
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None and kernel_y is None
         kernel_x = kernel_for(x) if kernel_x is None else kernel_x
-        kernel_y = kernel_for(y) if kernel_y is None else kernel_y
+        kernel_y = kernel_for(y, argument="y") if kernel_y is None else kernel_y
         if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
             raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)

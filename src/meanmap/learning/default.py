@@ -64,21 +64,22 @@ def mixed_kernel(table: Table) -> Kernel:
     return members[0] if len(members) == 1 else Product(tuple(members))
 
 
-def kernel_for(data: Any, rng: Any = 0) -> Kernel:
+def kernel_for(data: Any, rng: Any = 0, argument: str = "x") -> Kernel:
     """A kernel for data of any kind: RBF at the median distance, Delta for labels, `default_kernel` for mixed tables.
 
-    `rng` subsamples for the median; unless it is given, the same data get the same kernel.
+    `rng` subsamples for the median; unless it is given, the same data get the same kernel. Errors call the data
+    `argument`.
 
     Examples
     --------
     >>> kernel_for([0.0, 1.0, 3.0]), kernel_for(["red", "blue"])
     (RBF(lengthscale=2.0), Delta())
     """
-    kernel = reader_for(data)
-    return default_kernel(data, rng) if kernel is None else at_median(kernel, data, rng)
+    kernel = reader_for(data, argument)
+    return default_kernel(data, rng) if kernel is None else at_median(kernel, data, rng, argument)
 
 
-def reader_for(data: Any) -> Kernel | None:
+def reader_for(data: Any, argument: str = "x") -> Kernel | None:
     """The kernel that reads data of this kind, with nothing measured yet; None for mixed tables, which have several.
 
     Examples
@@ -95,7 +96,7 @@ def reader_for(data: Any) -> Kernel | None:
         return Rotation()
     if is_sparse(data):
         return RBF()
-    array = plain(data, "x")
+    array = plain(data, argument)
     truths = array.dtype.kind == "b" and array.ndim == 1
     return Delta() if truths or array.dtype.kind in "SUOT" or is_categorical(data) else RBF()
 

@@ -79,12 +79,12 @@ def median_heuristic(
         return (jnp if door.follows else np).stack(medians) * factor
 
 
-def at_median(kernel: Kernel, x: Any, rng: Any = None) -> Kernel:
+def at_median(kernel: Kernel, x: Any, rng: Any = None, argument: str = "x") -> Kernel:
     """`kernel` with its lengthscales at the median distance of `x`, in the kernel's own geometry.
 
     Distances are those that the kernel sees: the sum over columns for `Laplace`, the chord for `Torus` and `Rotation`,
     Euclidean otherwise. Relative lengthscales of an ARD kernel are kept. Members of sums and products are set one by
-    one; kernels without a lengthscale stay as they are.
+    one; kernels without a lengthscale stay as they are. Errors call the points `argument`.
 
     Examples
     --------
@@ -93,29 +93,29 @@ def at_median(kernel: Kernel, x: Any, rng: Any = None) -> Kernel:
     RBF(lengthscale=2.0)
     """
     with Door(kernel, x) as door:
-        points = read_points(kernel, x, "x", door)
-        return door.leave(_at_median(door.cast(kernel), _subsample(points, MOST_POINTS, rng)))
+        points = read_points(kernel, x, argument, door)
+        return door.leave(_at_median(door.cast(kernel), _subsample(points, MOST_POINTS, rng, argument), argument))
 
 
-def _at_median(kernel: Kernel, points: Any) -> Kernel:
+def _at_median(kernel: Kernel, points: Any, argument: str) -> Kernel:
     if isinstance(kernel, Composite):
         parts = zip(kernel.members, kernel.parts(points), strict=True)
-        return kernel.with_members(tuple(_at_median(member, part) for member, part in parts))
+        return kernel.with_members(tuple(_at_median(member, part, argument) for member, part in parts))
     if isinstance(kernel, Wrapper):
-        return eqx.tree_at(lambda k: k.kernel, kernel, _at_median(kernel.kernel, points))
+        return eqx.tree_at(lambda k: k.kernel, kernel, _at_median(kernel.kernel, points, argument))
     lengthscale = getattr(kernel, "lengthscale", None)
     if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
         return kernel
     coordinates = kernel.coordinates(points)
     distances = _distances(coordinates, "cityblock" if isinstance(kernel, Laplace) else "euclidean")
-    median = _nonzero_median(distances, "all points of x are equal")
+    median = _nonzero_median(distances, f"all points of {argument} are equal")
     library = jnp if isinstance(median, jax.Array) else np
     return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _subsample(points: Any, most: int, rng: Any) -> Any:
+def _subsample(points: Any, most: int, rng: Any, argument: str = "x") -> Any:
     n = count(points)
-    check_rows(n, "x", least=2)
+    check_rows(n, argument, least=2)
     if n <= most:
         return points
     return rows(points, np.sort(Rng.of(rng).generator.choice(n, most, replace=False)))
