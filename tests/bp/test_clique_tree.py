@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from meanmap.bp import CliqueTree, DiscreteGraph
+from meanmap.bp import CliqueTree, DiscreteGraph, clique_tree
 from meanmap.core.errors import InputError, KindError
 from meanmap.graphs import Factors, from_pgmpy, read_uai, write_uai
 
@@ -93,31 +93,86 @@ def test_models_of_pgmpy_by_what_they_show():
 def test_bad_input():
     with pytest.raises(KindError, match=r"expected mm\.graphs\.Factors"):
         CliqueTree([("a", "b")])
-    with pytest.raises(InputError, match="16384 joint states"):
-        CliqueTree(Factors([2] * 14, (tuple(range(14)),), (np.ones([2] * 14),)))
+    pairs = [(i, j) for i in range(30) for j in range(i)]
+    with pytest.raises(InputError, match=r"1\.1e\+09 joint states: exact answers would take 8 GiB"):
+        CliqueTree(Factors([2] * 30, tuple(pairs), tuple(np.ones((2, 2)) for _ in pairs)))
     with pytest.raises(InputError, match="expected 2 different ones"):
         Factors([2, 2], (), (), ("a", "a"))
     with pytest.raises(InputError, match="contradicts itself"):
         CliqueTree(Factors([2, 2], ((0, 1),), (np.eye(2),))).query({0: 0, 1: 1})
 
 
-def test_networks_of_pgmpy_have_its_exact_answers():
-    """Asia and Alarm, with evidence, variable by variable."""
-    pytest.importorskip("pgmpy", reason="pgmpy is not installed here")
+def test_a_clique_of_many_joint_states_needs_no_matrix_of_them():
+    """Two tables of 2¹⁶ states share four variables: as a matrix of all against all these would be 32 GiB."""
+    rng = np.random.default_rng(0)
+    first, second = rng.random([2] * 16), rng.random([2] * 16)
+    factors = Factors([2] * 28, (tuple(range(16)), tuple(range(12, 28))), (first, second))
+    found = CliqueTree(factors).query({27: 1})
+    expected = first.sum(tuple(range(12)))[..., None] * second[..., 1].sum(tuple(range(4, 15)))[..., None]
+    for i in range(12, 16):
+        marginal = expected.sum(tuple(j for j in range(5) if j != i - 12))
+        np.testing.assert_allclose(found[i], marginal / marginal.sum(), rtol=1e-12)
+    assert found.log_evidence == pytest.approx(np.log(expected.sum()), rel=1e-12)
+
+
+def test_many_queries_are_answered_some_at_a_time(monkeypatch):
+    factors = network(3)
+    tree = CliqueTree(factors)
+    evidence = {1: np.arange(7) % 3, 2: np.array([0.5, 1.0])}
+    whole, best = tree.query(evidence), tree.most_probable(evidence)
+    monkeypatch.setattr(clique_tree, "STATES_AT_ONCE", 2 * tree._forest.size)
+    for name in factors.names:
+        np.testing.assert_allclose(tree.query(evidence)[name], whole[name], rtol=1e-12)
+        np.testing.assert_array_equal(tree.most_probable(evidence)[name], best[name])
+    np.testing.assert_allclose(tree.query(evidence).log_evidence, whole.log_evidence, rtol=1e-12)
+
+
+def test_ties_are_decoded_together_and_constants_are_kept():
+    factors = Factors([2, 2, 2], ((0, 1), (1, 2), ()), (np.eye(2), 1 - np.eye(2), np.array(3.0)))
+    best = CliqueTree(factors).most_probable()
+    assert best[0] == best[1] != best[2]
+    assert CliqueTree(factors).query().log_evidence == pytest.approx(np.log(6))
+
+
+SMALL = {"asia": {"xray": "yes", "dysp": "yes"}, "alarm": {"BP": "LOW", "HRBP": "HIGH", "MINVOL": "ZERO"}}
+LARGE = ["child", "insurance", "hailfinder", "water", "andes", "pigs", "win95pts", "hepar2", "sachs", "survey"]
+HUGE = ["pathfinder", "mildew", "barley", "diabetes", "munin2", "munin3", "munin4"]
+
+
+def bundled(name):
+    """A network that comes with pgmpy, read from its own files."""
+    pytest.importorskip("pgmpy", reason="pgmpy is not installed here: no networks to read")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # pgmpy's own, when it loads its parts
         from pgmpy.inference import VariableElimination
         from pgmpy.utils import get_example_model
 
-    for name, evidence in [
-        ("asia", {"xray": "yes", "dysp": "yes"}),
-        ("alarm", {"BP": "LOW", "HRBP": "HIGH", "MINVOL": "ZERO"}),
-    ]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # the function that replaces it downloads the network
-            model = get_example_model(name)
-        exact, ours = VariableElimination(model), CliqueTree(from_pgmpy(model)).query(evidence)
-        for variable in set(model.nodes()) - set(evidence):
-            theirs = exact.query([variable], evidence, show_progress=False)
-            order = [theirs.state_names[variable].index(label) for label in from_pgmpy(model).labels[variable]]
-            np.testing.assert_allclose(ours[variable], np.asarray(theirs.values)[order], atol=1e-9)
+        return (model := get_example_model(name)), VariableElimination(model)
+
+
+def agree(name, evidence, targets):
+    """Marginals and those of pgmpy's elimination, variable by variable."""
+    model, exact = bundled(name)
+    factors = from_pgmpy(model)
+    ours = CliqueTree(factors).query(evidence)
+    for variable in targets or set(model.nodes()) - set(evidence):
+        theirs = exact.query([variable], evidence, show_progress=False)
+        order = [theirs.state_names[variable].index(label) for label in factors.labels[variable]]
+        np.testing.assert_allclose(ours[variable], np.asarray(theirs.values)[order], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_networks_of_pgmpy_have_its_exact_answers(name):
+    agree(name, SMALL[name], None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*LARGE, *HUGE])
+def test_large_networks_of_pgmpy_have_its_exact_answers(name):
+    """Two variables given what a third is; those that come last depend on most."""
+    model, _ = bundled(name)
+    factors = from_pgmpy(model)
+    names = list(factors.names)
+    seen = CliqueTree(factors).query(targets=[names[-1]])[names[-1]]
+    evidence = {names[-1]: factors.labels[names[-1]][int(np.argmax(seen))]}
+    agree(name, evidence, [names[0], names[len(names) // 2]])

@@ -1,39 +1,37 @@
-"""Discrete networks with factors on any number of variables, exactly: their cliques are the nodes of a tree."""
+"""Discrete networks with factors on any number of variables, exactly: cliques tell each other about what they share."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.potentials import read_likelihoods
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.report import Report
 from meanmap.graphs import Factors, Graph
+from meanmap.graphs.elimination import CliqueForest
 
 __all__ = ["CliqueTree"]
 
-# Numbers in the matrices of all edges together: about a gigabyte.
-MOST_NUMBERS = 10**8
+# Joint states of all cliques together, in all queries that are answered at once: eight bytes each, and some for work.
+MOST_STATES = 4 * 10**8
+STATES_AT_ONCE = 10**7
 
 
 class CliqueTree:
     """A discrete network p(x) ∝ Π_c ψ_c(x_c) turned into a tree of cliques, in which messages are exact.
 
-    The joint states of a clique are the states of one node of a [`DiscreteGraph`][], and an edge lets two cliques agree
-    on what they share (Lauritzen & Spiegelhalter 1988). Cliques come from the min-fill order of elimination.
+    A message is a table of the variables that two neighbouring cliques share (Lauritzen & Spiegelhalter 1988; Jensen,
+    Lauritzen & Olesen 1990). Cliques come from greedy orders of elimination.
 
     Parameters
     ----------
     factors : Factors
-        Such as [`mm.graphs.read_uai`][] and [`mm.graphs.from_pgmpy`][] give. Memory and time are the squared joint
-        states of neighbouring cliques: networks that would need more than a gigabyte are refused.
-
-    Attributes
-    ----------
-    cliques : tuple of tuple of int
-        The variables of each clique, by number.
+        Such as [`mm.graphs.read_uai`][] and [`mm.graphs.from_pgmpy`][] give. Memory and time are those of the joint
+        states of all cliques: networks that would need more than a few gigabytes are refused.
 
     Examples
     --------
@@ -54,73 +52,158 @@ class CliqueTree:
         if not isinstance(factors, Factors):
             raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
         self.factors = factors
-        self._variables = Graph.of([], nodes=factors.names)
-        self.cliques, edges = _tree(factors)
-        self._home = {i: next(c for c, clique in enumerate(self.cliques) if i in clique) for i in range(factors.size)}
-        sizes = [self._shape(c) for c in range(len(self.cliques))]
-        most = max(int(np.prod(shape)) for shape in sizes)
-        if 2 * len(edges) * most**2 > MOST_NUMBERS or most**2 > MOST_NUMBERS:
+        if self._forest.size > MOST_STATES:
             raise InputError(
-                f"a clique of this network has {most} joint states: exact answers would take too much memory. Where "
-                "factors are on at most two variables, mm.bp.DiscreteGraph.from_factors gives approximate ones."
+                f"the cliques of this network have {self._forest.size:.2g} joint states: exact answers would take "
+                f"{8 * self._forest.size / 2**30:.0f} GiB. Where factors are on at most two variables, "
+                "mm.bp.DiscreteGraph.from_factors gives approximate ones."
             )
-        priors = {c: np.ones(int(np.prod(shape))) for c, shape in enumerate(sizes)}
-        for scope, table in zip(factors.scopes, factors.tables, strict=True):
-            c = next(c for c, clique in enumerate(self.cliques) if set(scope) <= set(clique))
-            priors[c] = priors[c] * self._spread(np.asarray(table, float), scope, c).ravel()
-        potentials = {(a, b): self._agreement(a, b) for a, b in edges}
-        self._graph = DiscreteGraph(Graph.of(edges, nodes=range(len(self.cliques))), potentials, priors)
 
-    def query(
-        self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None, **settings: Any
-    ) -> Beliefs:
-        """The marginal of each target given evidence, exactly; arguments and answer as for `DiscreteGraph.query`.
+    @property
+    def cliques(self) -> tuple[tuple[int, ...], ...]:
+        """The variables of each clique, by number."""
+        return self._forest.cliques
+
+    @cached_property
+    def _forest(self) -> CliqueForest:
+        return CliqueForest.of(self.factors.cardinalities, self.factors.scopes)
+
+    @cached_property
+    def _homes(self) -> list[int]:
+        """A small clique that holds each factor."""
+        sets = [set(clique) for clique in self.cliques]
+        holding: list[list[int]] = [[] for _ in range(self.factors.size)]
+        for c in sorted(range(len(sets)), key=lambda c: np.prod(self._shape(c), dtype=float)):
+            for i in sets[c]:
+                holding[i].append(c)
+        scopes = [*self.factors.scopes, *((i,) for i in range(self.factors.size))]
+        return [next(c for c in holding[scope[0]] if sets[c] >= set(scope)) if scope else 0 for scope in scopes]
+
+    def query(self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None) -> Beliefs:
+        """The marginal of each target given evidence, exactly; evidence and answer as for `DiscreteGraph.query`.
 
         A state may also be given by its label, where the factors have labels.
         """
-        chosen = tuple(self.factors.names if targets is None else targets)
-        for name in chosen:
-            self._variables.index(name)
-        own, _ = self._evidence(evidence or {})
-        found = self._graph.query(own, **settings)
+        graph = Graph.of([], nodes=self.factors.names)
+        names = tuple(self.factors.names if targets is None else targets)
+        wanted = {name: graph.index(name) for name in names}
+        found: dict[Hashable, list[np.ndarray]] = {name: [] for name in names}
+        totals = []
+        likelihoods, batched = self._evidence(graph, evidence or {})
+        for part in self._parts(likelihoods):
+            tables, logs = self._inwards(part, np.sum)
+            totals.append(logs)
+            self._outwards(tables)
+            for name, i in wanted.items():
+                c = self._homes[len(self.factors.scopes) + i]
+                marginal = _onto(tables[c], self.cliques[c], (i,), np.sum)
+                found[name].append(marginal / marginal.sum(axis=-1, keepdims=True))
+        beliefs = {name: np.concatenate(parts) if batched else parts[0][0] for name, parts in found.items()}
+        log_evidence = np.concatenate(totals) if batched else totals[0][0]
+        return Beliefs(names, beliefs, _exact(), log_evidence)
 
-        def answer(name: Hashable) -> Any:
-            i = self._variables.index(name)
-            c = self._home[i]
-            belief, at = found[c], self.cliques[c].index(i)
-            table = belief.reshape(*belief.shape[:-1], *self._shape(c))
-            others = tuple(axis - len(self.cliques[c]) for axis in range(len(self.cliques[c])) if axis != at)
-            return table.sum(axis=others)
+    def most_probable(self, evidence: Mapping[Any, Any] | None = None) -> Beliefs:
+        """The most probable state of all variables together given evidence, by max-product; ties are decoded together.
 
-        return Beliefs(chosen, answer, found.report, found.log_evidence)
+        Returns
+        -------
+        Beliefs
+            A state for each variable, an integer or (B,); `log_evidence` is the logarithm of Π ψ there.
+        """
+        graph = Graph.of([], nodes=self.factors.names)
+        likelihoods, batched = self._evidence(graph, evidence or {})
+        states, totals = [], []
+        for part in self._parts(likelihoods):
+            tables, logs = self._inwards(part, np.max)
+            totals.append(logs)
+            states.append(self._decoded(tables))
+        together, log_evidence = np.concatenate(states), np.concatenate(totals)
+        answers = {
+            name: together[:, i] if batched else int(together[0, i]) for i, name in enumerate(self.factors.names)
+        }
+        return Beliefs(self.factors.names, answers, _exact(), log_evidence if batched else log_evidence[0])
 
-    def most_probable(self, evidence: Mapping[Any, Any] | None = None, **settings: Any) -> Beliefs:
-        """The most probable state of all variables together given evidence, by max-product."""
-        own, batched = self._evidence(evidence or {})
-        found = self._graph.most_probable(own, **settings)
+    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: Any) -> tuple[list[np.ndarray], np.ndarray]:
+        """Tables (B, ...) of what each clique knows from its factors and its children, and log Z (B,)."""
+        factors = self.factors
+        scopes = [*factors.scopes, *((i,) for i in likelihoods)]
+        values = [*(np.asarray(table, dtype=float)[None] for table in factors.tables), *likelihoods.values()]
+        homes = [*self._homes[: len(factors.scopes)], *(self._homes[len(factors.scopes) + i] for i in likelihoods)]
+        size = max((len(value) for value in likelihoods.values()), default=1)
+        logs = np.zeros(size)
+        tables = [np.ones((1, *self._shape(c))) for c in range(len(self.cliques))]
+        for scope, value, home in zip(scopes, values, homes, strict=True):
+            tables[home] = tables[home] * _among(value, scope, self.cliques[home])
+        for c, up in enumerate(self._forest.parent):
+            table = tables[c] = np.broadcast_to(tables[c], (size, *self._shape(c))).copy()
+            axes = tuple(range(1, table.ndim))
+            top = table.max(axis=axes)
+            impossible = np.flatnonzero(~(top > 0))
+            if len(impossible):
+                raise InputError(
+                    "the evidence contradicts itself: no joint state is possible"
+                    + (f" in query {impossible[0]}." if size > 1 else ".")
+                )
+            logs += np.log(top)
+            table /= top.reshape(-1, *(1 for _ in axes))
+            if up < 0:
+                logs += np.log(reduce(table, axis=axes))
+                continue
+            shared = self._shared(c)
+            message = _onto(table, self.cliques[c], shared, reduce)
+            tables[up] = tables[up] * _among(message, shared, self.cliques[up])
+        return tables, logs
 
-        def answer(name: Hashable) -> Any:
-            i = self._variables.index(name)
-            c = self._home[i]
-            states = np.unravel_index(found[c], self._shape(c))[self.cliques[c].index(i)]
-            return states if batched else int(states)
+    def _outwards(self, tables: list[np.ndarray]) -> None:
+        """What each clique knows becomes what all know: its message inwards is divided out and the answer put in."""
+        for c in reversed(range(len(tables))):
+            up = self._forest.parent[c]
+            if up < 0:
+                continue
+            shared = self._shared(c)
+            said = _onto(tables[c], self.cliques[c], shared, np.sum)
+            known = _onto(tables[up], self.cliques[up], shared, np.sum)
+            known = np.divide(known, said, out=np.zeros_like(known), where=said > 0)
+            tables[c] *= _among(known, shared, self.cliques[c])
+            tables[c] /= tables[c].max(axis=tuple(range(1, tables[c].ndim)), keepdims=True)
 
-        return Beliefs(self.factors.names, answer, found.report, found.log_evidence)
+    def _decoded(self, tables: list[np.ndarray]) -> np.ndarray:
+        """From the roots outwards the best states of each clique, given those of its parent, (B, n)."""
+        size = len(tables[0])
+        states = np.zeros((size, self.factors.size), dtype=np.int64)
+        for c in reversed(range(len(tables))):
+            shared = self._shared(c) if self._forest.parent[c] >= 0 else ()
+            free = tuple(i for i in self.cliques[c] if i not in shared)
+            order = [1 + self.cliques[c].index(i) for i in (*shared, *free)]
+            table = tables[c].transpose(0, *order)[(np.arange(size), *(states[:, i] for i in shared))]
+            best = table.reshape(size, -1).argmax(axis=1)
+            for i, state in zip(free, np.unravel_index(best, table.shape[1:]), strict=True):
+                states[:, i] = state
+        return states
 
-    def _evidence(self, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
-        """Likelihoods of the joint states of cliques, (B, k) where there is a batch."""
+    def _shared(self, c: int) -> tuple[int, ...]:
+        """The variables of a clique that its parent has, too."""
+        up = set(self.cliques[self._forest.parent[c]])
+        return tuple(i for i in self.cliques[c] if i in up)
+
+    def _shape(self, c: int) -> tuple[int, ...]:
+        return tuple(int(self.factors.cardinalities[i]) for i in self.cliques[c])
+
+    def _parts(self, likelihoods: dict[int, np.ndarray]) -> Iterable[dict[int, np.ndarray]]:
+        """Evidence of a few queries at a time."""
+        size = max((len(value) for value in likelihoods.values()), default=1)
+        step = max(int(STATES_AT_ONCE // self._forest.size), 1)
+        for start in range(0, size, step):
+            yield {i: each if len(each) == 1 else each[start : start + step] for i, each in likelihoods.items()}
+
+    def _evidence(self, graph: Graph, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
+        """Likelihoods (B or 1, k) of the states of some variables."""
         if not isinstance(evidence, Mapping):
             raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"rain": 1}}.')
         numbered = {name: self._numbers(name, value) for name, value in evidence.items()}
         with Door(numbered) as door:
-            read, batched = read_likelihoods(self._variables, self.factors.cardinalities, numbered, door)
-        own: dict[int, Any] = {}
-        for i, likelihood in read.items():
-            c = self._home[i]
-            wide = self._spread(np.asarray(likelihood), (i,), c).reshape(len(likelihood), -1)
-            own[c] = own.get(c, 1.0) * wide
-        # What is said once is said to all queries of a batch.
-        return {c: value[0] if len(value) == 1 else value for c, value in own.items()}, batched
+            read, batched = read_likelihoods(graph, self.factors.cardinalities, numbered, door)
+        return {i: np.asarray(value, dtype=float) for i, value in read.items()}, batched
 
     def _numbers(self, name: Hashable, value: Any) -> Any:
         """States by number; labels are looked up where the variable has them."""
@@ -135,42 +218,19 @@ class CliqueTree:
         known = all(each in labels for each in value)
         return np.array([labels.index(each) for each in value]) if known else value
 
-    def _shape(self, c: int) -> tuple[int, ...]:
-        return tuple(int(self.factors.cardinalities[i]) for i in self.cliques[c])
 
-    def _spread(self, table: np.ndarray, scope: tuple[int, ...], c: int) -> np.ndarray:
-        """A table on some variables of a clique, its leading axes kept, repeated over the clique's other variables."""
-        lead = table.ndim - len(scope)
-        order = np.argsort([self.cliques[c].index(i) for i in scope]).tolist()
-        ordered = table.transpose(*range(lead), *(lead + axis for axis in order))
-        shape = tuple(k if i in scope else 1 for i, k in zip(self.cliques[c], self._shape(c), strict=True))
-        batch = table.shape[:lead]
-        return np.broadcast_to(ordered.reshape(*batch, *shape), (*batch, *self._shape(c)))
-
-    def _agreement(self, a: int, b: int) -> np.ndarray:
-        """One where the joint states of two cliques agree on the variables of both."""
-        shared = [i for i in self.cliques[a] if i in self.cliques[b]]
-
-        def code(c: int) -> np.ndarray:
-            states = np.indices(self._shape(c)).reshape(len(self.cliques[c]), -1)
-            number = np.zeros(states.shape[1], dtype=np.int64)
-            for i in shared:
-                number = number * int(self.factors.cardinalities[i]) + states[self.cliques[c].index(i)]
-            return number
-
-        return (code(a)[:, None] == code(b)[None, :]).astype(float)
+def _exact() -> Report:
+    return Report("exact on a tree of cliques: two passes", True, 2, np.empty(0))
 
 
-def _tree(factors: Factors) -> tuple[tuple[tuple[int, ...], ...], list[tuple[int, int]]]:
-    """Cliques that hold every scope, and the edges of a tree in which each variable's cliques hang together."""
-    import networkx
-    from networkx.algorithms.approximation import treewidth_min_fill_in
+def _among(table: np.ndarray, scope: tuple[int, ...], clique: tuple[int, ...]) -> np.ndarray:
+    """A table (B, ...) on some variables of a clique, with axes of one state for the others."""
+    order = sorted(range(len(scope)), key=lambda axis: clique.index(scope[axis]))
+    ordered = table.transpose(0, *(1 + axis for axis in order))
+    sizes = dict(zip((scope[axis] for axis in order), ordered.shape[1:], strict=True))
+    return ordered.reshape(len(table), *(sizes.get(i, 1) for i in clique))
 
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(factors.size))
-    for scope in factors.scopes:
-        graph.add_edges_from((a, b) for at, a in enumerate(scope) for b in scope[at + 1 :])
-    _, tree = treewidth_min_fill_in(graph)
-    bags = list(tree)
-    number = {bag: c for c, bag in enumerate(bags)}
-    return tuple(tuple(sorted(bag)) for bag in bags), [(number[a], number[b]) for a, b in tree.edges]
+
+def _onto(table: np.ndarray, clique: tuple[int, ...], kept: tuple[int, ...], reduce: Any) -> np.ndarray:
+    """A clique's table (B, ...) summed, or maximised, over all variables but some, which keep their order."""
+    return reduce(table, axis=tuple(1 + axis for axis, i in enumerate(clique) if i not in kept))

@@ -105,7 +105,9 @@ def _features(table: Table, name: str, ranks: bool, generator: np.random.Generat
         raise ColumnError(f"column {name!r} is constant: nothing depends on it. Leave it out.")
     if ranks and table.is_real(name):
         column = rankdata(column, axis=0) / len(column)
-    return all_features(features_of(kernel_for(column, argument=name), column, name, generator, door), column, name, door)
+    return all_features(
+        features_of(kernel_for(column, argument=name), column, name, generator, door), column, name, door
+    )
 
 
 def _check_pairs(there: np.ndarray, names: tuple[str, ...]) -> None:
