@@ -38,12 +38,14 @@ def test_the_grid_of_normals_has_two_modes_with_the_median_between():
 
 def test_modes_are_local_maxima_of_the_pseudolikelihood():
     x, z = X[:100], X[100:]
+    unit = np.sqrt(x.var(axis=0).mean())
     fit = mm.learn_kernel(x, landmarks=z, noise=0.7)
     for mode in fit.modes:
-        top = log_pseudolikelihood(mode.kernel, x, z, noise=0.7)
+        scale = mode.kernel.lengthscale / unit
+        top = log_pseudolikelihood(RBF(scale), x / unit, z / unit, noise=0.7)
         assert mode.objective == pytest.approx(top, abs=1e-6)
         for factor in (0.98, 1.02):
-            assert log_pseudolikelihood(RBF(factor * mode.kernel.lengthscale), x, z, noise=0.7) < top
+            assert log_pseudolikelihood(RBF(factor * scale), x / unit, z / unit, noise=0.7) < top
 
 
 def test_the_order_of_the_points_does_not_matter():
@@ -59,12 +61,33 @@ def test_a_seed_repeats_the_fit():
     assert first.kernel.lengthscale == again.kernel.lengthscale
 
 
+@pytest.mark.parametrize("settings", [{}, {"score": "held-out"}, {"width": 1.5}], ids=["", "held out", "width"])
+def test_units_do_not_matter(settings):
+    fit = mm.learn_kernel(X, landmarks=20, draws=1, rng=0, **settings)
+    for unit in (1e-6, 1e6):
+        if "width" in settings:
+            settings = {"width": 1.5 * unit}
+        scaled = mm.learn_kernel(X * unit, landmarks=20, draws=1, rng=0, **settings)
+        assert scaled.kernel.lengthscale == pytest.approx(unit * fit.kernel.lengthscale, rel=1e-6)
+        assert scaled.objective == pytest.approx(fit.objective, rel=1e-9)
+
+
 @pytest.mark.slow
-def test_one_lengthscale_per_column_follows_their_units():
-    factors = np.array([1.0, 100.0])
-    kernels = [mm.learn_kernel(X * f, RBF(np.ones(2)), landmarks=20, draws=1, rng=0).kernel for f in (1.0, factors)]
-    # Not exactly: the mass of the base measure has a unit too.
-    np.testing.assert_allclose(kernels[1].lengthscale, factors * kernels[0].lengthscale, rtol=0.06)
+@pytest.mark.parametrize("settings", [{}, {"width": "learn"}], ids=["", "width"])
+def test_one_lengthscale_per_column_follows_their_units(settings):
+    factors = np.array([1.0, 1e6])
+    settings = {"landmarks": 20, "draws": 1, "rng": 0, **settings}
+    fits = [mm.learn_kernel(X * f, RBF(np.ones(2)), **settings) for f in (1.0, factors)]
+    np.testing.assert_allclose(fits[1].kernel.lengthscale, factors * fits[0].kernel.lengthscale, rtol=1e-4)
+    if settings.get("width"):
+        np.testing.assert_allclose(fits[1].modes[0].width, factors * fits[0].modes[0].width, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_learned_width_follows_the_unit():
+    fits = [mm.learn_kernel(X * unit, landmarks=20, draws=1, rng=0, width="learn") for unit in (1.0, 1e6)]
+    assert fits[1].modes[0].width == pytest.approx(1e6 * fits[0].modes[0].width, rel=1e-3)
+    assert fits[1].kernel.lengthscale == pytest.approx(1e6 * fits[0].kernel.lengthscale, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -75,20 +98,25 @@ def test_a_sum_is_at_least_as_probable_as_one_kernel():
     weights, _ = rbf_terms(fit.kernel, 2)
     assert float(weights.sum()) == pytest.approx(2.0)
     assert fit.kernel.diag(X[:1])[0] == pytest.approx(2.0)
-    assert fit.objective == pytest.approx(log_pseudolikelihood(fit.kernel, x - x.mean(0), z - x.mean(0)), abs=1e-6)
+    unit = np.sqrt(x.var(axis=0).mean())
+    members = [w * RBF(scale[0] / unit) for w, scale in zip(*map(np.asarray, rbf_terms(fit.kernel, 2)), strict=True)]
+    measured = log_pseudolikelihood(members[0] + members[1], x / unit, z / unit)
+    assert fit.objective == pytest.approx(measured, abs=1e-3)
     # One kernel is the sum with both lengthscales equal, of twice the amplitude.
-    assert fit.objective >= log_pseudolikelihood(one.kernel + one.kernel, x, z) - 1e-6
+    single = RBF(one.kernel.lengthscale / unit)
+    assert fit.objective >= log_pseudolikelihood(single + single, x / unit, z / unit) - 1e-6
 
 
 @pytest.mark.slow
 def test_the_width_of_the_base_measure_is_learned():
     x, z = X[:100] - X[:100].mean(axis=0), X[100:]
+    unit = np.sqrt(x.var(axis=0).mean())
     fit = mm.learn_kernel(x, landmarks=z, width="learn")
-    width = fit.modes[0].width
-    best = log_pseudolikelihood(fit.kernel, x, z, width=width)
+    width, kernel = fit.modes[0].width, RBF(fit.kernel.lengthscale / unit)
+    best = log_pseudolikelihood(kernel, x / unit, z / unit, width=width / unit)
     assert fit.objective == pytest.approx(best, abs=1e-6)
     for factor in (0.7, 1.4):
-        assert log_pseudolikelihood(fit.kernel, x, z, width=factor * width) < best
+        assert log_pseudolikelihood(kernel, x / unit, z / unit, width=factor * width / unit) < best
     fixed = mm.learn_kernel(x, landmarks=z, width=width)
     assert fixed.kernel.lengthscale == pytest.approx(fit.kernel.lengthscale, rel=0.01)
 

@@ -1,4 +1,6 @@
+import decimal
 import itertools
+from decimal import Decimal
 
 import jax
 import jax.numpy as jnp
@@ -64,6 +66,58 @@ def test_a_point_near_one_landmark_only_keeps_its_volume():
     with jax.enable_x64(True):
         found = log_volumes(RBF(scale), jnp.asarray(x), jnp.asarray(z))
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+EXACT = decimal.Context(prec=1000, Emin=-(10**15))
+
+
+def exact_volume(point, z, scale):
+    """log γ in decimal arithmetic of a thousand digits."""
+    with decimal.localcontext(EXACT):
+        d = len(point)
+        moments = [[Decimal(0)] * d for _ in range(d)]
+        for landmark in z:
+            gap = [Decimal(float(a)) - Decimal(float(b)) for a, b in zip(point, landmark, strict=True)]
+            weight = (-sum(g * g for g in gap) / scale**2).exp() / scale**4
+            for i, j in itertools.product(range(d), repeat=2):
+                moments[i][j] += weight * gap[i] * gap[j]
+        total = Decimal(0)
+        for k in range(d):
+            total += moments[k][k].ln()
+            for i, j in itertools.product(range(k + 1, d), repeat=2):
+                moments[i][j] -= moments[i][k] * moments[k][j] / moments[k][k]
+        return total / 2
+
+
+@pytest.mark.parametrize(("columns", "scale"), [(3, 0.05), (5, 0.3), (8, 0.3), (8, 5.0)])
+def test_short_lengthscales_in_many_columns_have_the_volume_of_exact_arithmetic(columns, scale):
+    rng = np.random.default_rng(columns)
+    z = rng.normal(size=(2 * columns + 4, columns))
+    x = np.stack([z[0], rng.normal(size=columns)])  # one of them a landmark
+    expected = [exact_volume(point, z, Decimal(scale)) for point in x]
+    with jax.enable_x64(True):
+        found = log_volumes(RBF(scale), jnp.asarray(x), jnp.asarray(z))
+    np.testing.assert_allclose(found, np.array(expected, dtype=float), rtol=1e-12)
+
+
+def test_short_lengthscales_have_the_slope_of_exact_arithmetic():
+    rng = np.random.default_rng(3)
+    z, scale, step = rng.normal(size=(10, 3)), 0.05, Decimal(10) ** -30
+    point = rng.normal(size=3)
+    with decimal.localcontext(EXACT):
+        above, below = (exact_volume(point, z, Decimal(scale) * (1 + sign * step)) for sign in (1, -1))
+        expected = float((above - below) / (2 * step))
+    with jax.enable_x64(True):
+        x, marks = jnp.asarray(point[None]), jnp.asarray(z)
+        for kernel in (lambda s: RBF(s * jnp.ones(3)), lambda s: 0.5 * RBF(s) + 0.5 * RBF(s)):
+            found = jax.grad(lambda t, kernel=kernel: log_volumes(kernel(scale * jnp.exp(t)), x, marks)[0])(0.0)
+            assert float(found) == pytest.approx(expected, rel=1e-12)
+
+
+def test_landmarks_on_a_line_through_a_point_give_it_no_volume():
+    line = np.arange(1.0, 6.0)[:, None] * np.array([1.0, 2.0, 3.0])
+    with jax.enable_x64(True):
+        assert log_volumes(RBF(1.0), jnp.zeros((1, 3)), jnp.asarray(line))[0] == -np.inf
 
 
 @pytest.mark.parametrize("width", [None, 2.0])

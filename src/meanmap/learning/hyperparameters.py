@@ -78,6 +78,17 @@ class Hyperparameters:
         """η of a vector, where it is learned."""
         return (jnp if isinstance(vector, jax.Array) else np).exp(vector[-1]) if self.width else None
 
+    @property
+    def by_column(self) -> bool:
+        """Whether each column has a lengthscale of its own, in every term."""
+        return all(self.columns)
+
+    def rescaled(self, vector: np.ndarray, units: np.ndarray) -> np.ndarray:
+        """The vector of the same kernel on columns that are so many times larger; η stays in these units."""
+        ones = np.ones((len(self.columns), len(units)))
+        larger = self.vector(ones * units) - self.vector(ones)
+        return vector + larger
+
     def vector(self, scales: Any, width: float = 1.0) -> np.ndarray:
         """The vector with these lengthscales, one row (d,) for each term, and equal weights."""
         parts = [

@@ -32,44 +32,44 @@ class Landscape:
         From a vector to one value for each draw of landmarks.
     slopes : function
         From a vector to values and gradients, (draws,) and (draws, p).
-    units : array (d,)
-        The size of each column.
     low, high : float
-        Bounds of lengthscales, in these units.
+        Bounds of lengthscales.
     calls : list of one int
         Counts evaluations.
     """
 
     values: Callable[[np.ndarray], np.ndarray]
     slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-    units: np.ndarray
     low: float
     high: float
     calls: list[int]
 
 
 def landscape_of(
-    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Any, units: np.ndarray
+    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Any
 ) -> Landscape:
     """The objective of a sample, compiled once for a size of it; `score` is "pseudolikelihood" or "held-out"."""
-    distances = pdist(points[:: -(-len(points) // 500)] / units)
+    distances = pdist(points[:: -(-len(points) // 500)])
     distances = distances[distances > 0]
     shortest = SHORTEST * float(np.quantile(distances, NEAREST))
     size = bucket(len(points))
     data = pad(points, size), np.arange(size) < len(points), z, np.float64(noise), width
     calls = [0]
 
-    def values(vector: np.ndarray) -> np.ndarray:
-        calls[0] += 1
-        found = np.asarray(_values(score, what, vector, *data))
-        return np.where(np.isnan(found), -np.inf, found)
-
     def slopes(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         calls[0] += 1
         found, slope = _slopes(score, what, vector, *data)
         return np.asarray(found), np.asarray(slope)
 
-    return Landscape(values, slopes, units, shortest, LONGEST * float(distances.max()), calls)
+    def values(vector: np.ndarray) -> np.ndarray:
+        if what.count > 1:  # these are climbed by slopes: one program to compile instead of two
+            found = slopes(vector)[0]
+        else:
+            calls[0] += 1
+            found = np.asarray(_values(score, what, vector, *data))
+        return np.where(np.isnan(found), -np.inf, found)
+
+    return Landscape(values, slopes, shortest, LONGEST * float(distances.max()), calls)
 
 
 def _value(

@@ -19,7 +19,7 @@ from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
-from meanmap.learning.samples import check_count, draw_landmarks, read_sample, rows_used
+from meanmap.learning.samples import check_count, draw_landmarks, read_sample, rows_used, units_of
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -113,7 +113,8 @@ def learn_kernel(
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and subsamples; `fit.seed` repeats them.
     width : float or "learn", optional
-        η of a Gaussian base measure about the mean of the data; None is the Lebesgue measure.
+        η of a Gaussian base measure about the mean of the data, in their units; "learn" looks between a tenth and a
+        thousand times the unit of the sample (see the notes). None is the Lebesgue measure.
     draws : int
         Draws of landmarks, over which the objective is averaged.
     score : {"pseudolikelihood", "held-out"}
@@ -131,6 +132,10 @@ def learn_kernel(
     The objective is evaluated at 36 lengthscales between a tenth of the shortest distances and ten diameters, and
     climbed from each of its peaks. Of more than 2000 points (1500 for "held-out", 800 for
     several hyperparameters) as many are drawn.
+
+    The sample is measured in its own unit, so that a change of units changes nothing but the units: each column in its
+    standard deviation where each has a lengthscale, all in the root mean square of these otherwise. The objective is
+    that of the sample so measured.
 
     With fixed noise the pseudolikelihood is the mean log volume of the features less half their variance over τ². In
     one and two dimensions the volume depends on how densely landmarks lie, so that **the lengthscale follows their
@@ -185,11 +190,12 @@ def learn_kernel(
         z = points[None, :1]
         if score == "pseudolikelihood":
             z = draw_landmarks(landmarks, points, n, draws, random.generator, door)
-        points, z = points - centre, z - centre
-        units = points.std(axis=0) if max(what.columns) else np.ones(d)
-        landscape = landscape_of(score, what, points, z, noise, None if learned_width else width, units)
+        units = units_of(points, what.by_column)
+        scaled, z = (points - centre) / units, (z - centre) / units
+        known = None if width is None or learned_width else np.asarray(width) / (units if what.by_column else units[0])
+        landscape = landscape_of(score, what, scaled, z, noise, known)
         with waiting("learning a kernel"):
-            modes, profile = find_modes(landscape, what, random.generator)
+            modes, profile = find_modes(landscape, what, units, random.generator)
         if not modes:
             raise InputError(
                 "the objective is nowhere finite: rows of x repeat, or lie on few lines. Use kernel='median' instead."

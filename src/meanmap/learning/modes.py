@@ -42,8 +42,8 @@ class Mode(Value):
         The share of draws of which this is the highest mode.
     spread : array
         By how much (relative to it) each lengthscale differs from draw to draw, one standard deviation.
-    width : float or None
-        η, where it was learned.
+    width : float, array (d,) or None
+        η, where it was learned: one for all columns, or one for each where these have lengthscales of their own.
     at_bound : bool
         Whether the search was stopped here by the range of lengthscales.
     """
@@ -52,7 +52,7 @@ class Mode(Value):
     objective: float
     share: float
     spread: np.ndarray
-    width: float | None = None
+    width: Any = None
     at_bound: bool = False
     vector: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 
@@ -75,17 +75,22 @@ class Profile(Value):
         return np.flatnonzero((padded[1:-1] > padded[:-2]) & (padded[1:-1] >= padded[2:]))
 
 
-def find_modes(landscape: Landscape, what: Hyperparameters, generator: Any) -> tuple[list[Mode], Profile]:
-    """Modes from the highest to the lowest, and the profile that led to them."""
+def find_modes(
+    landscape: Landscape, what: Hyperparameters, units: np.ndarray, generator: Any
+) -> tuple[list[Mode], Profile]:
+    """Modes from the highest to the lowest, and the profile that led to them.
+
+    The landscape is that of columns divided by their units; kernels and widths are for the columns as they came.
+    """
     multiples = np.geomspace(landscape.low, landscape.high, GRID)
     profile = Profile(
-        multiples, np.stack([landscape.values(_along(what, landscape, t)) for t in multiples.tolist()], axis=1)
+        multiples, np.stack([landscape.values(_along(what, len(units), t)) for t in multiples.tolist()], axis=1)
     )
-    bounds = _bounds(what, landscape)
+    bounds = _bounds(what, landscape, len(units))
     if what.count == 1:
         ends = [_refined(landscape, profile, peak, bounds) for peak in profile.peaks()]
     else:
-        starts = _starts(what, landscape, profile, generator)
+        starts = _starts(what, landscape, profile, len(units), generator)
         ends = [_climbed(landscape, s, bounds) for s in starts if np.isfinite(landscape.values(s)).all()]
     kept: list[np.ndarray] = []
     heights: list[np.ndarray] = []
@@ -98,26 +103,25 @@ def find_modes(landscape: Landscape, what: Hyperparameters, generator: Any) -> t
     best = np.argmax(np.stack(heights), axis=0)
     found = []
     for index, (end, values) in enumerate(zip(kept, heights, strict=True)):
-        width = None if not what.width else float(what.base_width(end))
+        width = what.base_width(end) * (units if what.by_column else float(units[0])) if what.width else None
         bounded = bool(np.any(np.abs(end[:, None] - bounds)[: what.scales] < AT_BOUND))
         share = float(np.mean(best == index))
         spread = _spread(landscape, end, values)[: what.scales]
-        found.append(Mode(what.kernel(end), float(values.mean()), share, spread, width, bounded, end))
+        own = what.rescaled(end, units)
+        found.append(Mode(what.kernel(own), float(values.mean()), share, spread, width, bounded, own))
     return found, profile
 
 
-def _along(what: Hyperparameters, landscape: Landscape, multiple: float) -> np.ndarray:
-    scales = np.tile(multiple * landscape.units, (len(what.columns), 1))
-    return what.vector(scales, float(np.mean(landscape.units)))
+def _along(what: Hyperparameters, d: int, multiple: float) -> np.ndarray:
+    return what.vector(np.full((len(what.columns), d), multiple))
 
 
-def _bounds(what: Hyperparameters, landscape: Landscape) -> np.ndarray:
-    low = what.vector(np.tile(landscape.low * landscape.units, (len(what.columns), 1)), 1.0)
-    high = what.vector(np.tile(landscape.high * landscape.units, (len(what.columns), 1)), 1.0)
+def _bounds(what: Hyperparameters, landscape: Landscape, d: int) -> np.ndarray:
+    low, high = (_along(what, d, bound) for bound in (landscape.low, landscape.high))
     bounds = np.stack([low, high], axis=1)
     bounds[what.scales :] = [-6.0, 6.0]  # logarithms of ratios of weights
     if what.width:
-        bounds[-1] = np.log(np.mean(landscape.units)) + np.log([0.1, 1e3])
+        bounds[-1] = np.log([0.1, 1e3])
     return bounds
 
 
@@ -139,10 +143,10 @@ def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarr
     return np.array([grid[peak] if at_end else found.x])
 
 
-def _starts(what: Hyperparameters, landscape: Landscape, profile: Profile, generator: Any) -> list[np.ndarray]:
+def _starts(what: Hyperparameters, landscape: Landscape, profile: Profile, d: int, generator: Any) -> list[np.ndarray]:
     """From where to climb: the peaks of the profile, columns at random around them, and several scales at once."""
     peaks = profile.multiples[profile.peaks()]
-    terms, d = len(what.columns), len(landscape.units)
+    terms = len(what.columns)
     if terms > 1:
         between = np.geomspace(landscape.low * 10, landscape.high / 20, 3)
         sets = list(combinations(sorted([*peaks, *between]), terms))
@@ -151,12 +155,12 @@ def _starts(what: Hyperparameters, landscape: Landscape, profile: Profile, gener
             if len(sets) <= MOST_STARTS
             else [sets[i] for i in np.linspace(0, len(sets) - 1, MOST_STARTS, dtype=int)]
         )
-        return [what.vector(np.outer(scales, landscape.units), float(landscape.units.mean())) for scales in chosen]
-    starts = [_along(what, landscape, t) for t in peaks.tolist()]
+        return [what.vector(np.outer(scales, np.ones(d))) for scales in chosen]
+    starts = [_along(what, d, t) for t in peaks.tolist()]
     if what.columns[0] > 1:
         best = profile.multiples[np.argmax(profile.mean)]
         factors = np.exp(generator.uniform(-1.0, 1.0, (RANDOM_STARTS, d)))
-        starts += [what.vector([best * f * landscape.units], float(landscape.units.mean())) for f in factors]
+        starts += [what.vector([best * f]) for f in factors]
     return starts
 
 

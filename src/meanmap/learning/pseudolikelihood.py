@@ -12,16 +12,14 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.geometry import FEW_COLUMNS
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
-from meanmap.kernels.terms import is_rbf_sum, rbf_terms
+from meanmap.kernels.terms import is_rbf_sum, rbf_members, rbf_terms
 
 __all__ = ["log_pseudolikelihood", "objective"]
 
-# Up to this many differences of points and landmarks are held at once (128 MB), beyond, those of a block of rows.
-HELD = 16_000_000
-BLOCK = 512
+# Differences of points and landmarks that stay in a processor's cache, and that may be held (128 MB).
+CACHED, HELD = 100_000, 16_000_000
 # Points nearer than this many roundings are one.
 SAME = 16
 # Of a matrix with ones on its diagonal; about the rounding of sums over landmarks.
@@ -117,104 +115,152 @@ def log_normal(
 def log_volumes(kernel: Kernel, x: jax.Array, z: jax.Array) -> jax.Array:
     """log γ(xᵢ), (n,): γ² is the determinant of Σ_l ∇k(x, z_l) ∇k(x, z_l)ᵀ.
 
-    The largest k² of a row is taken out, so that lengthscales far below the spacing of landmarks do not underflow, and
-    columns are scaled by their shortest lengthscale, so that their units do not matter.
+    A slope is exp(e_l) a_l: its size is kept as a logarithm, so that lengthscales far below the spacing of landmarks do
+    not underflow, and its direction in units of the shortest lengthscales, so that units do not matter.
     """
-    columns = x.shape[1]
+    n, columns = x.shape
     weights, scales = rbf_terms(kernel, columns)
-    unit = jnp.min(scales, axis=0)
-    x, z, scales = x / unit, z / unit, scales / unit
-    # Of one kernel in many columns all moments are one matrix product, about the middle of the landmarks.
-    products = len(weights) == 1 and columns > FEW_COLUMNS
-    centre = jnp.mean(z, axis=0)
-    table = _moment_table(z - centre) if products else z
+    unit = jax.lax.stop_gradient(jnp.min(scales, axis=0))
+    # ∇k = Σ_t w_t exp(−|apart/ℓ_t|²/2) apart/ℓ_t²: what is common to all landmarks goes before the determinant.
+    outside = jnp.sum(jnp.log(unit) - 2 * jnp.log(scales[0]))
+    ratios = jnp.exp(2 * (jnp.log(scales[:1]) - jnp.log(scales)))
+    alike = all(np.size(rbf.lengthscale) == 1 for _, rbf in rbf_members(kernel))
 
-    def one(point: jax.Array) -> jax.Array:
-        apart = point - z
-        exponents = -jnp.sum((apart / scales[:, None]) ** 2, axis=2) / 2
-        # The nearest landmark that is not the point itself, which has no slope; compiled, a difference from itself may
-        # come out as rounding.
-        other = jnp.sum(apart**2, axis=1) > (SAME * jnp.finfo(x.dtype).eps) ** 2 * jnp.sum(point**2)
-        top = jax.lax.stop_gradient(jnp.max(jnp.where(other, exponents, -jnp.inf)))
-        profile = weights[:, None] * jnp.exp(jnp.where(exponents > top, top, exponents) - top)
-        if products:
-            moments = _about(point - centre, profile[0] ** 2 @ table)
-        else:
-            slopes = (profile.T @ (1 / scales**2)) * apart
-            turned = _turned(slopes) if 1 < columns <= FEW_COLUMNS else slopes
-            moments = turned.T @ turned
-        return 0.5 * _log_determinant(moments) + columns * top
+    def slopes(point: jax.Array) -> tuple[jax.Array, jax.Array]:
+        apart = (point - z).T
+        terms = jnp.log(weights)[:, None] - jnp.sum((apart / scales[:, :, None]) ** 2, axis=1) / 2
+        sizes = terms[0]
+        if len(terms) > 1:
+            sizes = jax.scipy.special.logsumexp(terms, axis=0)
+            bent = ratios.T @ jnp.exp(terms - sizes)
+            if alike:  # slopes point to the landmark, whatever the lengthscales
+                sizes = sizes + jnp.log(bent[0])
+            else:
+                apart = bent * apart
+        # A landmark has no slope at itself; compiled, a difference from itself may come out as rounding.
+        other = jnp.sum(apart**2, axis=0) > (SAME * jnp.finfo(x.dtype).eps) ** 2 * jnp.sum(point**2)
+        return sizes, jnp.where(other, apart / unit[:, None], 0)
 
-    small = x.size * len(z) <= HELD
-    found = jax.vmap(one)(x) if small else jax.lax.map(jax.checkpoint(one), x, batch_size=BLOCK)
-    return found - jnp.sum(jnp.log(unit))
+    def block(points: jax.Array) -> jax.Array:
+        return _volumes(*jax.vmap(slopes)(points))
 
-
-def _moment_table(z: jax.Array) -> jax.Array:
-    """1, z and z zᵀ for each landmark, (m, 1 + d + d²)."""
-    m, columns = z.shape
-    return jnp.concatenate([jnp.ones((m, 1), z.dtype), z, (z[:, :, None] * z[:, None, :]).reshape(m, columns**2)], 1)
-
-
-def _about(x: jax.Array, sums: jax.Array) -> jax.Array:
-    """Σ w (x − z)(x − z)ᵀ from Σ w, Σ w z and Σ w z zᵀ."""
-    columns = len(x)
-    first, second = sums[1 : columns + 1], sums[columns + 1 :].reshape(columns, columns)
-    crossed = jnp.outer(x, first)
-    return sums[0] * jnp.outer(x, x) - crossed - crossed.T + second
-
-
-def _turned(slopes: jax.Array) -> jax.Array:
-    """Slopes (m, d) in an orthonormal basis that starts with the longest of them, then the longest of what is left.
-
-    Far from all landmarks but one, moments in the given columns are singular to rounding; in these they are graded.
-    """
-    left, basis, pivots = jax.lax.stop_gradient(slopes), [], []
-    for _ in range(slopes.shape[1]):
-        lengths = jnp.sum(left**2, axis=1)
-        pivot = jnp.argmax(lengths)
-        direction = left[pivot] / jnp.sqrt(lengths[pivot])
-        left = (left - jnp.outer(left @ direction, direction)).at[pivot].set(0)
-        basis.append(direction)
-        pivots.append(pivot)
-    turned = slopes @ jnp.stack(basis, axis=1)
-    for step, pivot in enumerate(pivots):  # zero but for rounding, which would count where all else is smaller still
-        turned = turned.at[pivot, step + 1 :].add(-jax.lax.stop_gradient(turned[pivot, step + 1 :]))
-    return turned
-
-
-def _log_determinant(moments: jax.Array) -> jax.Array:
-    """Of a positive definite matrix, in units of its diagonal."""
-    size = jnp.diagonal(moments)
-    if len(size) == 1:
-        return jnp.log(size[0])
-    root = jnp.sqrt(size)
-    return jnp.sum(jnp.log(size)) + _swept(moments / jnp.outer(root, root))[0]
+    rows = min(n, max(1, CACHED // z.size))
+    blocks = jnp.pad(x, ((0, -n % rows), (0, 0)), mode="edge").reshape(-1, rows, columns)
+    # Differentiated, each block leaves its slopes; more than can be held are computed again.
+    found = jax.lax.map(block if x.size * len(z) <= HELD else jax.checkpoint(block), blocks)
+    return outside + found.reshape(-1)[:n]
 
 
 @jax.custom_jvp
-def _swept(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Log determinant and inverse by sweeping each column; pivots below rounding count as rounding.
+def _volumes(sizes: jax.Array, directions: jax.Array) -> jax.Array:
+    """½ log det Σ_l exp(2 e_l) a_l a_lᵀ of each point of a block, from e (b, m) and a (b, d, m)."""
+    return _volumes_and_slopes(sizes, directions)[0]
 
-    Elementwise over many small matrices at once: calls of LAPACK for each of them cost more, the more threads it has.
+
+@_volumes.defjvp
+def _volumes_jvp(primals: Any, tangents: Any) -> Any:
+    found, by_sizes, by_directions = _volumes_and_slopes(*primals)
+    change = jnp.sum(by_sizes * tangents[0], axis=1) + jnp.sum(by_directions * tangents[1], axis=(1, 2))
+    return found, change
+
+
+Volume = tuple[jax.Array, jax.Array, jax.Array]
+
+
+def _volumes_and_slopes(sizes: jax.Array, directions: jax.Array) -> Volume:
+    """The volumes and their derivatives by e and by a, with the moments as they are where these tell them."""
+    *found, least = jax.vmap(_plain_volume)(sizes, directions)
+    if directions.shape[1] == 1:
+        return tuple(found)
+    safe = jnp.finfo(sizes.dtype).eps ** (1 / 3)  # two digits in three are left
+    return jax.lax.cond(
+        jnp.all(least > safe), lambda: tuple(found), lambda: jax.vmap(_graded_volume)(sizes, directions)
+    )
+
+
+def _plain_volume(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """One volume, its derivatives, and the least pivot of what was factored."""
+    top = jnp.max(_lengths(sizes, jnp.sum(directions**2, axis=0)))
+    factors = jnp.exp(jnp.minimum(sizes - top, _most(sizes)))
+    total, scaled, dual, least = _log_determinant(factors * directions)
+    return total + len(directions) * top, jnp.sum(scaled * dual, axis=0), factors * dual, least
+
+
+def _graded_volume(sizes: jax.Array, directions: jax.Array) -> Volume:
+    """The same where the moments are singular to rounding, as far from all landmarks but one.
+
+    In the basis of the longest slope, the longest of what is left of the others, and so on, each coordinate measured by
+    its longest, they are not: they hold the moments of those d slopes, a triangular matrix with ones on its diagonal
+    and nothing above one.
     """
+    basis, tops, entries = _graded(sizes, directions)
+    # No product with an entry is above one but by rounding; what a larger factor multiplies is zero.
+    factors = jnp.exp(jnp.minimum(sizes - tops[:, None], _most(sizes)))
+    total, scaled, dual, _ = _log_determinant(factors * entries)
+    return total + jnp.sum(tops), jnp.sum(scaled * dual, axis=0), basis.T @ (factors * dual)
 
-    def sweep(k: Any, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        total, left = state
-        column = left[:, k]
+
+def _graded(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The basis (d, d) by rows, the logarithms of the longest coordinates (d,), and all coordinates qₖ · a_l (d, m).
+
+    What is left of a direction at the size of rounding is nothing, or it would count where all else is smaller still.
+    """
+    columns = len(directions)
+    whole = jnp.sum(directions**2, axis=0)
+    least = (SAME * jnp.finfo(directions.dtype).eps) ** 2 * whole
+
+    def step(k: Any, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        left, basis, tops, entries = state
+        squares = jnp.sum(left**2, axis=0)
+        lengths = _lengths(sizes, jnp.where(squares > least, squares, 0))
+        longest = jnp.argmax(lengths)
+        direction = left[:, longest]
+        for _ in range(2):  # once leaves the rounding of a direction that is nearly a combination of those before
+            direction = direction - (basis @ direction) @ basis
+            direction = direction / jnp.maximum(jnp.linalg.norm(direction), jnp.finfo(left.dtype).tiny)
+        along = jnp.where(squares > least, direction @ left, 0)
+        now = (jnp.arange(columns) == k)[:, None]
+        return (
+            left - along * direction[:, None],
+            jnp.where(now, direction, basis),
+            jnp.where(now[:, 0], lengths[longest], tops),
+            jnp.where(now, along, entries),
+        )
+
+    start = directions, jnp.zeros((columns, columns), sizes.dtype), jnp.zeros(columns, sizes.dtype)
+    return jax.lax.fori_loop(0, columns, step, (*start, jnp.zeros_like(directions)))[1:]
+
+
+def _lengths(sizes: jax.Array, squares: jax.Array) -> jax.Array:
+    """log |exp(e_l) a_l|."""
+    return jnp.where(squares > 0, sizes + jnp.log(jnp.where(squares > 0, squares, 1)) / 2, -jnp.inf)
+
+
+def _most(like: jax.Array) -> jax.Array:
+    """A logarithm whose exponential is far from overflow."""
+    return jnp.log(jnp.finfo(like.dtype).max) / 2
+
+
+def _log_determinant(slopes: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """½ log det S Sᵀ, S, its derivative (S Sᵀ)⁻¹ S, and the least pivot in units of the diagonal.
+
+    By sweeping each column, elementwise over many small matrices at once: calls of LAPACK for each of them cost more,
+    the more threads it has. Pivots below rounding count as rounding.
+    """
+    moments = slopes @ slopes.T
+    size = jnp.diagonal(moments)
+    root = jnp.sqrt(jnp.where(size > 0, size, 1))
+    columns = jnp.arange(len(root))
+
+    def sweep(k: Any, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        total, least, left = state
+        column, here = left[:, k], columns == k
         pivot = jnp.maximum(column[k], LEAST_PIVOT)
-        left = left - jnp.outer(column, column) / pivot
-        left = left.at[:, k].set(column / pivot).at[k, :].set(column / pivot).at[k, k].set(-1 / pivot)
-        return total + jnp.log(pivot), left
+        edge = jnp.where(here, -1, column) / pivot
+        swept = jnp.where(here, edge[:, None], jnp.where(here[:, None], edge, left - jnp.outer(column, column) / pivot))
+        return total + jnp.log(pivot), jnp.minimum(least, pivot), swept
 
-    start = jnp.zeros((), matrix.dtype), matrix
-    total, negative = jax.lax.fori_loop(0, matrix.shape[0], sweep, start)
-    return total, -negative
-
-
-@_swept.defjvp
-def _swept_jvp(primals: Any, tangents: Any) -> Any:
-    """d log|M| = tr(M⁻¹ dM) and d M⁻¹ = −M⁻¹ dM M⁻¹."""
-    total, inverse = _swept(*primals)
-    change = inverse @ tangents[0]
-    return (total, inverse), (jnp.trace(change), -change @ inverse)
+    zero = jnp.zeros((), size.dtype)
+    total, least, negative = jax.lax.fori_loop(0, len(root), sweep, (zero, zero + 1, moments / jnp.outer(root, root)))
+    dual = -(negative @ (slopes / root[:, None])) / root[:, None]
+    return (jnp.sum(jnp.log(size)) + total) / 2, slopes, dual, least

@@ -14,7 +14,7 @@ from meanmap.core.table import Table
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 
-__all__ = ["check_count", "draw_landmarks", "read_sample", "rows_used"]
+__all__ = ["check_count", "draw_landmarks", "read_sample", "rows_used", "units_of"]
 
 # In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
 LEAST_LANDMARKS = 20
@@ -75,6 +75,12 @@ def draw_landmarks(
     if z.shape[1] < d:
         raise ShapeError(f"there are {z.shape[1]} landmarks for {d} columns; expected at least as many, better twice.")
     return z
+
+
+def units_of(points: np.ndarray, by_column: bool) -> np.ndarray:
+    """The size of each column, or of all together: a base measure has a unit, which then is the sample's own."""
+    spread = points.std(axis=0)
+    return spread if by_column else np.full(len(spread), np.sqrt(np.mean(spread**2)))
 
 
 def check_count(value: Any, name: str, least: int) -> None:
