@@ -25,6 +25,51 @@ def rejections(trials, n, d, kind, first=0, **settings):
     return found
 
 
+def rare(kind, seed):
+    """x and y of noise alone, or noise that grows with z, and a z some of whose values are rare."""
+    rng = np.random.default_rng([seed, 4242])
+    groups = {"pairs": (10, 2, 80), "more pairs": (20, 2, 160), "triples": (10, 3, 70)}
+    if kind in groups:
+        number, size, rest = groups[kind]
+        z = np.r_[np.repeat(np.arange(number), size), np.full(rest, 99)].astype(str)
+    elif kind == "pairs beside a number":
+        z = {"a": rng.normal(size=100), "b": np.r_[np.repeat(np.arange(10), 2), np.full(80, 99)].astype(str)}
+        return *(f(z["a"]) + rng.normal(size=100) for f in (np.copy, np.square)), z
+    elif kind == "growing noise":
+        z = rng.normal(size=100)
+        return *(np.abs(z) * rng.normal(size=(2, 100))), z
+    else:
+        z = np.minimum(rng.zipf(2.0, 100), 10**6)
+        while kind == "Zipf labels" and not 1 < len(np.unique(z)) <= 25:
+            z = np.minimum(rng.zipf(2.0, 100), 10**6)
+        z = z.astype(str) if kind == "Zipf labels" else z.astype(float)
+    return *rng.normal(size=(2, len(z))), z
+
+
+RARE = ("pairs", "more pairs", "triples", "Zipf labels", "Zipf numbers", "pairs beside a number", "growing noise")
+
+
+def rare_rejections(kind, trials, first, **settings):
+    return sum(
+        mm.conditional_independence_test(*rare(kind, first + seed), n_permutations=199, rng=seed, **settings).reject()
+        for seed in range(trials)
+    )
+
+
+def test_level_with_rare_labels():
+    found = rare_rejections("pairs beside a number", 120, 0)
+    assert scipy.stats.binomtest(found, 120, 0.05).pvalue > FAILURE_RATE, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["kci", "features", "residuals"])
+@pytest.mark.parametrize("kind", RARE)
+def test_level_with_rare_labels_at_length(kind, method):
+    found = rare_rejections(kind, 1000, LEVEL_SEED, method=method)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= found <= high, found
+
+
 OTHERS = [pytest.param(method, marks=pytest.mark.slow) for method in ("residuals", "features")]
 
 
@@ -210,6 +255,29 @@ def test_what_z_decides_has_a_stated_pvalue_of_one():
         result = mm.conditional_independence_test(2 * z + 1, y, z, method=method, rng=0)
         assert result.pvalue == 1
         assert "function of z" in result.warnings[0]
+
+
+def test_chosen_kernels_leave_out_what_z_decides():
+    x, y, z = independent("nonlinear", 60, 1, 8)
+    kernel = mm.kernels.RBF(1.0)
+    decided = mm.conditional_independence_test(3 * z[:, 0] - 2, y, z, kernel=kernel, rng=0)
+    assert decided.pvalue == 1
+    assert "function of z" in decided.warnings[0]
+    alone = mm.conditional_independence_test(x, y, z, kernel=kernel, rng=0)
+    beside = mm.conditional_independence_test(np.c_[x, 3 * z - 2], y, z, kernel=kernel, rng=0)
+    assert beside.statistic == pytest.approx(alone.statistic, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "functions", [(np.abs, lambda z: np.abs(z) ** 1.5), (lambda z: np.sin(2 * z), lambda z: np.sin(2.2 * z))]
+)
+def test_what_regressions_may_miss_is_stated(functions):
+    z = np.random.default_rng(3).normal(size=100)
+    x, y = (f(z) for f in functions)
+    result = mm.conditional_independence_test(x, y, z, n_permutations=99, rng=0)
+    assert result.pvalue == 1 or any("if x and y have no noise" in text for text in result.warnings)
+    noisy = mm.conditional_independence_test(x, y + np.random.default_rng(4).normal(size=100), z, rng=0)
+    assert not any("if x and y have no noise" in text for text in noisy.warnings)
 
 
 def test_doubts_are_stated():

@@ -11,7 +11,14 @@ from meanmap.stats.conditional_landmarks import (
     rbf_landmarks,
 )
 from meanmap.stats.conditional_regression import Basis, Fit, Linear, _gradients, best_fit, candidates, learned_metric
-from meanmap.stats.conditional_statistics import LOCAL, Products, linear_share, permuted, variance_ratio
+from meanmap.stats.conditional_statistics import (
+    LOCAL,
+    Products,
+    linear_share,
+    permuted,
+    variance_parts,
+    variance_ratios,
+)
 from meanmap.stats.conditional_streams import StreamedFit, _blocks, _Overlap
 
 
@@ -61,18 +68,12 @@ def test_a_fit_is_the_penalised_regression():
     np.testing.assert_allclose(fit.in_sample(targets), expected, atol=1e-8)
 
 
-def test_left_out_residuals_are_those_of_refits():
-    z, linear, basis, targets, _ = made(n=25)
-    fit = best_fit(linear, [basis], targets)
-    shift = (basis.values / fit.shrinkage - basis.values)[0]
-    smooth = basis.vectors * np.sqrt(basis.values)
-    design = np.c_[np.ones(len(z)), z, smooth]
-    penalty = np.diag(np.r_[np.zeros(3), np.full(smooth.shape[1], shift)])
-    for i in range(len(z)):
-        others = np.delete(np.arange(len(z)), i)
-        inner = design[others].T @ design[others] + penalty
-        weights = np.linalg.solve(inner, design[others].T @ targets[others])
-        np.testing.assert_allclose(fit.left_out(targets)[i], targets[i] - design[i] @ weights, atol=1e-7)
+def test_standardised_residuals_have_the_variance_of_the_noise():
+    _, linear, basis, _, rng = made(n=25)
+    free = Fit(linear, basis, (np.arange(len(basis.values)) < 4).astype(float), 0.0)
+    residuals = free.standardised(rng.normal(size=(25, 4000)))
+    # The variance of 4000 squares is within five standard errors of itself.
+    np.testing.assert_allclose(residuals.var(axis=1), 1, atol=5 * np.sqrt(2 / 4000))
 
 
 def test_the_score_is_generalised_cross_validation():
@@ -161,17 +162,19 @@ def test_the_forms_are_the_definition():
     expected = [s @ whole @ s / 30 for s in signs.astype(float).T]
     products = Products([(left, right)], [1.0], z)
     np.testing.assert_allclose(products.forms(signs), expected, rtol=1e-5)
-    value, null = products.bootstrap(1.5, 4000, np.random.default_rng(0))
+    ratios = rng.uniform(0.5, 2.5, size=30)
+    scaled = np.sqrt(ratios[:, None] * ratios) * whole
+    value, null = products.bootstrap(ratios, 4000, np.random.default_rng(0))
     assert value == pytest.approx(whole.sum() / 30, rel=1e-5)
     # E εᵀKε = tr K and Var = 2 Σ_{i≠j} K²: 4000 draws, five standard errors of the mean.
-    spread = 1.5 / 30 * np.sqrt(2 * (np.sum(whole**2) - np.sum(np.diag(whole) ** 2)))
-    assert abs(null.draws.mean() - 1.5 * np.trace(whole) / 30) < 5 * spread / np.sqrt(4000)
+    spread = np.sqrt(2 * (np.sum(scaled**2) - np.sum(np.diag(scaled) ** 2))) / 30
+    assert abs(null.draws.mean() - np.trace(scaled) / 30) < 5 * spread / np.sqrt(4000)
     assert null.draws.std() == pytest.approx(spread, rel=0.15)
     for kind in ("gamma", "spectral"):
-        limit_value, limit = products.limit(kind, 1.5, 20_000, np.random.default_rng(1))
+        limit_value, limit = products.limit(kind, ratios, 20_000, np.random.default_rng(1))
         assert limit_value == pytest.approx(value, rel=1e-5)
-        assert limit.draws.mean() == pytest.approx(1.5 * np.trace(whole) / 30, rel=0.03)
-        assert limit.draws.std() == pytest.approx(1.5 / 30 * np.sqrt(2 * np.sum(whole**2)), rel=0.06)
+        assert limit.draws.mean() == pytest.approx(np.trace(scaled) / 30, rel=0.03)
+        assert limit.draws.std() == pytest.approx(np.sqrt(2 * np.sum(scaled**2)) / 30, rel=0.06)
 
 
 def test_further_pairs_are_added_in_their_share_of_the_size():
@@ -199,8 +202,11 @@ def test_the_variance_ratio_is_that_of_dense_matrices():
     other = Basis.of(joint_landmarks(z, 0.5), z, linear)
     first, second = best_fit(linear, [basis], targets), best_fit(linear, [other], targets[:, :1])
     a, b = (np.eye(len(z)) - hat(fit) for fit in (first, second))
-    expected = np.sum((a.T @ b) ** 2) / np.sum(np.diag(a @ a.T) * np.diag(b @ b.T))
-    assert variance_ratio(first, 1 - first.shrinkage, second, 1 - second.shrinkage) == pytest.approx(expected)
+    parts = variance_parts(first, 1 - first.shrinkage, second, 1 - second.shrinkage)
+    np.testing.assert_allclose(parts[0], np.diag(a @ a.T @ b @ b.T), atol=1e-10)
+    np.testing.assert_allclose(parts[1], np.diag(a @ a.T) * np.diag(b @ b.T), atol=1e-10)
+    expected = np.sum((a.T @ b) ** 2) / np.sum(parts[1])
+    assert parts[0].sum() / parts[1].sum() == pytest.approx(expected)
     # And that is what it says: the variance of Σ (Au)ᵢ(Bv)ᵢ over that with random signs, for noise u and v.
     u, v = rng.normal(size=(2, len(z), 20_000))
     products = (a @ u) * (b @ v)
@@ -208,13 +214,21 @@ def test_the_variance_ratio_is_that_of_dense_matrices():
     assert truth / flipped == pytest.approx(expected, rel=0.06)
 
 
-def test_the_variance_ratio_of_a_projection():
-    z, linear, basis, _, _ = made()
+def test_the_variance_ratios_of_a_projection():
+    _, linear, basis, _, _ = made()
     free = Fit(linear, basis, np.ones(len(basis.values)), 0.0)
-    n = len(z)
-    lost = n - free.freedom
-    flat = np.sum((1 - free.leverages) ** 2)
-    assert variance_ratio(free, 1 - free.shrinkage, free, 1 - free.shrinkage) == pytest.approx(lost / flat)
+    none = np.zeros(len(basis.values))
+    np.testing.assert_allclose(variance_ratios(free, none, free, none), 1 / (1 - free.leverages))
+
+
+def test_two_rows_that_alone_have_a_label_count_as_one():
+    group = np.r_[np.zeros(2), np.ones(18), 2]  # and a row that is alone, of which nothing is left
+    z = np.eye(3)[group.astype(int)]
+    linear = Linear.of(z)
+    basis = candidates(z, z, linear)[0]
+    fit = best_fit(linear, [basis], np.random.default_rng(0).normal(size=(21, 1)))
+    none = np.zeros(len(basis.values))
+    np.testing.assert_allclose(variance_ratios(fit, none, fit, none), [2, 2, *[18 / 17] * 18, 1])
 
 
 def test_the_linear_share():
@@ -230,8 +244,10 @@ def test_a_streamed_fit_is_the_fit():
     streamed = StreamedFit.of(basis.landmarks, z, lambda rows: targets[rows], 0.5)
     functions = streamed.basis(z)
     np.testing.assert_allclose(functions.T @ functions, np.eye(functions.shape[1]), atol=1e-6)
-    np.testing.assert_allclose(streamed.left_out(functions, targets), fit.left_out(targets), atol=1e-6)
+    np.testing.assert_allclose(streamed.in_sample(functions, targets), fit.in_sample(targets), atol=1e-6)
+    np.testing.assert_allclose(streamed.standardised(functions, targets), fit.standardised(targets), atol=1e-6)
     overlap = _Overlap(streamed, streamed)
     for rows in _blocks(90):
         overlap.add(functions[rows], functions[rows])
-    assert overlap.ratio == pytest.approx(variance_ratio(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage), rel=1e-5)
+    truth, signed = variance_parts(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage)
+    assert overlap.ratio == pytest.approx(truth.sum() / signed.sum(), rel=1e-5)

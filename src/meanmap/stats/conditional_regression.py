@@ -86,9 +86,9 @@ class Fit:
         rest = self.linear.residuals(targets)
         return rest - self.basis.vectors @ (self.shrinkage[:, None] * (self.basis.vectors.T @ rest))
 
-    def left_out(self, targets: np.ndarray) -> np.ndarray:
-        """Residuals of each point from the fit to the others, (y − ŷ)ᵢ / (1 − Hᵢᵢ): Hastie et al. (2009), eq. 7.64."""
-        return self.in_sample(targets) / (1 - np.minimum(self.leverages, 0.99))[:, None]
+    def standardised(self, targets: np.ndarray) -> np.ndarray:
+        """Residuals that all have the variance of the noise, (y − ŷ)ᵢ / √(1 − Hᵢᵢ): Cook & Weisberg (1982), 2.1.1."""
+        return self.in_sample(targets) / np.sqrt(1 - np.minimum(self.leverages, 0.99))[:, None]
 
     @property
     def leverages(self) -> np.ndarray:

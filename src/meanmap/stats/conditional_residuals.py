@@ -81,7 +81,7 @@ class Residuals:
     Attributes
     ----------
     columns : array (n, a + b)
-        Residuals of its numbers from fits to the other points, divided by `scales`, and the indicators of its labels.
+        Standardised residuals of its numbers, divided by `scales`, and the indicators of its labels.
     scales : array (a,)
         The standard deviations of these residuals; infinite where nothing but rounding is left.
     features : array (n, r)
@@ -94,6 +94,8 @@ class Residuals:
         The regression of the numbers (None without any), that of the features, and that of the plain ones.
     share : float
         The part of the features that is linear in the residuals: there both regressions act.
+    rest : float
+        The share of the variance of its numbers that z leaves, of the column of which it leaves least; 1 without any.
     kernel : Kernel
         With what features were made.
     landmarks : Landmarks or None
@@ -109,6 +111,7 @@ class Residuals:
     second: Fit
     third: Fit | None
     share: float
+    rest: float
     kernel: Kernel
     landmarks: Landmarks | None
 
@@ -148,7 +151,7 @@ def residuals(
     Without a kernel and for few points there are plain features too, of the numbers as they came: what y = f(x) + noise
     says of x is the same wherever z is, while in residuals of x it moves with z.
     """
-    bases, first = given.bases, None
+    bases, first, rest = given.bases, None, 1.0
     columns, scales = np.zeros((len(given.columns), 0)), np.zeros(0)
     if isinstance(side, Variable):
         columns = side.indicators
@@ -157,7 +160,8 @@ def residuals(
             if given.columns.shape[1] > 1:
                 options = (*bases, Basis.of(given.metric_of(side.numbers), given.columns, given.linear))
             first = best_fit(given.linear, options, side.numbers, UNDERSMOOTH)
-            numbers = first.left_out(side.numbers)
+            numbers = first.standardised(side.numbers)
+            rest = float(np.min(np.mean(first.in_sample(side.numbers) ** 2, axis=0)))
             scales = numbers.std(axis=0)
             scales = np.where(scales**2 > NOTHING_LEFT, scales, np.inf)
             columns = np.concatenate([numbers / scales, side.indicators], axis=1)
@@ -166,7 +170,8 @@ def residuals(
     if isinstance(side, Unread):
         features, used, landmarks = _kernel_features(side.kernel, side.points, door), side.kernel, None
     elif isinstance(kernel, Kernel) and len(scales):
-        points = read_points(kernel, columns * scales * side.scales, "the residuals", door)
+        there = np.where(np.isfinite(scales), scales, 0)  # nothing of columns that are functions of z
+        points = read_points(kernel, columns * there * side.scales, "the residuals", door)
         features, used, landmarks = _kernel_features(kernel, points, door), kernel, None
     else:
         learned = kernel == "learned" and np.isfinite(scales).any()
@@ -181,10 +186,10 @@ def residuals(
         found = rbf_landmarks(every, _metric(every), TRACE_TOLERANCE, MOST_FEATURES)(every)
         found = found - found.mean(axis=0)
         third = best_fit(given.linear, bases, found)
-        plain = third.left_out(found)
+        plain = third.in_sample(found)
     share = linear_share(features, columns[:, : len(scales)])
-    left = second.left_out(features)
-    return Residuals(columns, scales, features, left, plain, first, second, third, share, used, landmarks)
+    left = second.in_sample(features)
+    return Residuals(columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks)
 
 
 def _kernel_features(kernel: Kernel, points: Any, door: Door) -> np.ndarray:

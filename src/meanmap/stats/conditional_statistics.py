@@ -10,7 +10,7 @@ from meanmap.stats.conditional_regression import Fit
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Products", "linear_share", "permuted", "variance_ratio"]
+__all__ = ["Products", "linear_share", "permuted", "variance_parts", "variance_ratios"]
 
 # Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine.
 BLOCK = 512
@@ -54,26 +54,32 @@ class Products:
             total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
         return total / n
 
-    def bootstrap(self, ratio: float, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
-        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, each draw times the variance ratio."""
+    def bootstrap(self, ratios: np.ndarray, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, times the roots of the variance ratios."""
         signs = np.ones((len(self.z), n_draws + 1), dtype=np.float32)
         signs[:, 1:] -= 2 * generator.integers(0, 2, size=(n_draws, len(self.z)), dtype=np.int8).T
+        signs[:, 1:] *= np.sqrt(ratios)[:, None]
         values = self.forms(signs)
-        return float(values[0]), Null("wild bootstrap", ratio * values[1:], exact=False)
+        return float(values[0]), Null("wild bootstrap", values[1:], exact=False)
 
-    def limit(self, kind: str, ratio: float, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
-        """The statistic, and draws of Σ λᵢ zᵢ² with the eigenvalues of K / n, or of a gamma law with their moments."""
-        n = len(self.z)
-        if kind == "spectral":
-            whole = np.concatenate([self.block(rows) for rows in track(_blocks(n), "products")]).astype(float) / n
-            return float(whole.sum()), spectral_null(ratio * np.linalg.eigvalsh(whole), n_draws, generator)
-        value, mean, square = 0.0, 0.0, 0.0
+    def limit(self, kind: str, ratios: np.ndarray, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+        """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma law with their moments.
+
+        λᵢ are the eigenvalues of K / n, its rows and columns times the roots of the variance ratios.
+        """
+        n, roots = len(self.z), np.sqrt(ratios)
+        value, mean, square, scaled = 0.0, 0.0, 0.0, []
         for rows in track(_blocks(n), "products"):
             block = self.block(rows).astype(float) / n
             value += block.sum()
+            block *= roots[rows, None] * roots
             mean += np.trace(block[:, rows])
             square += np.sum(block**2)
-        return value, gamma_null(ratio * mean, 2 * ratio**2 * square, n_draws, generator)
+            if kind == "spectral":
+                scaled.append(block)
+        if kind == "spectral":
+            return value, spectral_null(np.linalg.eigvalsh(np.concatenate(scaled)), n_draws, generator)
+        return value, gamma_null(mean, 2 * square, n_draws, generator)
 
 
 def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.random.Generator) -> np.ndarray:
@@ -87,22 +93,28 @@ def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.ra
     return np.array(values)
 
 
-def variance_ratio(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> float:
-    """How much larger the variance of Σ (A u)ᵢ (B v)ᵢ is than that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
+def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each row adds to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
 
-    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first variance is
-    |AᵀB|², the second Σ (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection onto n − p directions the ratio is n / (n − p). Here
+    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first is
+    (A Aᵀ B Bᵀ)ᵢᵢ, the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is
+    1 / (1 − Hᵢᵢ): 2 for the rows of a label that only two have, whose residuals are one number with both signs. Here
     A = I − Q Qᵀ − U diag(1 − left) Uᵀ, and the same with `right` for B. Cost O(n r²).
     """
-    q, n = first.linear.vectors.shape[1], len(first.linear.vectors)
     # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
     lost_left, lost_right = 1 - left**2, 1 - right**2
     shared = first.basis.vectors.T @ second.basis.vectors
-    truth = n - q - lost_left.sum() - lost_right.sum() + lost_left @ shared**2 @ lost_right
+    both = np.sum((first.basis.vectors * lost_left @ shared) * (second.basis.vectors * lost_right), axis=1)
     linear = np.sum(first.linear.vectors**2, axis=1)
-    kept_left = 1 - linear - first.basis.vectors**2 @ lost_left
-    kept_right = 1 - linear - second.basis.vectors**2 @ lost_right
-    return float(truth / (kept_left @ kept_right))
+    left_alone, right_alone = first.basis.vectors**2 @ lost_left, second.basis.vectors**2 @ lost_right
+    truth = 1 - linear - left_alone - right_alone + both
+    return np.maximum(truth, 0), (1 - linear - left_alone) * (1 - linear - right_alone)
+
+
+def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
+    """How many times larger the first part is, (n,); 1 where nothing is left of a row."""
+    truth, signed = variance_parts(first, left, second, right)
+    return np.divide(truth, signed, out=np.ones_like(truth), where=signed > 1e-12)
 
 
 def linear_share(features: np.ndarray, columns: np.ndarray) -> float:

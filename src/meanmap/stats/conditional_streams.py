@@ -71,9 +71,13 @@ class StreamedFit:
         """The orthonormal functions at some rows of z."""
         return _functions(self.landmarks, z) @ self.turn
 
-    def left_out(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Residuals of points left out, of rows with this basis."""
-        return (targets - basis @ self.weights) / (1 - np.minimum(basis**2 @ self.shrinkage, 0.99))[:, None]
+    def in_sample(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Residuals of rows with this basis."""
+        return targets - basis @ self.weights
+
+    def standardised(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """The same with the variance of the noise."""
+        return self.in_sample(basis, targets) / np.sqrt(1 - np.minimum(basis**2 @ self.shrinkage, 0.99))[:, None]
 
 
 class _Overlap:
@@ -126,7 +130,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
             twice.add(*bases)  # pyright: ignore[reportArgumentType]
         for out, fit, basis, v in zip(numbers, firsts, bases, variables, strict=True):
             if fit is not None and basis is not None:
-                out[rows] = fit.left_out(basis, v.numbers[rows])
+                out[rows] = fit.standardised(basis, v.numbers[rows])
     sides = [_side(v, e, p) for v, e, p in zip(variables, numbers, pilots, strict=True)]
     seconds = [StreamedFit.of(pilot.second.basis.landmarks, z, side) for pilot, side in zip(pilots, sides, strict=True)]
     once = _Overlap(seconds[0], seconds[1])
@@ -136,7 +140,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     for rows in track(_blocks(len(z)), "products"):
         bases = [fit.basis(z[rows]) for fit in seconds]
         once.add(*bases)
-        left, right = (f.left_out(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))
+        left, right = (f.in_sample(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))
         products = np.einsum("na,nb,nc->nabc", left, right, local(rows)).reshape(len(left), -1)
         total, covariance = total + products.sum(axis=0), covariance + products.T @ products
     share = pilots[0].share * pilots[1].share
