@@ -169,13 +169,12 @@ Volume = tuple[jax.Array, jax.Array, jax.Array]
 
 def _volumes_and_slopes(sizes: jax.Array, directions: jax.Array) -> Volume:
     """The volumes and their derivatives by e and by a, with the moments as they are where these tell them."""
-    *found, least = jax.vmap(_plain_volume)(sizes, directions)
+    found, by_sizes, by_directions, least = jax.vmap(_plain_volume)(sizes, directions)
+    plain = found, by_sizes, by_directions
     if directions.shape[1] == 1:
-        return tuple(found)
+        return plain
     safe = jnp.finfo(sizes.dtype).eps ** (1 / 3)  # two digits in three are left
-    return jax.lax.cond(
-        jnp.all(least > safe), lambda: tuple(found), lambda: jax.vmap(_graded_volume)(sizes, directions)
-    )
+    return jax.lax.cond(jnp.all(least > safe), lambda: plain, lambda: jax.vmap(_graded_volume)(sizes, directions))
 
 
 def _plain_volume(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
