@@ -118,6 +118,25 @@ def test_sentinels_that_overflow_are_refused_in_words(value, kernel):
         mm.two_sample_test(x, np.where(np.arange(40) == 3, value, x), kernel, **FEW)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e140])
+def test_tiny_and_huge_units_are_no_trouble(unit):
+    """Their squares vanish or overflow in single precision, and the smallest ones in double."""
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(2, 40)) * unit
+    z = x + 0.5 * y
+    assert mm.two_sample_test(x, y + unit, null="spectral", rng=0).reject()
+    assert not mm.two_sample_test(x, y, null="spectral", rng=0).reject()
+    assert mm.conditional_independence_test(z, y, x, **FEW).pvalue < 0.05
+
+
+def test_a_wild_value_in_later_rows_is_cut_to_what_single_precision_holds():
+    x = np.random.default_rng(8).normal(size=20_000)
+    wild = np.where(np.arange(20_000) == 19_999, 1e100, x)
+    assert mm.two_sample_test(x, wild, null="spectral", rng=0).pvalue > 0.9
+    with pytest.raises(InputError, match="a kernel value is inf"):
+        mm.two_sample_test(x[:40], wild[-40:], mm.kernels.Polynomial(3), **FEW)
+
+
 def test_wild_values_that_do_not_overflow_change_little():
     x, y = shifted(np.random.default_rng(6))
     x.loc[3, "revenue"] = 1e100

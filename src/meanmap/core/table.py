@@ -10,9 +10,9 @@ import numpy as np
 
 from meanmap.core.arrays import (
     as_array,
-    check_finite,
     check_numeric,
     check_rows,
+    check_size,
     count_missing,
     is_categorical,
     plain,
@@ -234,7 +234,7 @@ def _read_column(column: Any, argument: str) -> Any:
     """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
     if isinstance(column, jax.Array):
         check_numeric(column, argument)
-        check_finite(column, argument)
+        check_size(column, argument)
         _check_axes(column, argument)
         return column
     array = plain(column, argument)
@@ -251,8 +251,9 @@ def _read_column(column: Any, argument: str) -> Any:
     if array.ndim == 1 and array.dtype.kind in "bmM":
         return array.astype(f"{array.dtype.kind}8[ns]" if array.dtype.kind in "mM" else bool)
     array = as_array(array, argument)
-    check_finite(array, argument)
-    return array.astype(np.float64)
+    array = array.astype(np.float64)
+    check_size(array, argument)
+    return array
 
 
 def _check_axes(array: Any, argument: str) -> None:

@@ -65,7 +65,8 @@ def read_variable(data: Any, argument: str) -> Variable:
     if (np.ptp(numbers, axis=0) == 0).any():
         raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
     centred = numbers - numbers.mean(axis=0)
-    scales = centred.std(axis=0)
+    peaks = np.abs(centred).max(axis=0)
+    scales = peaks * (centred / peaks).std(axis=0)  # squares of 1e-300 would vanish
     return Variable(centred / scales, scales, np.concatenate(indicators, axis=1))
 
 

@@ -10,21 +10,31 @@ import numpy as np
 
 from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.core.progress import track
+from meanmap.core.units import robust_scales
 from meanmap.features.base import Features
 
 __all__ = ["BLOCK", "FeatureMeans", "blocks_of", "working_precision"]
 
 # Rows that are mapped in one compiled call, the same whatever pieces the data come in, so that sums are the same too.
 BLOCK = 8192
+# Scales and sizes whose squares single precision holds.
+LEAST, MOST = 1e-15, 1e15
 
 
 def working_precision(points: Any) -> Any:
-    """Single, unless columns lie so far from zero, for their spread, that it would round their differences away."""
+    """Single, unless columns lie so far from zero, for their spread, that it would round their differences away.
+
+    Or their spread is one that single precision does not hold.
+    """
     if any_sparse(points):
         return np.float64
-    leaves = [leaf for leaf in jax.tree.leaves(points) if np.issubdtype(leaf.dtype, np.floating)]
-    far = any((np.abs(leaf).max(axis=0) > 1e4 * np.maximum(leaf.std(axis=0), 1e-300)).any() for leaf in leaves)
-    return np.float64 if far else np.float32
+    for leaf in (leaf for leaf in jax.tree.leaves(points) if np.issubdtype(leaf.dtype, np.floating)):
+        spread, peak = np.ptp(leaf, axis=0), np.abs(leaf).max(axis=0)
+        scales = robust_scales(leaf.reshape(len(leaf), -1)[:, spread.ravel() > 0])
+        held = (scales > LEAST).all() and (peak < MOST).all()
+        if not held or (peak > 1e4 * np.maximum(leaf.std(axis=0), 1e-300)).any():
+            return np.float64
+    return np.float32
 
 
 @dataclass(frozen=True)
@@ -65,8 +75,14 @@ def _sums(features: Features, x: Any, kept: int) -> tuple[jax.Array, jax.Array]:
 
 
 def _cast(tree: Any, dtype: Any) -> Any:
-    """`tree` with its floating leaves in `dtype`; labels and counts stay as they are."""
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if np.issubdtype(leaf.dtype, np.floating) else leaf, tree)
+    """`tree` with its floating leaves in `dtype`, in single precision cut to what it holds; labels stay as they are."""
+
+    def cast(leaf):
+        if not np.issubdtype(leaf.dtype, np.floating):
+            return leaf
+        return (np.clip(leaf, -MOST, MOST) if dtype == np.float32 else leaf).astype(dtype)
+
+    return jax.tree.map(cast, tree)
 
 
 def blocks_of(points: Any, description: str) -> Iterable[Any]:

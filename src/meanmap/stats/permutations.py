@@ -197,6 +197,7 @@ def _root_mean_square(off: np.ndarray) -> float:
 
 def _off_diagonal(gram: np.ndarray) -> tuple[float, np.ndarray]:
     """The largest absolute value off the diagonal, and the matrix in units of it with a diagonal of zeros."""
+    _largest(gram.diagonal())
     off = gram.copy()
     np.fill_diagonal(off, 0)
     unit = _largest(off)
