@@ -1,6 +1,7 @@
 """Learned messages inside expectation propagation: right, sparing, honest about themselves."""
 
 import os
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -196,3 +197,47 @@ def test_families_that_are_not_learned_are_refused_before_the_run():
     model = ep.FactorGraph(ep.Density(lambda w: -(w**2).sum(), w, name="ridge"))
     with pytest.raises(KindError, match=r"ridge has 'w', a MultivariateNormal; learned are messages to Normal"):
         ep.infer(model, messages=ep.Learned())
+
+
+def label(n):
+    rng = np.random.default_rng(0)
+    return ep.Logistic(ep.Variable("z", ep.Normal, plate=n), observed=np.ones(n)), rng
+
+
+def test_messages_far_from_those_that_were_answered_are_asked():
+    # To a kernel all wide laws look alike, so that nothing far away is new to it.
+    factor, rng = label(200)
+    came = ep.Normal(3 * rng.normal(size=200), np.exp(rng.normal(size=200)))
+    operator = ep.learned.MessageOperator().learn((came, np.ones(200)), ep.ask(factor, came))
+    learned = ep.Learned(initial=20, audit=0.0, refresh=False).reuse(factor, operator)
+    learned.check(factor)
+    far = ep.Normal([0.0, -5000.0, -500.0, 0.0], [1.0, 1e6, 1e6, 1e7])
+    answer = learned.answer(ep.Questions.of(factor, (far, np.ones(4)), 1.0, jax.random.key(0), 0))
+    assert operator.beyond((far, np.ones(4))).tolist() == [False, True, True, True]
+    exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal), observed=1), far[1:])
+    np.testing.assert_allclose(answer.log_normaliser[1:], exact.log_normaliser, rtol=1e-6)
+    assert learned.diary(factor.name).asked == 3
+
+
+def test_an_error_that_all_predictions_share_is_taken_out_of_the_evidence():
+    factor, rng = label(200)
+    came = ep.Normal(rng.normal(size=200), np.ones(200))
+    learned, diary = ep.Learned(initial=60), Diary()
+    learned.check(factor)
+    questions = ep.Questions.of(factor, (came, np.ones(200)), 1.0, jax.random.key(0), None)
+    exact = questions.ask(ep.Quadrature())
+    off = replace(exact, log_normaliser=exact.log_normaliser + 0.01 + 0.001 * rng.normal(size=200))
+    answer = learned._with_sampled_evidence(questions, off, np.zeros(200, bool), diary)
+    error = answer.log_normaliser.sum() - exact.log_normaliser.sum()
+    assert abs(error) < 4 * diary.evidence_error < 0.25  # uncorrected it is 2
+    assert any("predictions were corrected by 30 answers, which leaves a standard error" in n for n in diary.notes())
+
+
+def test_nothing_is_audited_before_the_first_batch_is_learned():
+    factor, rng = label(40)
+    learned = ep.Learned(initial=60, audit=1.0)
+    learned.check(factor)
+    for sweep in range(2):
+        came = ep.Normal(rng.normal(size=40), np.ones(40))
+        learned.answer(ep.Questions.of(factor, (came, np.ones(40)), 1.0, jax.random.key(0), sweep))
+    assert learned.diary(factor.name).audited == 0

@@ -15,6 +15,8 @@ class Diary:
     def __init__(self, before: "Diary | None" = None) -> None:
         self.asked = self.predicted = self.audited = self.strays = 0
         self.caution = 1.0
+        # Of the log evidence, for what was predicted, and how many were asked to know it; NaN before it was computed.
+        self.evidence_error, self.sampled = np.nan, 0
         self.reasons: list[str] = []
         # Of each sweep: asked, all, and the median novelty before any was asked.
         self.sweeps: list[tuple[int, int, float]] = []
@@ -77,6 +79,11 @@ class Diary:
     def notes(self) -> tuple[str, ...]:
         """Sentences for a report."""
         notes = []
+        if self.evidence_error > 0:
+            notes.append(
+                f"log evidence: predictions were corrected by {self.sampled} answers, which leaves a standard error of "
+                f"{self.evidence_error:.2g}"
+            )
         if self.scores:
             z = ", ".join(f"{value:.2g}" for value in self.z)
             notes.append(f"{len(self.scores)} audits, rms z {z}" + ("" if self.z.max() <= 2 else ": doubt it"))

@@ -175,6 +175,11 @@ class MessageOperator:
         z = (numbers - said.numbers[:, : numbers.shape[1]]) / said.deviation[:, : numbers.shape[1]]
         return np.where(np.isfinite(numbers), z, np.nan)
 
+    def beyond(self, incoming: tuple[Any, ...]) -> np.ndarray:
+        """Which messages lie outside the range of those that were answered."""
+        assert self.seen is not None
+        return Range.of(self.seen[usable(self.seen.incoming)].incoming).outside(incoming)
+
     def doubt(self, incoming: tuple[Any, ...], said: Predicted) -> np.ndarray:
         """How far the belief that follows may be off: √E 2 KL in standard deviations, the largest over arguments.
 

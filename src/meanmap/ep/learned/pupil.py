@@ -82,15 +82,18 @@ class Pupil:
             return asked
         if guess is None:
             return asked
+        # Far outside all laws look alike to a kernel, and nothing there is new to it.
+        asked[lawful] |= self.operator.beyond(questions[lawful].incoming)
         limit = self.rules.threshold / caution
-        doubtful = np.flatnonzero(lawful & (guess.novelty > limit))
+        doubtful = np.flatnonzero(lawful & ~asked & (guess.novelty > limit))
         if len(doubtful):
             asked[doubtful[self.operator.regression.choose(questions[doubtful].incoming, limit)]] = True
         return asked
 
     def to_audit(self, questions: Questions, accepted: np.ndarray, guess: Predicted | None) -> np.ndarray:
-        """A random part of the accepted messages; none when it is for the evidence."""
-        if guess is None or questions.sweep is None or not self.rules.audit:
+        """A random part of the accepted messages; none before it is trusted, or when it is for the evidence."""
+        trusted = guess is not None and len(self.operator) >= self.rules.initial
+        if not trusted or questions.sweep is None or not self.rules.audit:
             return np.zeros(len(questions), bool)
         return accepted & (questions.generator().random(len(questions)) < self.rules.audit)
 
