@@ -23,6 +23,7 @@ from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.record import Record
 from meanmap.ep.run import Run, chosen_schedule
 from meanmap.ep.sampling import ImportanceSampling
+from meanmap.ep.ties import advice
 
 __all__ = ["infer", "with_oracle"]
 
@@ -115,6 +116,8 @@ def infer(
         run = Run(plan, keys, alpha, improper, chosen, orders, hosts, record)
         state = run.go(state, step, enough)
         evidence = run.evidence(state)
+        if not record.interrupted:
+            record.advice = advice(plan, state, keys, alpha, tuple(model.variables), hosts)
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
 
 

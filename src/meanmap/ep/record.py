@@ -32,6 +32,7 @@ class Record:
         self.doubt: dict[str, np.ndarray] = {}
         self.converged = self.interrupted = False
         self.starts: list[str] = []
+        self.advice: tuple[str, ...] = ()
 
     def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
         """One more sweep."""
@@ -90,6 +91,7 @@ class Record:
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
+        notes += self.advice
         if self.stuck:
             notes.append("there is no log evidence: it would need the messages that were left out")
         elif self.converged and not np.isfinite(log_evidence):

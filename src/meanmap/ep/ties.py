@@ -1,0 +1,122 @@
+"""Whether beliefs about separate unknowns, which the data tie together, come out too narrow."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.ep.plan import Plan, Port, State
+from meanmap.ep.sweep import compiled_answer, compiled_cavities
+from meanmap.families import Beta, Gamma, Normal
+
+__all__ = ["advice"]
+
+# Beliefs narrower than this, over what all ties together leave, are worth a note; among at most so many unknowns.
+_NARROW, _MOST = 0.8, 500
+# How far what comes in is moved to see what moves with it, in standard deviations.
+_STEP = 1e-3
+
+NUMBERS = (Normal, Gamma, Beta)
+
+
+def advice(plan: Plan, state: State, keys: Any, power: float, names: tuple[str, ...], hosts: Any) -> tuple[str, ...]:
+    """A note about the two unknowns whose separate beliefs are most too narrow; none where all is well.
+
+    Every factor between unknowns with priors says how they vary together: the mean of one moves with what comes in
+    from another by their covariance. Together these give the precision matrix that one joint belief would have, whose
+    inverse is compared with the separate variances. On trees of Gaussians these agree.
+    """
+    first, total = {}, 0
+    for at, belief in enumerate(state.beliefs):
+        if plan.with_prior[at] and isinstance(belief, NUMBERS):
+            first[at] = total
+            total += int(plan.variable_sizes[at])
+    tied = {
+        at: places
+        for at, factor in enumerate(plan.factors)
+        if at not in hosts
+        and not factor.whole
+        and not getattr(factor, "host", False)
+        and len(places := [k for k, port in enumerate(factor.arguments) if _variable(port) in first]) > 1
+    }
+    if not tied or total > _MOST or not all(np.asarray(state.beliefs[at].is_proper()).all() for at in first):
+        return ()
+    spread = np.concatenate([_spread(state.beliefs[at])[: int(plan.variable_sizes[at])] for at in first])
+    precision = np.diag(1 / spread)
+    for at, places in tied.items():
+        covariance = _covariance(plan, state, keys, power, at, places)
+        size = len(covariance)
+        rows = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
+        if not np.isfinite(covariance).all() or (np.linalg.eigvalsh(covariance) <= 0).any():
+            return ()
+        # What a factor says about one unknown given the others, in place of what it says about one, and the ties.
+        ties = np.linalg.inv(covariance)
+        each = np.arange(len(places))
+        ties[:, each, each] -= 1 / covariance[:, each, each]
+        np.add.at(precision, (rows[:, :, None], rows[:, None, :]), ties)
+    if np.linalg.eigvalsh(precision)[0] <= 0:
+        return ()
+    joint = np.linalg.inv(precision)
+    ratio = np.sqrt(spread / np.diag(joint))
+    worst = int(np.argmin(ratio))
+    correlation = joint[worst] / np.sqrt(joint[worst, worst] * np.diag(joint))
+    correlation[worst] = 0
+    other = int(np.argmax(np.abs(correlation)))
+    if not ratio[worst] < _NARROW or correlation[other] == 0:
+        return ()
+    one, two = (_label(plan, names, first, node) for node in sorted((worst, other)))
+    note = (
+        f"{one} and {two} have separate beliefs, and the data tie them together (correlation "
+        f"{correlation[other]:.2f}): standard deviations come out too small, about {ratio[worst]:.2g} of what they "
+        "should be. Give them one belief: ep.Variable(name, ep.MultivariateNormal(mean, covariance)), as the one "
+        "argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
+    )
+    return (note,)
+
+
+def _variable(port: Any) -> Any:
+    return port.variable if isinstance(port, Port) else None
+
+
+def _place(law: Any) -> np.ndarray:
+    return np.asarray(law.mean_in(law.coordinates[-1]))
+
+
+def _spread(law: Any) -> np.ndarray:
+    return np.atleast_1d(np.asarray(law.variance_in(law.coordinates[-1])))
+
+
+def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, places: list[int]) -> np.ndarray:
+    """Of each member's tilted law, between the arguments at some places."""
+    factor, size = plan.factors[at], int(plan.sizes[at])
+    alpha = power if factor.powered else 1.0
+    incoming = list(compiled_cavities(plan, state, at, power)[0])
+
+    def means(came: list[Any]) -> np.ndarray:
+        sent = compiled_answer(factor, tuple(came), alpha, keys[at]).messages
+        beliefs = (jax.tree.map(lambda a, b: a + b, came[k], sent[k]) for k in places)
+        return np.stack([np.atleast_1d(_place(belief))[:size] for belief in beliefs], axis=1)
+
+    before, columns = means(incoming), []
+    for k in places:
+        step = _STEP / np.sqrt(np.asarray(incoming[k].variance_in(incoming[k].coordinates[-1])))
+        moved = [*incoming[:k], _moved(incoming[k], step), *incoming[k + 1 :]]
+        columns.append((means(moved) - before) / np.atleast_1d(step)[:size, None])
+    covariance = np.stack(columns, axis=2)
+    return (covariance + covariance.transpose(0, 2, 1)) / 2
+
+
+def _moved(law: Any, step: Any) -> Any:
+    """The law times exp(step c), c its coordinate: x, log x or logit x."""
+    first, second = law.natural
+    return type(law).from_natural(first + step, second - step if isinstance(law, Beta) else second)
+
+
+def _members(port: Port, first: dict[int, int], size: int) -> np.ndarray:
+    index = {"selected": port.index, "same": np.arange(size)}.get(port.way)
+    return first[port.variable] + (np.zeros(size, int) if index is None else np.asarray(index)[:size])
+
+
+def _label(plan: Plan, names: tuple[str, ...], first: dict[int, int], node: int) -> str:
+    at = max((at for at in first if first[at] <= node), key=lambda at: first[at])
+    return repr(names[at]) if plan.flats[at].shape == () else f"{names[at]!r} at [{node - first[at]}]"

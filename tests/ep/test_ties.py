@@ -1,0 +1,72 @@
+"""Separate beliefs about unknowns that the data tie together: said to be too narrow, and by how much."""
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+
+
+def teams(joint):
+    """Twenty games of two against two among six players."""
+    rng = np.random.default_rng(0)
+    players = np.array([rng.choice(6, 4, replace=False) for _ in range(20)])
+    margin = ep.Variable("margin", ep.Normal, plate=20)
+    if joint:
+        turn = np.zeros((20, 6))
+        for column, sign in zip(players.T, (1, 1, -1, -1), strict=True):
+            turn[np.arange(20), column] = sign
+        skill = ep.Variable("skill", ep.MultivariateNormal(np.zeros(6), 4 * np.eye(6)))
+        return ep.FactorGraph(ep.Dot(turn, skill, margin), ep.Interval(margin, 0.0, noise=1.0))
+    skill = ep.Variable("skill", ep.Normal(np.zeros(6), 4.0))
+    total = ep.Sum(*(skill[column] for column in players.T), out=margin, weights=(1, 1, -1, -1), precision=1.0)
+    return ep.FactorGraph(total, ep.Interval(margin, 0.0, noise=0.0))
+
+
+def test_teams_by_sums_are_too_sure_and_say_by_how_much():
+    apart, together = ep.infer(teams(joint=False)), ep.infer(teams(joint=True))
+    ratio = apart["skill"].sd / np.sqrt(np.diag(together["skill"].cov))
+    assert ratio.min() < 0.6
+    (note,) = [n for n in apart.report.notes if "separate beliefs" in n]
+    assert "'skill' at [" in note
+    assert f"about {ratio.min():.2g} of what they should be" in note
+    assert "ep.Dot(X, w, z) for sums and differences" in note
+    assert not any("separate beliefs" in n for n in together.report.notes)
+
+
+@pytest.mark.parametrize("black_box", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_two_parameters_of_a_curve_are_named(black_box):
+    x = np.linspace(0.05, 1, 12)
+    y = 2 * x / (0.5 + x) + 0.1 * np.random.default_rng(0).normal(size=12)
+    top, half = ep.Variable("top", ep.Normal(2.0, 1.0)), ep.Variable("half", ep.Normal(0.6, 0.01))
+    if black_box:
+        out = ep.Variable("out", ep.Normal, plate=12)
+        model = ep.FactorGraph(
+            ep.BlackBox(lambda t, h, x: t * x / (h + x), top, half, x, out),
+            ep.Gaussian(out, observed=y, precision=100.0),
+        )
+    else:
+        model = ep.FactorGraph(ep.Density(lambda t, h, x, y: -50 * (y - t * x / (h + x)) ** 2, top, half, x, y))
+    post = ep.infer(model, sweeps=200)
+    note = next(n for n in post.report.notes if "separate beliefs" in n)
+    assert "'top' and 'half'" in note
+    # Beside the exact law, by a plain sum.
+    t, h = (grid[..., None] for grid in np.meshgrid(np.linspace(1, 3, 300), np.linspace(0.2, 1.0, 300), indexing="ij"))
+    log_law = -((t - 2) ** 2) / 2 - (h - 0.6) ** 2 / 0.02 - 50 * ((y - t * x / (h + x)) ** 2).sum(-1, keepdims=True)
+    law = np.exp(log_law - log_law.max())
+    law /= law.sum()
+    ratios = [
+        post[name].sd / np.sqrt((law * (grid - (law * grid).sum()) ** 2).sum())
+        for name, grid in (("top", t), ("half", h))
+    ]
+    said = float(note.split("about ")[1].split(" of")[0])
+    assert said == pytest.approx(min(ratios), abs=0.1)
+    assert min(ratios) < 0.7
+
+
+def test_where_no_way_leads_back_nothing_is_said():
+    z = ep.Variable("z", ep.Normal(np.zeros(12), 1.0))
+    steps = np.arange(11)
+    walk = ep.Sum(z[steps], out=z[steps + 1], precision=50.0)
+    post = ep.infer(ep.FactorGraph(walk, ep.Gaussian(z, observed=np.ones(12))))
+    assert post.report.converged
+    assert post.report.notes == ()
