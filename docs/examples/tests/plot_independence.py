@@ -14,8 +14,8 @@ import meanmap as mm
 rng = np.random.default_rng(0)
 
 # %%
-# A fine wave: no correlation, and nothing to see at the scale of the median distance. The default looks at four
-# lengthscales of each variable, sixteen pairs, and keeps the level exactly.
+# A fine wave: no correlation, and nothing to see at the scale of the median distance. The default looks at five
+# lengthscales of each variable, twenty pairs, and keeps the level exactly.
 
 x = rng.uniform(-np.pi, np.pi, 150)
 y = np.sin(4 * x) + 0.5 * rng.normal(size=150)
