@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
+from benchmarks.relations import RELATIONS
 from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.stats import independence
 from meanmap.stats.hsic import (
@@ -334,3 +335,15 @@ def test_numbers_too_large_are_refused_in_words():
     for null in ("permutation", "spectral"):
         with pytest.raises(NonFiniteError, match="too large for distances"):
             mm.independence_test(x, x, null=null, rng=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("relation", "power"), [("diamond", 0.75), ("square", 0.42), ("two parabolas", 0.42), ("sine 16π", 0.8)]
+)
+def test_local_and_fine_structure_is_seen(relation, power):
+    found = 0
+    for trial in range(200):
+        x, y = RELATIONS[relation](np.random.default_rng([11, trial]), 100, 1)
+        found += mm.independence_test(x, y, n_permutations=199, rng=trial).reject(0.05)
+    assert found >= scipy.stats.binom.ppf(FAILURE_RATE, 200, power)

@@ -189,3 +189,5 @@ def test_an_edge_is_found_however_few_the_rows(rows, alpha):
 def test_fewer_permutations_than_the_level_needs_are_refused():
     with pytest.raises(ParameterError, match=r"n_permutations is 99; .* at least 999, which level 0.001 needs"):
         KernelTests(garden(40), alpha=0.001, n_permutations=99)
+    with pytest.raises(ParameterError, match=r"n_permutations is 1000; .* at least 9999, which level 0.0001 needs"):
+        CallableTest(garden(40), rng=0)("sun", "water", [], significance_level=1e-4)

@@ -160,3 +160,11 @@ def test_bad_settings():
         DSeparation([("a", "b"), ("b", "c"), ("c", "a")])
     with pytest.raises(InputError, match="undirected edges"):
         DSeparation(PDAG.of([], [("a", "b")]))
+
+
+def test_answers_that_are_no_pvalues_are_refused():
+    """NaN is not above any level, and would leave every edge."""
+    tests = DSeparation([("a", "b")])
+    tests.pvalues = lambda pairs, given: np.full(len(pairs), np.nan)
+    with pytest.raises(InputError, match="the test of 'a' and 'b' returned nan"):
+        mm.pc(tests)

@@ -38,7 +38,7 @@ __all__ = ["independence_test"]
 # Which null distributions each statistic has.
 CHOICES = {"biased": ("permutation", "gamma", "spectral"), "unbiased": ("permutation",), "normalised": ("permutation",)}
 NAMES = ("x", "y")
-# Whole Gram matrices up to here: with the default collection about 2 GB and 6 s.
+# Whole Gram matrices up to here: with the default collection about 0.8 GB and 6 s.
 MOST_FOR_GRAM = 6000
 # Permutations up to here unless told otherwise: beyond, the limit is as accurate as the draws that estimate a p-value.
 MOST_FOR_PERMUTATIONS = 20_000

@@ -92,6 +92,8 @@ def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
         labels = [column for column in table.names if not table.is_real(column)]
         if all((np.asarray(table[column]) == np.asarray(table[column])[:1]).all() for column in table.names):
             raise constant(name)
+        # Beside labels, what is fine or local is of too few points: it cost a third of the power.
+        how = "several" if labels and how == "fused" else how
         numbers = _rbfs(np.asarray(table.matrix(real)), how, rng) if real else ()
         if not labels:
             return numbers

@@ -3,6 +3,7 @@
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.stats.settings import check_draws
 from meanmap.structure.conditional_tests import ConditionalTests
 from meanmap.structure.kernel_tests import KernelTests
 
@@ -43,6 +44,8 @@ class CallableTest:
         self, X: Any, Y: Any, Z: Any = (), data: Any = None, significance_level: float = 0.05, **_: Any
     ) -> bool:
         """Whether X and Y look independent given Z. `data`, which older versions of pgmpy pass, is not read again."""
+        if isinstance(self._tests, KernelTests):
+            check_draws(self._tests.n_permutations, significance_level)
         names = [str(name) for name in (X, Y, *Z)]
         unknown = next((name for name in names if name not in self._tests.names), None)
         if unknown is not None:

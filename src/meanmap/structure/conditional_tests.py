@@ -10,7 +10,7 @@ from meanmap.core.table import Table
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import equivalence_class
 
-__all__ = ["ConditionalTests", "DSeparation", "FunctionTests", "Pair"]
+__all__ = ["ConditionalTests", "DSeparation", "FunctionTests", "Pair", "checked_pvalue"]
 
 Pair = tuple[str, str]
 
@@ -101,7 +101,10 @@ class FunctionTests:
         z = {name: self._table[name] for name in given} if given else None
         answers = [self._function(self._table[a], self._table[b], z) for a, b in pairs]
         return np.array(
-            [_checked(getattr(answer, "pvalue", answer), pair) for answer, pair in zip(answers, pairs, strict=True)]
+            [
+                checked_pvalue(getattr(answer, "pvalue", answer), pair)
+                for answer, pair in zip(answers, pairs, strict=True)
+            ]
         )
 
     def rows(self, index: np.ndarray) -> "FunctionTests":
@@ -110,7 +113,8 @@ class FunctionTests:
         return FunctionTests(table, self._function)
 
 
-def _checked(value: Any, pair: Pair) -> float:
+def checked_pvalue(value: Any, pair: Pair) -> float:
+    """A p-value as a float; what is none, NaN too, is refused: it would pass for a dependence."""
     if not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
         raise InputError(f"the test of {pair[0]!r} and {pair[1]!r} returned {value!r}; expected a p-value from 0 to 1.")
     return float(value)

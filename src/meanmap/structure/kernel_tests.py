@@ -81,7 +81,7 @@ class KernelTests:
         if self.n < LEAST_POINTS:
             raise EmptyError(f"table has {self.n} rows; expected at least {LEAST_POINTS}.")
         self.seed: Any = Rng.of(rng).seed
-        self._alpha, self._n_permutations, self._asked = alpha, n_permutations, method
+        self._alpha, self.n_permutations, self._asked = alpha, n_permutations, method
         self._method = ("kci" if self.n <= WHOLE else "features") if method == "auto" else method
         # Constant columns are refused here, by name.
         self._variables = {name: read_variable(self._table[name], f"table[{name!r}]") for name in self.names}
@@ -103,14 +103,14 @@ class KernelTests:
     def rows(self, index: np.ndarray) -> "KernelTests":
         """The same tests on some of the rows."""
         table = Table({name: self._table[name][index] for name in self.names})
-        settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self._n_permutations}
+        settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self.n_permutations}
         return KernelTests(table, method=self._asked, rng=self.seed, **settings)
 
     def _pvalue(self, x: str, y: str, given: tuple[str, ...]) -> float:
         x, y = sorted((x, y), key=self.names.index)
         if given and self._method != "features":
             return self._conditional(x, y, given)
-        settings: dict[str, Any] = {"n_permutations": self._n_permutations, "rng": self._generator(x, y, *given)}
+        settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y, *given)}
         if not given and self._pairwise is not None:
             return self._pairwise.pvalue(x, y)
         if not given:
@@ -132,7 +132,7 @@ class KernelTests:
         return p
 
     def _judged(self, left: Residuals, right: Residuals, given: Given, null: str, names: tuple[str, ...]) -> Any:
-        return judge(left, right, given, self._method, null, self._n_permutations, self._generator(*names))
+        return judge(left, right, given, self._method, null, self.n_permutations, self._generator(*names))
 
     def _residuals(self, x: str, y: str, given: tuple[str, ...], door: Door) -> tuple[Given, list[Residuals]]:
         if self._given is None or self._given[0] != given:

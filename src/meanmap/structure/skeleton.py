@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from meanmap.core.progress import track
-from meanmap.structure.conditional_tests import ConditionalTests
+from meanmap.structure.conditional_tests import ConditionalTests, checked_pvalue
 from meanmap.structure.knowledge import Knowledge
 
 __all__ = ["Answers", "find_skeleton"]
@@ -33,7 +33,7 @@ class Answers:
             names = self.tests.names
             found = self.tests.pvalues([(names[a], names[b]) for a, b in new], tuple(names[i] for i in given))
             for pair, p in zip(new, found, strict=True):
-                self.pvalues.setdefault(pair, {})[given] = float(p)
+                self.pvalues.setdefault(pair, {})[given] = checked_pvalue(float(p), (names[pair[0]], names[pair[1]]))
         return [self.pvalues[pair][given] for pair in pairs]
 
     def of(self, a: int, b: int) -> dict[Given, float]:
