@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ from meanmap.graphs.graph import Graph
 from meanmap.graphs.partial import PDAG
 
 __all__ = ["Factors", "read_graphml", "read_uai", "write_graphml", "write_uai"]
+
+# Of one variable, and the axes that an array of NumPy may have.
+MOST_STATES, MOST_AXES = 2**31, 64
 
 
 def read_graphml(path: str | Path) -> Graph:
@@ -32,8 +36,10 @@ def read_graphml(path: str | Path) -> Graph:
 
     try:
         graph = networkx.read_graphml(path)
-    except (SyntaxError, networkx.NetworkXError) as error:  # an XML ParseError is a SyntaxError
-        raise InputError(f"{path} is no GraphML file: {error}.") from error
+    except OSError:
+        raise
+    except Exception as error:  # NetworkX and its parsers have a dozen kinds for what is damaged
+        raise InputError(f"{path} is no GraphML file: {type(error).__name__}: {error}.") from error
     return Graph.of(graph)
 
 
@@ -113,22 +119,28 @@ def read_uai(path: str | Path) -> Factors:
     >>> read_uai(path).tables[0].shape
     (2, 3)
     """
-    words = iter(Path(path).read_text().split())
+    try:
+        words = iter(Path(path).read_text(encoding="utf-8").split())
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no UAI file: it is not text.") from None
 
-    def number(kind, what):
+    def number(kind, what, least=0, most=MOST_STATES):
         word = next(words, None)
         if word is None:
             raise InputError(f"{path} ends early: {what} is missing.")
         try:
-            return kind(word)
-        except ValueError as error:
-            raise InputError(f"{path} holds {word!r} where {what} was expected.") from error
+            found = kind(word)
+        except ValueError:
+            found = None
+        if found is None or not least <= found <= most:
+            raise InputError(f"{path} holds {word[:40]!r} where {what} was expected.")
+        return found
 
     header = next(words, "")
     if header.upper() not in ("MARKOV", "BAYES"):
         raise InputError(f"{path} begins with {header!r}; expected a UAI file, which begins with MARKOV or BAYES.")
     cardinalities = [
-        number(int, "the number of states of a variable") for _ in range(number(int, "the number of variables"))
+        number(int, "the number of states of a variable", 1) for _ in range(number(int, "the number of variables"))
     ]
     scopes = []
     for _ in range(number(int, "the number of factors")):
@@ -141,11 +153,13 @@ def read_uai(path: str | Path) -> Factors:
             )
         shape = tuple(cardinalities[i] for i in scope)
         size = number(int, "the number of entries of a table")
-        if size != int(np.prod(shape)):
+        if size != math.prod(shape) or len(shape) > MOST_AXES:
             raise InputError(
-                f"{path} has a table of {size} entries on variables {scope}; expected {int(np.prod(shape))}."
+                f"{path} has a table of {size} entries on variables {scope[:MOST_AXES]}; expected {math.prod(shape)}, "
+                f"on at most {MOST_AXES} variables."
             )
-        tables.append(np.array([number(float, "an entry of a table") for _ in range(size)]).reshape(shape))
+        values = [number(float, "an entry of a table", 0.0, np.finfo(float).max) for _ in range(size)]
+        tables.append(np.array(values).reshape(shape))
     return Factors(np.array(cardinalities), tuple(scopes), tuple(tables))
 
 
