@@ -11,13 +11,15 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 
 from benchmarks.cases import all_cases
 
-__all__ = ["peak_memory"]
+__all__ = ["above", "peak_memory"]
 
 STATUS = Path("/proc/self/status")
 
@@ -46,19 +48,25 @@ def peak_memory(case: str, side: str, n: int) -> float | None:
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
-def _main(name: str, side: str, n: int) -> None:
-    case = all_cases()[name]
-    call = case.side(side)
-    jax.block_until_ready(call(case.setup(min(case.sizes))))
-    data = case.setup(n)
+def above(call: Callable[[], Any]) -> float:
+    """MiB that a call, with its answer, takes at its peak beyond what this process holds before."""
     gc.collect()
     with contextlib.suppress(OSError):
         # Linux: 5 sets the peak back to what is held now. Elsewhere the peak of the warm-up is the floor.
         Path("/proc/self/clear_refs").write_text("5")
     before = _kilobytes("VmRSS") or _peak()
-    answer = jax.block_until_ready(call(data))
-    print(max(0, _peak() - before) / 1024)
+    answer = jax.block_until_ready(call())
+    found = max(0, _peak() - before) / 1024
     del answer
+    return found
+
+
+def _main(name: str, side: str, n: int) -> None:
+    case = all_cases()[name]
+    call = case.side(side)
+    jax.block_until_ready(call(case.setup(min(case.sizes))))
+    data = case.setup(n)
+    print(above(lambda: call(data)))
 
 
 if __name__ == "__main__":
