@@ -4,7 +4,15 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, EmptyError, InputError, KindError, ParameterError, ShapeError
+from meanmap.core.errors import (
+    ColumnError,
+    EmptyError,
+    InputError,
+    KindError,
+    NonFiniteError,
+    ParameterError,
+    ShapeError,
+)
 from meanmap.kernels import RBF, Laplace
 from meanmap.kernels.terms import rbf_terms
 from meanmap.learning import log_pseudolikelihood
@@ -213,3 +221,9 @@ def test_rows_that_were_not_looked_at_are_told(monkeypatch):
     for data, said in ((x, "60 of 100 rows, drawn at random."), (iter([x]), "the first 60 rows of the iterator.")):
         assert f"the kernel was learned from {said}" in mm.learn_kernel(data, draws=2, rng=0).report.notes
     assert not any("was learned from" in note for note in mm.learn_kernel(x[:60], draws=2, rng=0).report.notes)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-310])
+def test_columns_whose_squares_vanish_are_refused(factor):
+    with pytest.raises(NonFiniteError, match=r"a column of x varies by .* only: .* divide each column"):
+        mm.learn_kernel(X * factor)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
 from meanmap.learning.median import median_heuristic
 from meanmap.learning.modes import Mode
@@ -18,6 +19,8 @@ FAR = 10.0
 # From this many columns on the pseudolikelihood was seen to choose a constant fraction of the median distance.
 MANY_COLUMNS = 5
 FRACTION = (0.4, 0.8)
+# The square of a deviation of this size still has all its digits.
+LEAST_SPREAD = 1e-150
 # Several modes, none the highest of so many draws of landmarks: they disagree.
 AGREED = 0.8
 
@@ -27,7 +30,10 @@ def check_columns(x: np.ndarray, names: tuple[str, ...]) -> None:
     for name, column in zip(names, x.T, strict=True):
         if (column == column[0]).all():
             raise ColumnError(f"{name} of x is constant, so that no density of x exists: drop it.")
-    scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+    scales = x.std(axis=0)
+    if scales.min() < LEAST_SPREAD:
+        raise out_of_range(f"a column of x varies by {scales.min():.1g} only")
+    scaled = (x - x.mean(axis=0)) / scales
     if len(x) > x.shape[1] and np.linalg.matrix_rank(scaled, tol=1e-9 * len(x) ** 0.5) < x.shape[1]:
         raise ColumnError(
             "a column of x is a linear combination of others, so that no density of x exists: drop one of them."
