@@ -3,6 +3,7 @@
 import gzip
 import io
 import math
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,10 @@ def read_graphml(path: str | Path) -> Graph:
         raise
     except Exception as error:  # NetworkX and its parsers have a dozen kinds for what is damaged
         raise InputError(f"{path} is no GraphML file: {type(error).__name__}: {error}.") from error
-    return Graph.of(graph)
+    try:
+        return Graph.of(graph)
+    except KindError as error:  # loops, or several edges between two nodes
+        raise InputError(f"{path} cannot be used: {error}") from None
 
 
 def write_graphml(graph: Any, path: str | Path) -> None:
@@ -124,7 +128,7 @@ def read_uai(path: str | Path) -> Factors:
     except UnicodeDecodeError:
         raise InputError(f"{path} is no UAI file: it is not text.") from None
 
-    def number(kind, what, least=0, most=MOST_STATES):
+    def number(kind, what, least: float = 0, most: float = MOST_STATES):
         word = next(words, None)
         if word is None:
             raise InputError(f"{path} ends early: {what} is missing.")
@@ -158,7 +162,7 @@ def read_uai(path: str | Path) -> Factors:
                 f"{path} has a table of {size} entries on variables {scope[:MOST_AXES]}; expected {math.prod(shape)}, "
                 f"on at most {MOST_AXES} variables."
             )
-        values = [number(float, "an entry of a table", 0.0, np.finfo(float).max) for _ in range(size)]
+        values = [number(float, "an entry of a table", 0.0, sys.float_info.max) for _ in range(size)]
         tables.append(np.array(values).reshape(shape))
     return Factors(np.array(cardinalities), tuple(scopes), tuple(tables))
 
