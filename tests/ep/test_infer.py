@@ -199,3 +199,23 @@ def test_a_model_is_a_graph_and_unknown_names_are_named():
     post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=1.0)))
     with pytest.raises(KeyError, match="the variables are 'mu'"):
         post["nu"]
+
+
+@pytest.mark.parametrize("way", [jax.grad, jax.jit, lambda f: lambda y: jax.vmap(f)(jnp.array([y, y]))])
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (lambda y: ep.Gaussian(ep.Variable("mu", ep.Normal(0.0, 1.0)), observed=y), "observed"),
+        (lambda y: ep.Gaussian(ep.Variable("mu", ep.Normal(0.0, y)), observed=1.0), "variable 'mu'"),
+        (lambda y: ep.Density(lambda m: -y * m * m, ep.Variable("mu", ep.Normal(0.0, 1.0))), "infer"),
+    ],
+)
+def test_numbers_that_are_traced_are_refused_in_words(way, model, named):
+    with pytest.raises(KindError, match=f"^{named} met numbers that jax.jit, vmap or grad is tracing; .*start_from="):
+        way(lambda y: ep.infer(ep.FactorGraph(model(y))).log_evidence)(1.0)
+
+
+def test_asking_with_traced_messages_is_refused_in_words():
+    factor = ep.Probit(ep.Variable("z", ep.Normal), observed=1)
+    with pytest.raises(KindError, match=r"^ask met numbers that jax.jit"):
+        jax.jit(lambda m: ep.ask(factor, ep.Normal(m, 1.0)).messages[0].precision)(0.5)

@@ -14,7 +14,7 @@ from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.questions import Questions
 from meanmap.ep.sweep import compiled_answer
-from meanmap.ep.variables import Given, Selection
+from meanmap.ep.variables import Given, Selection, concrete
 from meanmap.families import Family
 
 __all__ = ["ask"]
@@ -50,7 +50,7 @@ def ask(
     -------
     Answer
         `messages`, their standard `errors` in natural parameters, `effective` sample sizes, `doubt` and
-        `log_normaliser`.
+        `log_normaliser`, as NumPy arrays; not for use inside `jax.jit`, `vmap` or `grad`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def ask(
                 f"expected a {variable.family.__name__}."
             )
     messages = iter(incoming)
-    with jax.enable_x64(True):
+    with concrete("ask"), jax.enable_x64(True):
         filled = tuple(
             a.values
             if isinstance(a, Given)

@@ -9,16 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.ep.variables import Given, Selection
+from meanmap.ep.variables import NOT_TRACEABLE, Given, Selection
 
 __all__ = ["call", "is_host_function", "user_errors"]
-
-_NOT_TRACEABLE = (
-    jax.errors.TracerArrayConversionError,
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerBoolConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
 
 
 def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, random: bool = False) -> bool:
@@ -29,7 +22,7 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
         try:
             # Wrapped, because JAX crashes on meeting a callable without weak references (a NumPy ufunc) a second time.
             out = jax.eval_shape(lambda *values: function(*values), *key, *examples)
-        except _NOT_TRACEABLE:
+        except NOT_TRACEABLE:
             return True
         except Exception as error:
             if random:  # a sampler that expects NumPy's generator fails in its own way

@@ -24,6 +24,7 @@ from meanmap.ep.record import Record
 from meanmap.ep.run import Run, chosen_schedule
 from meanmap.ep.sampling import ImportanceSampling
 from meanmap.ep.ties import advice
+from meanmap.ep.variables import concrete
 
 __all__ = ["infer", "with_oracle"]
 
@@ -80,7 +81,8 @@ def infer(
     Notes
     -----
     Minka (2001); power EP: Minka (2004). Computed in float64 and returned as NumPy. Sweeps are compiled for sizes of
-    plates from a short list, so that a little more data, or other data of the same size, costs no compilation.
+    plates from a short list, so that a little more data, or other data of the same size, costs no compilation. The loop
+    itself runs on the host: infer is not for use inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def infer(
     orders, far = along(factors)
     chosen = chosen_schedule(schedule, hosts, factors, far)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
-    with jax.enable_x64(True):
+    with concrete("infer"), jax.enable_x64(True):
         plan = jax.tree.map(np.asarray, prepare(model.variables, factors))
         state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
         keys = jax.random.split(source.key, len(factors))

@@ -1,5 +1,7 @@
 """What a factor is joined to: random variables, some members of one, or numbers that are known."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import equinox as eqx
@@ -11,10 +13,30 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.families import Bernoulli as BernoulliFamily
 from meanmap.families import Beta, Categorical, Dirichlet, Family, Gamma, MultivariateNormal, Normal
 
-__all__ = ["Given", "Selection", "Variable", "plate_of", "read_argument", "read_given"]
+__all__ = ["NOT_TRACEABLE", "Given", "Selection", "Variable", "concrete", "plate_of", "read_argument", "read_given"]
 
 SCALARS = (Normal, Beta, Gamma, BernoulliFamily)
 VECTORS = (MultivariateNormal, Dirichlet, Categorical)
+
+NOT_TRACEABLE = (
+    jax.errors.TracerArrayConversionError,
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
+
+@contextmanager
+def concrete(what: str) -> Iterator[None]:
+    """Refuse in words numbers that JAX is tracing."""
+    try:
+        yield
+    except NOT_TRACEABLE as error:
+        raise KindError(
+            f"{what} met numbers that jax.jit, vmap or grad is tracing; models of expectation propagation are built "
+            "and run outside of these, and compile their own sweeps. For many data sets give one model a plate; for a "
+            "derivative of log_evidence take differences of runs, with start_from= the first."
+        ) from error
 
 
 class Variable(eqx.Module):
@@ -58,6 +80,8 @@ class Variable(eqx.Module):
             raise KindError(f"the family of variable {name!r} is {family!r}; expected one of {known}, or a member.")
         self.family = kind
         prior = family if isinstance(family, Family) else None
+        with concrete(f"variable {name!r}"):
+            prior = jax.tree.map(np.asarray, prior)
         self.plate = _read_plate(name, plate, prior)
         self.dimension = _read_dimension(name, kind, dimension, prior)
         if prior is not None:
@@ -144,7 +168,8 @@ def read_argument(value: Any, name: str) -> Variable | Selection | Given:
 
 def read_given(value: Any, name: str, axes: int = 1) -> Given:
     """Known numbers, finite, with at most `axes` axes."""
-    values = as_array(value, name)
+    with concrete(name):
+        values = np.asarray(as_array(value, name))
     if values.ndim > axes:
         raise ShapeError(f"{name} has shape {values.shape}; expected at most {axes} axes, the plate first.")
     if values.ndim and values.shape[0] == 0:
