@@ -169,3 +169,12 @@ def test_sparse_points():
     assert (p + p).norm() == pytest.approx(2 * dense.norm())
     other = mm.embed(scipy.sparse.csr_array(x[:5]), k)
     assert (p - other).norm() == pytest.approx((dense - mm.embed(x[:5], k)).norm())
+
+
+def test_the_norm_of_nothing_has_the_slope_zero():
+    k, x = mm.kernels.RBF(1.0), jnp.array([0.0, 1.0, 2.0])
+    slope = jax.grad(lambda y: (mm.embed(x, k) - mm.embed(y, k)).norm())
+    assert slope(x).tolist() == [0, 0, 0]
+    assert np.isfinite(slope(x + 0.1)).all()
+    same = jax.grad(lambda c: (mm.embeddings.cross_covariance(x, c * x, k, k) * 0.0).norm())
+    assert same(1.0) == 0

@@ -135,6 +135,26 @@ def test_densities_are_scored_by_held_out_pairs(pairs):
     assert -np.inf < model.score(x[100:], y[100:] + 1000.0) < model.score(x[100:], y[100:] + 5.0) < -3
 
 
+@pytest.mark.parametrize("form", [list, lambda bags: [bag.tolist() for bag in bags]], ids=["arrays", "lists"])
+def test_equal_bags_are_bags_of_any_size(form):
+    rng = np.random.default_rng(0)
+    scales = rng.uniform(0.5, 2.0, size=30)
+    model = BagRegressor().fit(form([rng.normal(0.0, scale, size=40) for scale in scales]), scales)
+    others = [rng.normal(0.0, scale, size=60) for scale in scales]
+    predicted = model.predict(form(others))
+    assert np.abs(predicted - scales).mean() < 0.3
+    assert model.predict(form(others[:1])) == pytest.approx(predicted[:1])
+    features = TwoStageFeatures(n_inner=20, n_components=10, random_state=0).fit(form(others))
+    assert features.transform(form([bag[:25] for bag in others[:1]])).shape == (1, 10)
+
+
+def test_a_constant_target_is_called_y():
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    for learn in (ConditionalDensity().fit, ConditionalMeanRegressor().fit, mm.condition):
+        with pytest.raises(ValueError, match="all points of y are equal"):
+            learn(x, np.ones(30))
+
+
 def test_bags_of_any_size():
     rng = np.random.default_rng(0)
     scales = rng.uniform(0.5, 2.0, size=50)

@@ -94,7 +94,7 @@ def condition(
         _refuse_tracers(x, y, ridge)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
-        kernel_x, kernel_y = _chosen(kernel_x, x), _chosen(kernel_y, y)
+        kernel_x, kernel_y = _chosen(kernel_x, x, "x"), _chosen(kernel_y, y, "y")
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
@@ -194,11 +194,11 @@ def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, 
     return float(ridges[int(np.argmin(scores))])
 
 
-def _chosen(kernel: Any, data: Any) -> Any:
+def _chosen(kernel: Any, data: Any, argument: str) -> Any:
     """The kernel that was given, or one from the data."""
     if isinstance(kernel, str) and kernel == "learned":
         return learned_for(data)[0]
-    return kernel_for(data) if kernel is None else kernel
+    return kernel_for(data, argument=argument) if kernel is None else kernel
 
 
 def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Any, door: Door) -> RBF:

@@ -14,6 +14,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
 
 __all__ = ["Combination", "Embedding", "check_same_space"]
@@ -83,7 +84,8 @@ class Embedding(eqx.Module):
     def norm(self) -> Any:
         """√⟨f, f⟩."""
         value = self.squared_norm()
-        return _number((jnp if isinstance(value, jax.Array) else np).sqrt(value))
+        # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
+        return _number(safe_sqrt(value) if isinstance(value, jax.Array) else np.sqrt(value))
 
     def __add__(self, other: Any) -> "Embedding":
         if not isinstance(other, Embedding):

@@ -17,6 +17,7 @@ from meanmap.embeddings.points import Weights
 from meanmap.embeddings.reading import read_pairs
 from meanmap.embeddings.readouts import values_at
 from meanmap.features.base import Features
+from meanmap.kernels.geometry import safe_sqrt
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["Operator", "cross_covariance"]
@@ -128,8 +129,8 @@ class Operator(eqx.Module):
             library = jnp if door.follows else np
             right = self.times(self.input.gram(door), door)
             left = library.matmul(self.output.gram(door), self.dense())
-            value = library.sqrt(library.maximum(library.sum(left * right), 0))
-            return value if door.follows else float(value)
+            square = library.maximum(library.sum(left * right), 0)
+            return safe_sqrt(square) if door.follows else float(np.sqrt(square))
 
     def times(self, values: Any, door: Door) -> Any:
         """M v for v of shape (q, m)."""

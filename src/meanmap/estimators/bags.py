@@ -35,8 +35,9 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     Notes
     -----
     Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²).
-    A bag is a list of numbers or an (nᵢ, d) array, and bags may differ in size; in a plain (n, m) array each row is a
-    bag of m numbers, in no order.
+    X is a list of bags, each a list of numbers or an (nᵢ, d) array; they may differ in size, and new ones from those of
+    the fit. In a plain (n, m) array each row is a bag of m numbers, in no order; with scikit-learn's rules for columns
+    new rows have m, too: pass list(X) for others.
 
     Examples
     --------
@@ -165,6 +166,8 @@ def _is_plain(X: Any) -> bool:
     """Whether X is one matrix, or wants to be, rather than a list of samples."""
     if issparse(X) or hasattr(X, "columns"):
         return True
+    if isinstance(X, list | tuple) and X and all(np.ndim(bag) for bag in X if not issparse(bag)):
+        return False  # one bag, or bags that happen to have one size, are no matrix
     try:
         array = np.asarray(X)
     except ValueError:  # samples of several sizes

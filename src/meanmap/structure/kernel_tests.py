@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
 from meanmap.stats import conditional_independence_test, independence_test
@@ -98,7 +99,9 @@ class KernelTests:
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
-        return np.array([self._pvalue(x, y, tuple(sorted(given))) for x, y in pairs])
+        given = tuple(sorted(given))
+        # Without anything given all pairs come at once, and the search has no other progress to show.
+        return np.array([self._pvalue(x, y, given) for x, y in track(pairs, f"tests given {len(given)}")])
 
     def rows(self, index: np.ndarray) -> "KernelTests":
         """The same tests on some of the rows."""
