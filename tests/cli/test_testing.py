@@ -86,6 +86,16 @@ def test_rows_with_missing_values_are_told(files, tmp_path):
     assert "missing values in the column 'a', first in row 2" in found.stderr
 
 
+def test_missing_labels_can_be_a_label(tmp_path):
+    path = write(tmp_path / "gaps.csv", a=range(20), b=["u", "", "v", "u"] * 5)
+    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "category", "--json")
+    assert found.exit_code == 0
+    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "raise")
+    assert "missing values in the column 'b', first in row 2" in found.stderr
+    found = run("independence", path, "--x", "a", "--y", "b", "--missing", "never")
+    assert "--missing is 'never'; expected drop, category or raise" in found.stderr
+
+
 def test_too_few_rows_say_what_was_left_out(tmp_path):
     path = write(tmp_path / "gaps.csv", a=[1, 2, "", "", "", ""], b=[1, 2, 3, 4, 5, ""])
     found = run("independence", path, "--x", "a", "--y", "b")
@@ -170,7 +180,7 @@ def test_standard_input(files):
         (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
         (["two-sample", "TABLE", "--by", "group", "--null", "gamma"], "with 3 groups the null is permutation"),
         (["independence", "TABLE", "--x", "x", "--y", "x"], "'x' is named twice"),
-        (["independence", "TABLE", "--x", "x", "--y", "y", "--missing", "fill"], "'fill'; expected drop or fail"),
+        (["independence", "TABLE", "--x", "x", "--y", "y", "--missing", "fill"], "'fill'; expected drop, category or raise"),
         (["conditional", "TABLE", "--x", "x", "--y", "y", "--z", "z", "--method", "magic"], "magic"),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from meanmap.core.schema import check_alike
 from meanmap.core.table import Table
 from meanmap.io.tables import read_table
 from meanmap.stats.settings import LEAST_POINTS
+
+MISSING = ("drop", "category", "raise", "fail")
 
 __all__ = ["Reading", "groups", "numeric", "pair", "variables"]
 
@@ -25,12 +28,12 @@ class Reading:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if self.missing not in ("drop", "fail"):
-            raise ParameterError(f"--missing is {self.missing!r}; expected drop or fail.")
+        if self.missing not in MISSING:
+            raise ParameterError(f"--missing is {self.missing!r}; expected drop, category or raise.")
 
     def table(self, path: str, columns: list[str] | None) -> Table:
         """Columns of a file; how many rows were left out is noted."""
-        missing = "fail" if self.missing == "fail" else "drop"
+        missing: Any = self.missing
         chosen = columns or None
         with waiting(f"reading {path}"):
             table, dropped = read_table(

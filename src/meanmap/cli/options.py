@@ -44,7 +44,9 @@ Report = Annotated[
     typer.Option("--report", callback=to_be_written, help="Write a page with everything into this file (.html)."),
 ]
 FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 1 if the hypothesis is rejected.")]
-Missing = Annotated[str, typer.Option(help="Rows with a missing value in a used column: drop or fail.")]
+Missing = Annotated[
+    str, typer.Option(help="Missing values in used columns: drop the rows, make labels a category, or raise.")
+]
 LabelColumns = Annotated[
     str, typer.Option("--labels", help="Columns, a,b,..., that are labels though they look numeric.")
 ]

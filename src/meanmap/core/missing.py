@@ -1,15 +1,20 @@
-"""Samples with missing values: which rows are there, and only these."""
+"""Samples with missing values: which rows are there, and the one policy that functions share."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import count_missing
-from meanmap.core.errors import EmptyError, KindError, ShapeError
+from meanmap.core.errors import EmptyError, KindError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
 from meanmap.core.table import Table, raw_columns
 
-__all__ = ["length", "present", "read_present", "take"]
+__all__ = ["MISSING_LABEL", "POLICIES", "length", "present", "read_present", "settled", "take"]
+
+# What `missing=` may say, and the label that "category" gives to what is missing.
+POLICIES = ("raise", "drop", "category")
+MISSING_LABEL = "(missing)"
 
 
 def length(sample: Any) -> int:
@@ -30,11 +35,12 @@ def present(sample: Any) -> np.ndarray:
     if hasattr(sample, "isna"):
         missing = np.asarray(sample.isna())
     elif hasattr(sample, "is_null"):
-        missing = np.asarray(sample.is_null())
+        values = np.asarray(sample)  # polars tells NaN from null
+        missing = np.asarray(sample.is_null()) | (np.isnan(values) if values.dtype.kind == "f" else False)
     else:
         array = np.asarray(sample)
-        if array.dtype.kind == "f":
-            missing = np.isnan(array)
+        if array.dtype.kind in "fmM":
+            missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         elif array.dtype.kind == "O":
             missing = np.array([count_missing(np.array([value], dtype=object)) > 0 for value in array.ravel()])
             missing = missing.reshape(array.shape)
@@ -71,3 +77,94 @@ def read_present(data: Any, argument: str = "table") -> tuple[Table, np.ndarray]
         values = column if mask.all() else take(column, np.flatnonzero(mask))
         read |= Table.of({name: values}, argument).columns
     return Table(read), np.stack(list(masks.values()), axis=1)
+
+
+def settled(
+    samples: Sequence[Any], names: Sequence[str], missing: str, paired: bool = False, least: int = 1
+) -> tuple[list[Any], tuple[str, ...]]:
+    """Samples whose missing values are seen to, and what was done, in words.
+
+    "raise" leaves them as they are, for what reads them to refuse; "drop" leaves out rows with a missing value, of
+    samples that are `paired` in all of them; "category" makes missing labels a label of their own.
+
+    Examples
+    --------
+    >>> samples, notes = settled([{"age": [31.0, None, 47.0]}], ["x"], "drop")
+    >>> len(samples[0]), notes
+    (2, ("1 of 3 rows of x was left out: a value is missing in 'age' (1).",))
+    """
+    if missing not in POLICIES:
+        raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, POLICIES))}.")
+    if missing == "raise":
+        return list(samples), ()
+    masks = [_masks(sample, name) for sample, name in zip(samples, names, strict=True)]
+    if missing == "category":
+        found = [_filled(*each) for each in zip(samples, masks, names, strict=True)]
+        return [sample for sample, _ in found], tuple(note for _, note in found if note)
+    kept = [np.all(list(mask.values()), axis=0) for mask in masks]
+    if paired and len({len(each) for each in kept}) == 1:
+        kept = [np.all(kept, axis=0)] * len(kept)
+    left, notes = [], []
+    for sample, mask, keep, name in zip(samples, masks, kept, names, strict=True):
+        where = _where(mask)
+        if where:
+            gone = int((~keep).sum())
+            was = f"{gone} of {len(keep)} rows of {name} {'was' if gone == 1 else 'were'} left out"
+            notes.append(f"{was}: a value is missing in {where}.")
+            if keep.sum() < least:
+                raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
+        left.append(sample if keep.all() else _rows(sample, np.flatnonzero(keep)))
+    return left, tuple(notes)
+
+
+def _masks(sample: Any, name: str) -> dict[str, np.ndarray]:
+    """Which values of each column are there."""
+    if Table.looks_like_one(sample):
+        return {repr(key): present(column) for key, column in zip(*raw_columns(sample, name), strict=True)}
+    array = np.asarray(sample) if not is_sparse(sample) and not hasattr(sample, "as_matrix") else None
+    if array is not None and array.ndim == 2:
+        return {f"column {j}": present(array[:, j]) for j in range(array.shape[1])}
+    return {"it": present(sample)}
+
+
+def _where(masks: Mapping[str, np.ndarray]) -> str:
+    return ", ".join(f"{key} ({(~mask).sum()})" for key, mask in masks.items() if not mask.all())
+
+
+def _rows(sample: Any, index: np.ndarray) -> Any:
+    """Some rows of a sample, which stays what it is; of a mapping or a frame of polars a table."""
+    if isinstance(sample, Table):
+        return rows(sample, index)
+    if Table.looks_like_one(sample) and not hasattr(sample, "iloc") and not isinstance(sample, np.ndarray):
+        names, columns = raw_columns(sample, "sample")
+        return Table.of({name: take(column, index) for name, column in zip(names, columns, strict=True)})
+    return take(sample, index)
+
+
+def _filled(sample: Any, masks: Mapping[str, np.ndarray], name: str) -> tuple[Any, str]:
+    """A sample whose missing labels are a label of their own; missing numbers are refused."""
+    where = _where(masks)
+    if not where:
+        return sample, ""
+    if not Table.looks_like_one(sample):
+        filled = _labels(sample, masks["it"], name) if "it" in masks else None
+        if filled is None:
+            raise KindError(f"{name} has missing values in {where}; missing='category' is for labels: pass 'drop'.")
+        return filled, f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
+    keys, columns = raw_columns(sample, name)
+    keys = keys if Table.has_names(sample) else [f"x{j}" for j in range(len(keys))]
+    found = [_labels(*each) for each in zip(columns, masks.values(), (f"{name}[{key!r}]" for key in keys), strict=True)]
+    return dict(zip(keys, found, strict=True)), f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
+
+
+def _labels(column: Any, there: np.ndarray, where: str) -> Any:
+    if there.all():
+        return column
+    held = Table.of({"it": take(column, np.flatnonzero(there))}, where).columns["it"]
+    if held.dtype.kind not in "Ub":
+        raise KindError(
+            f"{where} has {(~there).sum()} missing numbers; missing='category' is for labels: pass missing='drop'."
+        )
+    filled = np.full(len(there), MISSING_LABEL, dtype=object)
+    filled[there] = held.astype(str)
+    return filled

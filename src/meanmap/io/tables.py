@@ -17,6 +17,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
 from meanmap.core.kinds import as_kind
+from meanmap.core.missing import MISSING_LABEL
 from meanmap.core.table import Table
 from meanmap.io.binary import read_arrays, read_parquet
 
@@ -45,7 +46,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     labels: Sequence[str] = (),
-    missing: Literal["drop", "fail"] = "drop",
+    missing: Literal["drop", "category", "raise", "fail"] = "drop",
     tell: Callable[[str], object] | None = None,
 ) -> tuple[Table, int]:
     """Read columns of a file.
@@ -61,8 +62,9 @@ def read_table(
         Of texts: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line holds most of.
     labels : names
         Columns that are labels though they look like numbers.
-    missing : {"drop", "fail"}
-        Leave out the rows with a missing value in any of the columns, or refuse them.
+    missing : {"drop", "category", "raise"}
+        Leave out the rows with a missing value in any of the columns, make missing labels a label of their own, or
+        refuse them ("fail" is the same).
     tell : function of a sentence, optional
         Called with what a careful reader should know, such as that the first line held numbers and was taken for data.
 
@@ -110,11 +112,16 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
         if absent is None:
             continue
         absent = absent.reshape(len(gone), -1).any(axis=1)
-        if missing == "fail" and absent.any():
+        number = missing == "category" and values.dtype.kind == "f"
+        if (number or missing in ("fail", "raise")) and absent.any():
             row = int(np.flatnonzero(absent)[0]) + 1
+            why = " of numbers, and 'category' is for labels" if number else ""
             raise NonFiniteError(
-                f"{path} has {absent.sum()} missing values in the column {name!r}, first in row {row}."
+                f"{path} has {absent.sum()} missing values in the column {name!r}{why}, first in row {row}."
             )
+        if missing == "category":
+            columns[name] = np.where(absent, MISSING_LABEL, values)
+            continue
         gone |= absent
         counts |= {name: int(absent.sum())} if absent.any() else {}
     where = ", ".join(f"{name!r} ({count})" for name, count in counts.items())

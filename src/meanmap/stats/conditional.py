@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.missing import settled
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
 from meanmap.core.threads import one_blas_thread
@@ -18,7 +19,7 @@ from meanmap.stats.conditional_streams import streamed
 from meanmap.stats.conditional_variables import Variable, read_given
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import check_draws
+from meanmap.stats.settings import LEAST_POINTS, check_draws
 
 __all__ = ["conditional_independence_test", "judge"]
 
@@ -48,6 +49,7 @@ def conditional_independence_test(
     kernel: Kernel | Sequence[Kernel] | str | None = None,
     null: str = "auto",
     n_permutations: int = 1000,
+    missing: str = "raise",
     rng: Any = None,
 ) -> TestResult:
     """Test whether x and y are independent given z.
@@ -75,6 +77,9 @@ def conditional_independence_test(
         "residuals", which are permuted.
     n_permutations : int
         Permutations, bootstrap draws, or draws from the limit.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
+        or missing labels are a label of their own.
     rng : None, int, numpy.random.Generator or JAX key
         Draws them; `result.seed` repeats them.
 
@@ -124,6 +129,9 @@ def conditional_independence_test(
     """
     _check(method, null, n_permutations)
     random = Rng.of(rng)
+    told: tuple[str, ...] = ()
+    if missing != "raise" and z is not None:
+        (x, y, z), told = settled((x, y, z), ("x", "y", "z"), missing, paired=True, least=LEAST_POINTS)
     with Door() as door:
         conditions = read_given(z)
         kernels = _kernels(kernel)
@@ -153,7 +161,7 @@ def conditional_independence_test(
         "residuals": "conditional independence test, HSIC of Gaussian process residuals",
         "features": "conditional independence test with streamed features",
     }
-    warnings = _warnings(law, method, n, fitted, conditions.columns.shape[1], n_permutations)
+    warnings = told + _warnings(law, method, n, fitted, conditions.columns.shape[1], n_permutations)
     return TestResult(value, law.pvalue(value), law, used, names[method], (n,), random.seed, warnings)
 
 

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
+from meanmap.core.missing import settled
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
@@ -67,6 +68,8 @@ class DriftMonitor:
     notes : tuple of str
         What is odd about the latest batch: labels the reference never had, numbers far outside of it; before the first
         batch, about the reference.
+    missing : str
+        What happens to missing values in batches.
 
     Notes
     -----
@@ -115,6 +118,7 @@ class DriftMonitor:
     alarms: tuple[int, ...] = ()
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
+    missing: str = "raise"
 
     @classmethod
     def of(
@@ -125,6 +129,7 @@ class DriftMonitor:
         run_length: float = 1000,
         n_permutations: int = 1000,
         scale: bool = True,
+        missing: str = "raise",
         rng: Any = None,
     ) -> "DriftMonitor":
         """A monitor before its first batch.
@@ -142,6 +147,8 @@ class DriftMonitor:
             Random subsets that each batch is ranked among.
         scale : bool
             As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
+        missing : {"raise", "drop", "category"}
+            What happens to missing values in the reference and in batches, as for [`two_sample_test`][].
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
@@ -155,6 +162,7 @@ class DriftMonitor:
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
+        (reference,), told = settled((reference,), ("reference",), missing)
         data, schema = _read_reference(reference)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
@@ -174,7 +182,7 @@ class DriftMonitor:
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            _limit(float(run_length)), none, none, schema=schema, notes=chosen.doubts,
+            _limit(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
         )  # fmt: skip
 
     def step(self, batch: Any) -> "DriftMonitor":
@@ -204,12 +212,13 @@ class DriftMonitor:
 
     def _read(self, batch: Any) -> tuple[Any, tuple[str, ...]]:
         """A batch with the columns of the reference, and what is odd about it."""
+        (batch,), told = settled((batch,), ("batch",), self.missing, least=2)
         if self.schema is not None:
             table = self.schema.read(batch, "batch")
-            return (table if self.names else batch), self.schema.notes(table, "batch")
+            return (table if self.names else batch), (*told, *self.schema.notes(table, "batch"))
         # Monitors saved before there were schemas hold their columns in alphabetical order.
         old = self.names and Table.looks_like_one(batch)
-        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), ()
+        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), told
 
     @property
     def alarm(self) -> bool:

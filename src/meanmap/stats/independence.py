@@ -1,6 +1,7 @@
 """Are two variables independent?"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -8,9 +9,10 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
-from meanmap.core.chunks import chunks_of, count_rows, is_file, is_stream, paired_chunks, take_rows
+from meanmap.core.chunks import chunks_of, comes_in_pieces, count_rows, is_file, is_stream, paired_chunks, take_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.missing import settled
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.features.lowrank import PivotedCholesky
@@ -52,6 +54,7 @@ def independence_test(
     null: str = "auto",
     statistic: str = "biased",
     n_permutations: int = 1000,
+    missing: str = "raise",
     rng: Any = None,
 ) -> TestResult:
     """Test whether x and y are independent, by the Hilbert-Schmidt norm of their cross-covariance operator (HSIC).
@@ -76,6 +79,9 @@ def independence_test(
         With several kernels the largest biased statistic counts, each standardised over its permutations.
     n_permutations : int
         Permutations, or draws from the limit.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
+        or missing labels are a label of their own.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -104,6 +110,11 @@ def independence_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
+    told: tuple[str, ...] = ()
+    if missing != "raise":
+        if any(map(comes_in_pieces, (x, y))):
+            raise ParameterError(f"missing={missing!r} is for data in memory: leave rows out while you read them.")
+        (x, y), told = settled((x, y), NAMES, missing, paired=True, least=LEAST_POINTS)
     n = _length(x, y)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(
@@ -112,7 +123,9 @@ def independence_test(
     many = n is None or (n > MOST_FOR_PERMUTATIONS and statistic == "biased")
     with Door() as door:
         if n is None or null in ("gamma", "spectral") or (null == "auto" and many):
-            return _by_limit(x, y, kernel, "gamma" if null == "gamma" else "spectral", n_permutations, random, door)
+            kind = "gamma" if null == "gamma" else "spectral"
+            result = _by_limit(x, y, kernel, kind, n_permutations, random, door)
+            return replace(result, warnings=(*told, *result.warnings))
         x, y = (_held(data) for data in (x, y))
         default = "several" if n > MOST_FOR_GRAM else "fused" if statistic == "biased" else "median"
         wanted = one_for_each(kernel, 2)
@@ -139,7 +152,7 @@ def independence_test(
         f"independence test, {label}",
         (n,),
         random.seed,
-        (*warnings, *flat(law, value)),
+        (*told, *warnings, *flat(law, value)),
     )
 
 

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.missing import settled
 from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
@@ -39,6 +40,7 @@ def joint_independence_test(
     *,
     null: str = "auto",
     n_permutations: int = 1000,
+    missing: str = "raise",
     rng: Any = None,
 ) -> TestResult:
     """Test whether d ≥ 2 variables are independent of one another, by the d-variable HSIC.
@@ -59,6 +61,9 @@ def joint_independence_test(
         variance.
     n_permutations : int
         Permutations, or draws from the limit.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
+        or missing labels are a label of their own.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -84,6 +89,7 @@ def joint_independence_test(
     check_choice("biased", null, {"biased": ("permutation", "gamma")})
     check_draws(n_permutations)
     random = Rng.of(rng)
+    variables, told = _settled(variables, missing)
     with Door() as door:
         names, columns = _split(variables)
         wanted = one_for_each(kernel, len(names))
@@ -119,8 +125,17 @@ def joint_independence_test(
         f"joint independence test of {len(names)} variables, {label}",
         (n,),
         random.seed,
-        (*doubt_about_limit(law.exact, (n,)), *flat(law, value)),
+        (*told, *doubt_about_limit(law.exact, (n,)), *flat(law, value)),
     )
+
+
+def _settled(variables: Any, missing: str) -> tuple[Any, tuple[str, ...]]:
+    """The variables without what is missing in any of them."""
+    one = Table.looks_like_one(variables) or not isinstance(variables, Sequence) or isinstance(variables, str)
+    parts = [variables] if one else list(variables)
+    names = ["variables"] if one else [f"variables[{k}]" for k in range(len(parts))]
+    parts, told = settled(parts, names, missing, paired=True, least=LEAST_POINTS)
+    return (parts[0] if one else parts), told
 
 
 def _split(variables: Any) -> tuple[list[str], list[Any]]:

@@ -7,13 +7,14 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.missing import settled
 from meanmap.core.rng import Rng
 from meanmap.stats.collections import fused
 from meanmap.stats.gram_statistics import centred_gram
 from meanmap.stats.permutations import Centred, Permuted
 from meanmap.stats.result import TestResult, flat
 from meanmap.stats.samples import Outcome, read_samples
-from meanmap.stats.settings import check_draws
+from meanmap.stats.settings import LEAST_POINTS, check_draws
 
 __all__ = ["k_sample_test"]
 
@@ -22,7 +23,13 @@ MOST_POINTS = 12_000
 
 
 def k_sample_test(
-    samples: Any, kernel: Any = None, *, n_permutations: int = 1000, scale: bool = True, rng: Any = None
+    samples: Any,
+    kernel: Any = None,
+    *,
+    n_permutations: int = 1000,
+    scale: bool = True,
+    missing: str = "raise",
+    rng: Any = None,
 ) -> TestResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
 
@@ -39,6 +46,9 @@ def k_sample_test(
         Permutations of the labels, which keep the level exactly.
     scale : bool
         As in [`two_sample_test`][]: whether each column of numbers is measured in its own unit.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
+        missing labels are a label of their own.
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -62,6 +72,7 @@ def k_sample_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     names, listed = _named(samples)
+    listed, told = settled(listed, names, missing, least=LEAST_POINTS)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         if sum(read.sizes) > MOST_POINTS:
@@ -84,7 +95,7 @@ def k_sample_test(
         method=f"{len(names)}-sample test, spread between mean embeddings{several}",
         sizes=read.sizes,
         seed=random.seed,
-        warnings=(*flat(outcome.null, outcome.statistic), *read.doubts),
+        warnings=(*flat(outcome.null, outcome.statistic), *told, *read.doubts),
     )
 
 

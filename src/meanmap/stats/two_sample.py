@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.chunks import chunks_of, comes_in_pieces
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.missing import settled
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.embeddings.points import PointEmbedding, is_flat
@@ -18,7 +19,7 @@ from meanmap.stats.feature_statistics import feature_test, streamed_test
 from meanmap.stats.gram_statistics import gram_test, limit_test
 from meanmap.stats.result import flat
 from meanmap.stats.samples import Outcome, Samples, read_samples
-from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shuffling import places_of_columns
 from meanmap.stats.two_sample_result import TwoSampleResult
 
@@ -50,6 +51,7 @@ def two_sample_test(
     null: str = "auto",
     n_permutations: int = 1000,
     scale: bool = True,
+    missing: str = "raise",
     rng: Any = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
@@ -70,6 +72,9 @@ def two_sample_test(
         Whether the default, median and learned kernels measure each column of numbers in its own unit, the median
         distance in the pooled sample, so that units do not matter. False keeps the units as they come: for columns that
         share one, such as coordinates, which see more of a change in one of them so.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
+        missing labels are a label of their own.
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
         "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
@@ -111,7 +116,10 @@ def two_sample_test(
     sources = (x, y)
     rest: list[Any] = []
     if any(map(comes_in_pieces, sources)):
+        if missing != "raise":
+            raise ParameterError(f"missing={missing!r} is for samples in memory: leave rows out while you read them.")
         x, y, rest = _first_rows(sources, statistic, null)
+    (x, y), told = settled((x, y), ("x", "y"), missing, least=LEAST_POINTS)
     with Door() as door:
         samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door, scale)
         if one and len(samples.kernels) > 1:
@@ -139,7 +147,7 @@ def two_sample_test(
         method=f"two-sample test, {_label(samples, statistic, null)}",
         sizes=sizes,
         seed=random.seed,
-        warnings=(*_warnings(found, n_permutations, sizes), *samples.doubts),
+        warnings=(*_warnings(found, n_permutations, sizes), *told, *samples.doubts),
         witness=found.difference or _witness(samples, x, found.strongest),
         columns=_columns(x, samples),
     )

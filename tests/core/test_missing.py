@@ -1,0 +1,102 @@
+"""One policy for missing values, the same for every container."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import meanmap as mm
+from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError
+from meanmap.core.missing import settled
+
+GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
+CONTAINERS = [
+    GAPS,
+    pd.DataFrame(GAPS),
+    pd.DataFrame(GAPS, index=[3, 3, 3, 1, 1, 1]),
+    pd.DataFrame({"age": pd.array(GAPS["age"], dtype="Float64"), "town": pd.Categorical(GAPS["town"])}),
+    pl.DataFrame(GAPS, strict=False),
+]
+
+
+@pytest.mark.parametrize("data", CONTAINERS)
+def test_rows_are_dropped_and_told_by_column(data):
+    (kept,), (note,) = settled([data], ["x"], "drop")
+    table = mm.Table.of(kept)
+    assert table.names == ("age", "town")
+    assert table["age"].tolist() == [31.0, 47.0, 5.0]
+    assert table["town"].tolist() == ["a", "a", "b"]
+    assert note == "3 of 6 rows of x were left out: a value is missing in 'age' (2), 'town' (1)."
+    (same,), notes = settled([data], ["x"], "raise")
+    assert same is data
+    assert notes == ()
+
+
+@pytest.mark.parametrize("data", CONTAINERS)
+def test_missing_labels_are_a_label_and_missing_numbers_are_refused(data):
+    with pytest.raises(KindError, match=r"x\['age'\] has 2 missing numbers; missing='category' is for labels"):
+        settled([data], ["x"], "category")
+    towns = data[["town"]] if hasattr(data, "columns") else {"town": data["town"]}
+    (filled,), (note,) = settled([towns], ["x"], "category")
+    assert mm.Table.of(filled)["town"].tolist() == ["a", "b", "(missing)", "a", "b", "b"]
+    assert note == "missing values of x are a label, '(missing)': 'town' (1)."
+
+
+def test_pairs_are_dropped_together_and_arrays_stay_arrays():
+    x, y = np.array([1.0, np.nan, 3.0, 4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan], [7.0, 8.0]])
+    (first, second), notes = settled([x, y], ["x", "y"], "drop", paired=True)
+    assert first.tolist() == [1.0, 4.0]
+    assert second.tolist() == [[1.0, 2.0], [7.0, 8.0]]
+    assert "column 1 (1)" in notes[1]
+    sparse = scipy.sparse.csr_array(np.eye(3))
+    assert settled([sparse], ["x"], "drop")[0][0] is sparse
+
+
+TESTS = [
+    lambda missing, **g: mm.two_sample_test(FRAME, FRAME, n_permutations=99, rng=0, missing=missing),
+    lambda missing, **g: mm.k_sample_test([FRAME, FRAME], n_permutations=99, rng=0, missing=missing),
+    lambda missing, **g: mm.independence_test(FRAME[["a"]], FRAME["b"], n_permutations=99, rng=0, missing=missing),
+    lambda missing, **g: mm.conditional_independence_test(
+        FRAME["a"], FRAME["b"], FRAME["c"], n_permutations=99, rng=0, missing=missing
+    ),
+    lambda missing, **g: mm.stats.joint_independence_test(FRAME, n_permutations=99, rng=0, missing=missing),
+]
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(size=(40, 3)), columns=["a", "b", "c"])
+FRAME.iloc[[3, 5], 1] = np.nan
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_every_test_has_the_policy(test):
+    result = test("drop")
+    assert set(result.sizes) == {38}
+    assert any("2 of 40 rows of" in warning and "left out" in warning for warning in result.warnings)
+    with pytest.raises(NonFiniteError):
+        test("raise")
+    with pytest.raises(KindError, match="missing='category' is for labels"):
+        test("category")
+    with pytest.raises(ParameterError, match="missing is 'ignore'; expected one of 'raise', 'drop', 'category'"):
+        test("ignore")
+
+
+def test_dropping_is_what_a_user_would_do():
+    whole = FRAME.dropna()
+    expected = mm.two_sample_test(whole, whole + 1.0, n_permutations=99, rng=0)
+    found = mm.two_sample_test(FRAME, FRAME + 1.0, n_permutations=99, rng=0, missing="drop")
+    assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
+
+
+def test_monitors_have_it_too():
+    monitor = mm.stats.DriftMonitor.of(pd.concat([FRAME] * 2), n_permutations=19, rng=0, missing="drop")
+    assert "4 of 80 rows of reference were left out: a value is missing in 'b' (4)." in monitor.notes
+    later = monitor.step(FRAME)
+    assert "2 of 40 rows of batch were left out: a value is missing in 'b' (2)." in later.notes
+
+
+def test_too_few_rows_say_why():
+    few = pd.DataFrame({"a": [1.0, 2.0] + [np.nan] * 9})
+    with pytest.raises(EmptyError, match=r"9 of 11 rows of x were left out: .* 'a' \(9\), and 2 are left; expected at"):
+        mm.two_sample_test(few, FRAME[["a"]], missing="drop")
+    with pytest.raises(ParameterError, match="in memory"):
+        mm.two_sample_test(iter([FRAME]), iter([FRAME]), missing="drop")
