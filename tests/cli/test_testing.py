@@ -216,3 +216,9 @@ def test_a_folder_that_is_not_there_is_said_before_any_work(files, arguments):
     found = CliRunner().invoke(app, [str(files[2]) if part == "FILE" else part for part in arguments])
     assert found.exit_code == 2
     assert found.stderr == "meanmap: the folder nowhere does not exist; make it first.\n"
+
+
+def test_a_level_that_no_pvalue_reaches_is_refused(files):
+    result = run("independence", files[2], "--x", "x", "--y", "z", "--alpha", 0.01, "--permutations", 50)
+    assert result.exit_code == 2
+    assert "--permutations is 50; expected a whole number of at least 99, which level 0.01 needs" in result.output

@@ -113,7 +113,7 @@ def refusals() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except (InputError, KindError) as problem:
-        raise refused(str(problem)) from None
+        raise refused(str(problem).replace("n_permutations is", "--permutations is")) from None
     except BrokenPipeError:  # a reader such as `head` that has enough, of which nothing needs to be said
         raise
     except OSError as problem:
