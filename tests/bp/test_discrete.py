@@ -10,6 +10,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError, ShapeErro
 from meanmap.graphs import Factors, Flooding, Graph, Residual, Sequential, Splash, TwoPass
 from tests.bp.reference import enumerate_all, random_tree_model
 
+CHAIN = [("a", "b"), ("b", "c")]
 SCHEDULES = [Flooding(), Sequential(), Residual(), Splash(splash_size=5)]
 
 
@@ -105,14 +106,49 @@ def test_what_comes_in_goes_out():
     np.testing.assert_allclose(followed[0], plain[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize(("edges", "least"), [(CHAIN, 0.0), ([*CHAIN, ("c", "a")], 0.2)], ids=["forest", "cycle"])
+def test_queries_are_compiled_mapped_and_differentiated(edges, least):
+    """Derivatives of a marginal and of the evidence against differences; on the forest with a potential of zero."""
+
+    def answer(table, likelihood):
+        beliefs = DiscreteGraph(edges, table).query({"a": likelihood}, tolerance=1e-12)
+        return beliefs["c"][1] + 0.1 * beliefs.log_evidence
+
+    with jax.enable_x64(True):
+        table, likelihood = jnp.array([[0.9, least], [0.3, 0.6]]), jnp.array([0.3, 0.8])
+        gradient = jax.jit(jax.grad(answer))(table, likelihood)
+        compiled = jax.jit(answer)
+        value, step = compiled(table, likelihood), 1e-7
+        for i, j in np.ndindex(2, 2):
+            difference = (compiled(table.at[i, j].add(step), likelihood) - value) / step
+            np.testing.assert_allclose(gradient[i, j], difference, atol=1e-5)
+        mapped = jax.vmap(compiled, (None, 0))(table, jnp.stack([likelihood, likelihood[::-1]]))
+    assert float(value) == pytest.approx(float(mapped[0]), rel=1e-12)
+    plain = DiscreteGraph(edges, np.asarray(table)).query({"a": np.asarray(likelihood)}, tolerance=1e-12)
+    assert float(value) == pytest.approx(plain["c"][1] + 0.1 * plain.log_evidence, rel=1e-10)
+
+
+def test_what_cannot_be_compiled_says_so():
+    network = DiscreteGraph(CHAIN, np.array([[0.9, 0.1], [0.4, 0.6]]))
+    with pytest.raises(KindError, match=r"Residual\(.*cannot be compiled into a larger program"):
+        jax.jit(lambda seen: network.query({"a": seen}, schedule=Residual())["c"])(jnp.ones(2))
+    with pytest.raises(KindError, match="most_probable reads states one after the other"):
+        jax.jit(lambda seen: network.most_probable({"a": seen})["c"])(jnp.ones(2))
+
+
+def test_a_query_in_single_precision_leaves_the_next_in_double():
+    table = np.random.default_rng(0).random((2, 2))
+    network = DiscreteGraph(CHAIN, table)
+    assert network.query({"a": jnp.array([0.3, 0.8], jnp.float32)})["c"].dtype == jnp.float32
+    expected = np.array([0.3, 0.8]) @ table @ table
+    np.testing.assert_allclose(network.query({"a": [0.3, 0.8]})["c"], expected / expected.sum(), rtol=1e-12)
+
+
 def test_a_lone_variable_answers_with_its_prior():
     graph = Graph.of([("a", "b")], nodes=["a", "b", "alone"])
     beliefs = DiscreteGraph(graph, np.ones((2, 2)), {"alone": [1.0, 3.0]}).query({"a": 0})
     np.testing.assert_allclose(beliefs["alone"], [0.25, 0.75])
     np.testing.assert_allclose(DiscreteGraph(Graph.of([], nodes="a"), {}, {"a": [1.0, 1.0]}).query()["a"], 0.5)
-
-
-CHAIN = [("a", "b"), ("b", "c")]
 
 
 @pytest.mark.parametrize(

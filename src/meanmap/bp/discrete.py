@@ -10,9 +10,9 @@ import numpy as np
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.operators import EdgeMatrices
 from meanmap.bp.potentials import read_likelihoods, read_model
-from meanmap.bp.propagate import Engine
+from meanmap.bp.propagate import Engine, Propagation
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import InputError
+from meanmap.core.errors import InputError, KindError
 from meanmap.graphs import Factors, Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
 
@@ -110,12 +110,17 @@ class DiscreteGraph:
         -------
         Beliefs
             Probabilities (k,), or (B, k) for B queries.
+
+        Notes
+        -----
+        Tables, priors and likelihoods that are JAX arrays can be jitted, mapped and differentiated: with two passes,
+        and with flooding, whose derivatives are those of its fixed point.
         """
         nodes = {name: self.graph.index(name) for name in (() if targets is None else targets)}
         targets = tuple(self.graph.names if targets is None else nodes)
         with Door(self._matrices, self._priors, dict(evidence or {})) as door:
             own, batched = self._with(evidence, door)
-            found = self._engine(schedule, False).run(own, damping=damping, tolerance=tolerance, potentials=True)
+            found = self._run(own, schedule, damping, tolerance, False)
             beliefs = _normalised(door.leave(found.beliefs), self.graph)
             log_evidence = door.leave(found.log_partition)
 
@@ -147,8 +152,12 @@ class DiscreteGraph:
         """
         with Door(self._matrices, self._priors, dict(evidence or {})) as door:
             own, batched = self._with(evidence, door)
-            engine = self._engine(schedule, True)
-            found = engine.run(own, damping=damping, tolerance=tolerance, potentials=True)
+            if not is_concrete(own) or not is_concrete(self._matrices):
+                raise KindError(
+                    "most_probable reads states one after the other and cannot be compiled into a larger program or "
+                    "differentiated; `query` can."
+                )
+            found = self._run(own, schedule, damping, tolerance, True)
             _normalised(door.leave(found.beliefs), self.graph)
             if self.graph.is_forest:
                 states = self._decode(np.asarray(found.messages), np.asarray(own))
@@ -187,13 +196,14 @@ class DiscreteGraph:
                 own[i] *= wide
         return own, batched
 
-    def _engine(self, schedule: Any, maximum: bool) -> Engine:
-        """The graph laid out for a schedule, kept for the next query."""
-        key = schedule, maximum
-        if key not in self._engines:
-            operators = EdgeMatrices(jnp.asarray(self._matrices), maximum)
-            self._engines[key] = Engine(self.graph, operators, self._template, schedule)
-        return self._engines[key]
+    def _run(self, own: Any, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
+        """Propagate on the graph laid out for a schedule, which is kept for the next query."""
+        if schedule not in self._engines:
+            self._engines[schedule] = Engine(self.graph, EdgeMatrices(self._matrices), self._template, schedule)
+        own = jnp.asarray(own)
+        operators = EdgeMatrices(jnp.asarray(self._matrices, own.dtype), maximum)
+        engine = self._engines[schedule]
+        return engine.run(own, operators=operators, damping=damping, tolerance=tolerance, potentials=True)
 
     @cached_property
     def _engines(self) -> dict[Any, Engine]:

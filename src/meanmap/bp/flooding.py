@@ -10,7 +10,48 @@ from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings, damped, residual
 from meanmap.bp.operators import EdgeOperators
 
-__all__ = ["flood"]
+__all__ = ["flood", "flood_differentiably"]
+
+
+def flood_differentiably(
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    max_sweeps: int,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The same, with the derivatives of the fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F."""
+    fixed = jax.lax.stop_gradient((layout, operators, own, given, settings))
+
+    def left(messages: jax.Array) -> jax.Array:
+        return layout.send_all(messages, own, operators, given, settings) - messages
+
+    def settled(_: Any, __: Any) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+        messages, count, trace = flood(*fixed, max_sweeps)
+        return messages, (count.astype(trace.dtype), trace)  # whole numbers have no derivatives
+
+    def swept(product: Any, right: jax.Array) -> jax.Array:
+        """x with ∂F x − x = b: from x to ∂F x − b, until nothing moves."""
+
+        def unfinished(state: Any) -> jax.Array:
+            count, _, change = state
+            return (count < max_sweeps) & (change > settings.tolerance * jnp.max(jnp.abs(right), initial=0.0))
+
+        def step(state: Any) -> Any:
+            count, x, _ = state
+            change = product(x) - right
+            return count + 1, x + change, jnp.max(jnp.abs(change), initial=0.0)
+
+        start = 0, jnp.zeros_like(right), jnp.full((), jnp.inf, right.dtype)
+        return jax.lax.while_loop(unfinished, step, start)[1]
+
+    def solve(product: Any, right: jax.Array) -> jax.Array:
+        return jax.lax.custom_linear_solve(product, right, swept, transpose_solve=swept)
+
+    start = jax.lax.stop_gradient(layout.silence(own, given))
+    messages, (count, trace) = jax.lax.custom_root(left, start, settled, solve, has_aux=True)
+    return messages, count.astype(int), trace
 
 
 @eqx.filter_jit

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.bp.algebra import PRODUCT, Algebra, Counted
 from meanmap.bp.blocks import sequential, splashes
-from meanmap.bp.flooding import flood
+from meanmap.bp.flooding import flood, flood_differentiably
 from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings
 from meanmap.bp.operators import EdgeOperators
@@ -158,6 +158,7 @@ class Engine:
         settings = _settings(damping, floor, tolerance, own.dtype)
         layout = self.layout
         operators = self.operators if operators is None else operators
+        traced = not all(map(is_concrete, jax.tree.leaves((own, operators, given))))
         if given is not None and is_concrete(given.known) and np.asarray(given.known).all():
             beliefs = beliefs_of(layout, own, given.values)  # nobody has anything to work out
             report = self._report(0, np.empty(0), True, 0.0, floor)
@@ -171,18 +172,35 @@ class Engine:
             count, trace, converged = 2, np.empty(0), True
             messages, read = pass_and_read(self.passes, layout, operators, own, given, settings, potentials)
         else:
-            messages, count, trace, converged = self._until_settled(layout, operators, own, given, settings)
+            messages, count, trace, converged = self._until_settled(layout, operators, own, given, settings, traced)
             read = read_settled(layout, operators, own, given, settings, messages, potentials)
         beliefs, log_partition, low, negative = read
-        report = self._report(count, trace, converged, float(low), floor)
-        return Propagation(messages, beliefs, log_partition, float(low), float(negative), report, layout)
+        if not traced:
+            low, negative = float(low), float(negative)
+        report = self._report(count, trace, converged, low, floor)
+        return Propagation(messages, beliefs, log_partition, low, negative, report, layout)
 
     def _until_settled(
-        self, layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings
+        self,
+        layout: Layout,
+        operators: EdgeOperators,
+        own: jax.Array,
+        given: Given | None,
+        settings: Settings,
+        traced: bool,
     ) -> Any:
         schedule: Any = self.schedule
         rows = _by_row(layout, given)
         begin = layout, operators, own, rows, settings
+        if traced:
+            if not isinstance(schedule, Flooding):
+                raise KindError(
+                    f"{schedule!r} decides from sweep to sweep what comes next, and cannot be compiled into a larger "
+                    "program or differentiated: use mm.graphs.Flooding() there, and mm.graphs.TwoPass() on a forest."
+                )
+            messages, count, trace = flood_differentiably(*begin, schedule.max_sweeps)
+            left = trace[jnp.maximum(count - 1, 0)]
+            return messages[layout.row], count, np.empty(0), left <= settings.tolerance
         if isinstance(schedule, Flooding):
             messages, count, trace = flood(*begin, schedule.max_sweeps)
             count = int(count)
@@ -199,11 +217,15 @@ class Engine:
         settled = bool(trace.size == 0 or trace[-1] <= float(settings.tolerance))
         return messages[layout.row], count, trace, settled
 
-    def _report(self, count: int, trace: Any, converged: bool, share: float, floor: Any) -> Report:
+    def _report(self, count: Any, trace: Any, converged: Any, share: Any, floor: Any) -> Report:
         names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
         unit = names.get(type(self.schedule), "sweeps")
         if isinstance(self.schedule, TwoPass):
             status = "exact on this forest: two passes"
+        elif not is_concrete(converged):
+            return Report(
+                f"{unit} inside a larger program: `converged` and `steps` are known when it runs", converged, count
+            )
         elif converged:
             status = f"messages settled ({unit})"
         else:
@@ -211,7 +233,7 @@ class Engine:
         notes = []
         if not converged:
             notes.append("more damping, another schedule or more sweeps may help.")
-        if share > 0:
+        if is_concrete(share) and share > 0:
             notes.append(low_note(share, floor))
         return Report(status, converged, count, trace, notes=tuple(notes))
 
