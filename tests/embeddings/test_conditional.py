@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
-from meanmap.core import EmptyError, InputError, KindError, ParameterError, PrecisionError, ShapeError
+from meanmap.core import EmptyError, KindError, ParameterError, PrecisionError, ShapeError
 from meanmap.embeddings import conditional
 
 K, L = mm.kernels.RBF(0.9), mm.kernels.RBF(1.1)
@@ -33,7 +33,7 @@ def test_weights_are_the_dense_formula(pairs):
     np.testing.assert_allclose(beliefs(y[:5]), beta @ L(y, y[:5]), atol=1e-10)
     np.testing.assert_allclose(op.expect(np.square, new), beta @ y**2, atol=1e-10)
     assert beliefs.mean().shape == (7,)
-    np.testing.assert_allclose(beliefs.mean(), beta @ y / beta.sum(1), atol=1e-10)
+    np.testing.assert_allclose(beliefs.mean(), beta @ y + (1 - beta.sum(1)) * y.mean(), atol=1e-10)
     np.testing.assert_allclose(beliefs[2].mean(), beliefs.mean()[2], rtol=1e-10)
     np.testing.assert_allclose(beliefs[1:4].mean(), beliefs.mean()[1:4], rtol=1e-10)
     np.testing.assert_allclose(beliefs[np.array([5, 0])].mean(), beliefs.mean()[[5, 0]], rtol=1e-10)
@@ -243,8 +243,7 @@ def test_messages(pairs):
     op = mm.condition(x, y, kernel_x=K, kernel_y=L, ridge=1e-2)
     with pytest.raises(ShapeError, match="the new points and the points of the operator differ in their columns"):
         op(np.zeros((2, 3)))
-    with pytest.raises(InputError, match="an x far from all the data"):
-        op(np.full((1, 2), 1e3)).mean()
+    assert op(np.full((1, 2), 1e3)).mean() == pytest.approx(y.mean())
     both = mm.features.Fourier.draw(K, like=2, n_features=4, rng=0)
     with pytest.raises(KindError, match="expect needs an output on points"):
         mm.condition(x, x, kernel_x=both, kernel_y=both, ridge=1e-2).expect(np.sin, x)
@@ -295,3 +294,17 @@ print(json.dumps({"cpu": cpu, "mean": mean, "gib": resource.getrusage(resource.R
     assert result["cpu"] < 120, result
     assert result["gib"] < 2, result
     assert result["mean"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_far_from_all_x_a_belief_is_that_of_y():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    y = np.sin(x) + 0.2 * rng.normal(size=120)
+    belief = mm.condition(x, y)(np.array([0.5, 300.0, 1e9]))
+    far = mm.embed(y, belief.kernel)
+    for element in (belief[1:], belief[1], belief[2]):
+        np.testing.assert_allclose(element.mean(), np.broadcast_to(y.mean(), element.batch), atol=1e-12)
+        np.testing.assert_allclose(element.std(), np.broadcast_to(y.std(), element.batch), atol=1e-12)
+        expected = np.broadcast_to(far.quantile([0.05, 0.95]), (*element.batch, 2))
+        np.testing.assert_allclose(element.quantile([0.05, 0.95]), expected, atol=1e-12)
+    assert belief[0].mean() == pytest.approx(np.sin(0.5), abs=0.2)

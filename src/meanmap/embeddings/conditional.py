@@ -1,5 +1,6 @@
 """The conditional operator: from x to the embedding of the distribution of Y given x."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -73,6 +74,9 @@ def condition(
 
     Notes
     -----
+    Far from all x the weights βᵢ(x) sum to less than one, and in the end to nothing. Read-outs then give what is
+    missing to all yᵢ alike: where x says nothing a belief is that of y alone.
+
     Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³); beyond, in up to
     r = 1000 pivoted coordinates of the kernel of x, O(n r²) time and O(n r) memory, about 20 KiB a point: 2 GiB for
     100,000 points, for more of which features are meant. The ridge is chosen for that model. Beliefs are computed
@@ -100,12 +104,12 @@ def condition(
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
             first = Side(PointBasis(kernel_x, first.points, first.basis.flat), first.points, kernel_x)  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(kernel_x, Features):
-            return door.leave(_primal(first, second, ridge, door))
+            return door.leave(replace(_primal(first, second, ridge, door), conditional=True))
         if isinstance(kernel_y, Features):
             raise KindError("kernel_y is features but kernel_x is a kernel: give features on both sides, or on x only.")
         if first.count > DENSE_ROWS and not door.follows and not any_sparse(first.points):
-            return door.leave(_pivoted(first, second, ridge, door))
-        return door.leave(_dual(first, second, ridge, door))
+            return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True))
+        return door.leave(replace(_dual(first, second, ridge, door), conditional=True))
 
 
 def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:

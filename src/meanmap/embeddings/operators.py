@@ -13,7 +13,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
-from meanmap.embeddings.points import Weights
+from meanmap.embeddings.points import PointEmbedding, Weights
 from meanmap.embeddings.reading import read_pairs
 from meanmap.embeddings.readouts import values_at
 from meanmap.features.base import Features
@@ -40,6 +40,8 @@ class Operator(eqx.Module):
         M = (K + n λ I)⁻¹ as a factorisation that every right-hand side reuses.
     chosen : tuple of (str, float)
         What was chosen from the data: ridges, lengthscales.
+    conditional : bool
+        Whether A k(x, ·) stands for a distribution given x, as of `mm.condition`.
     """
 
     output: Basis
@@ -47,6 +49,7 @@ class Operator(eqx.Module):
     matrix: Any = None
     solve: Ridge | None = None
     chosen: tuple[tuple[str, float], ...] = eqx.field(default=(), static=True)
+    conditional: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         if (self.matrix is None) == (self.solve is None):
@@ -57,7 +60,8 @@ class Operator(eqx.Module):
         with Door(self, x) as door:
             points = self.input.read(x, door)
             if isinstance(self.output, PointBasis):
-                return door.leave(self.output.build(Queries(self, points)))
+                y = self.output
+                return door.leave(PointEmbedding(y.kernel, y.points, Queries(self, points), y.flat, self.conditional))
             return door.leave(self.output.build(self.times(self.input.at(points, door), door).T))
 
     def apply(self, element: Embedding) -> Any:
@@ -74,7 +78,7 @@ class Operator(eqx.Module):
     def expect(self, function: Any, x: Any) -> Any:
         """E[g(Y) | x] at each of m points, (m,) or (m, q): Σᵢ βᵢ(x) g(yᵢ), for an output on points.
 
-        The same as `op(x).expect(function)` but for the normalisation of the weights; `function` is as there.
+        The same as `op(x).expect(function)` but for what makes the weights sum to one; `function` is as there.
         """
         if not isinstance(self.output, PointBasis):
             raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")

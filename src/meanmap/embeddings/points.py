@@ -77,6 +77,9 @@ class PointEmbedding(Embedding, Readouts):
         x₁, ..., xₙ.
     weights : array (..., n)
         One weight per point; leading axes are a batch of functions on the same points. Weights may be negative.
+    conditional : bool
+        Whether what the weights lack of one is the sample's, as in beliefs of `mm.condition`; read-outs divide by their
+        sum otherwise.
 
     Examples
     --------
@@ -90,12 +93,14 @@ class PointEmbedding(Embedding, Readouts):
     points: Any
     source: Any
     flat: bool = eqx.field(static=True)
+    conditional: bool = eqx.field(static=True, default=False)
 
-    def __init__(self, kernel: Kernel, points: Any, weights: Any, flat: bool = False):
+    def __init__(self, kernel: Kernel, points: Any, weights: Any, flat: bool = False, conditional: bool = False):
         self.kernel = kernel
         self.points = points
         self.source = weights
         self.flat = flat
+        self.conditional = conditional
 
     @property
     def weights(self) -> Any:
@@ -187,9 +192,10 @@ class PointEmbedding(Embedding, Readouts):
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
         if isinstance(self.source, Weights):
-            return PointEmbedding(self.kernel, self.points, self.source.take(index), self.flat)
+            return PointEmbedding(self.kernel, self.points, self.source.take(index), self.flat, self.conditional)
         index = index if isinstance(index, tuple) else (index,)
-        return PointEmbedding(self.kernel, self.points, self.weights[(*index, ..., slice(None))], self.flat)
+        weights = self.weights[(*index, ..., slice(None))]
+        return PointEmbedding(self.kernel, self.points, weights, self.flat, self.conditional)
 
     def __repr__(self) -> str:
         n = self.source.shape[-1]

@@ -34,6 +34,7 @@ class Readouts(eqx.Module):
     points: eqx.AbstractVar[Any]
     weights: eqx.AbstractVar[Any]
     flat: eqx.AbstractVar[bool]
+    conditional: eqx.AbstractVar[bool]
 
     @abstractmethod
     def against(self, values: Any, library: Any) -> Any:
@@ -123,11 +124,20 @@ class Readouts(eqx.Module):
             return variance[..., 0][()] if self.flat else variance
 
     def _averages(self, values: Any, door: Door) -> Any:
-        """Σᵢ wᵢ vᵢ / Σᵢ wᵢ for values (n, q), without the weights where they are not computed yet."""
+        """Σᵢ wᵢ vᵢ for values (n, q) and weights that sum to one, without these where they are not computed yet."""
         library = jnp if door.follows else np
         sums = self.against(library.concatenate([values, library.ones_like(values[:, :1])], axis=1), library)
+        if self.conditional:
+            return sums[..., :-1] + (1 - sums[..., -1:]) * values.mean(axis=0)
         _check_mass(sums[..., -1], self.known_mass)
         return sums[..., :-1] / sums[..., -1:]
+
+    def _shares(self) -> Any:
+        """The weights, made to sum to one."""
+        weights = self.weights
+        if self.conditional:
+            return weights + (1 - weights.sum(axis=-1, keepdims=True)) / weights.shape[-1]
+        return _normalised(weights)
 
     def std(self) -> Any:
         """The standard deviation of each column."""
@@ -145,7 +155,7 @@ class Readouts(eqx.Module):
             raise ParameterError(f"q is {np.asarray(levels).tolist()}; expected probabilities from 0 to 1.")
         points = _matrix(self.points)
         library = _library(points, self.weights, levels)
-        weights = _normalised(self.weights)
+        weights = self._shares()
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
 
@@ -173,7 +183,7 @@ class Readouts(eqx.Module):
                 product = self._product_density(at)
                 if product is not None:
                     return door.leave(product)
-            weights = positive_part(self.weights)
+            weights = positive_part(self._shares())
             if bandwidth is None:
                 width = _scott(points, weights)
             else:
@@ -216,7 +226,7 @@ class Readouts(eqx.Module):
         if any_sparse(self.points):
             raise KindError("the points are sparse: pass mode(candidates=...), or embed x.toarray() instead of x.")
         with Door(self) as door:
-            modes = find_modes(door.cast(self.kernel), self.points, _normalised(self.weights), n_starts)
+            modes = find_modes(door.cast(self.kernel), self.points, self._shares(), n_starts)
             return door.leave(modes[..., 0] if self.flat else modes)
 
     def sample(self, n: int, rng: Any = None, bandwidth: Any = None) -> Any:
@@ -227,7 +237,7 @@ class Readouts(eqx.Module):
         n = _whole(n, "n")
         random = Rng.of(rng)
         with Door(self, bandwidth) as door:
-            weights = jnp.asarray(positive_part(self.weights))
+            weights = jnp.asarray(positive_part(self._shares()))
             shape = (*self.batch, n)
             keys = jax.random.split(random.key)
             index = jax.random.categorical(keys[0], jnp.log(weights)[..., None, :], shape=shape)
@@ -250,7 +260,7 @@ class Readouts(eqx.Module):
         if any_sparse(self.points):
             raise KindError("herding needs dense points: embed x.toarray() instead of x.")
         with Door(self) as door:
-            index = herd(door.cast(self.kernel), self.points, _normalised(self.weights), n)
+            index = herd(door.cast(self.kernel), self.points, self._shares(), n)
             drawn = jax.tree.map(lambda leaf: jnp.asarray(leaf)[index], self.points)
             return door.leave(drawn[..., 0] if self.flat else drawn)
 
@@ -295,7 +305,7 @@ def _check_mass(total: Any, mass: Any) -> None:
     if not (np.abs(np.asarray(total)) > 1e-6 * np.asarray(mass)).all():
         raise InputError(
             "the weights sum to nearly zero, so this element stands for no distribution (a difference of two "
-            "embeddings, for example, or a belief given an x far from all the data): evaluate it as a function instead."
+            "embeddings, for example): evaluate it as a function instead."
         )
 
 
@@ -310,9 +320,9 @@ def values_at(function: Any, points: Any, flat: bool, door: Door) -> Any:
 
 
 def positive_part(weights: Any) -> Any:
-    """Non-negative weights that sum to one."""
+    """Non-negative weights that sum to one, from weights that do."""
     library = _library(weights)
-    kept = library.maximum(_normalised(weights), 0)
+    kept = library.maximum(weights, 0)
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
 
