@@ -25,6 +25,7 @@ from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling
 from meanmap.ep.stratified import Stratified
+from meanmap.ep.table import Table
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
@@ -62,6 +63,7 @@ __all__ = [
     "Stratified",
     "Student",
     "Sum",
+    "Table",
     "Variable",
     "ask",
     "from_log_z_derivatives",

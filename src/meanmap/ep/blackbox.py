@@ -14,7 +14,7 @@ from meanmap.ep.host import HostOracle
 from meanmap.ep.lines import LINES, Nodes, log_message
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.variables import Given, Selection, Variable, read_argument
-from meanmap.families import Bernoulli, Beta, Family, Gamma
+from meanmap.families import Bernoulli, Beta, Categorical, Family, Gamma
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
 
@@ -220,6 +220,13 @@ def _read_arguments(function: Any, arguments: tuple[Any, ...], name: str | None)
     read = tuple(read_argument(value, f"argument {at}") for at, value in enumerate(arguments))
     if all(isinstance(a, Given) for a in read):
         raise KindError(f"{name or 'the factor'} has no variable: everything in it is given.")
+    for argument in read:
+        if getattr(getattr(argument, "variable", argument), "family", None) is Categorical:
+            raise KindError(
+                f"{argument.name!r} of {name or 'the factor'} is a Categorical, over which no function is integrated: "
+                "between labels type ep.Table(probabilities, x, ...); a label that only this function meets is summed "
+                "over inside it, with jax.nn.logsumexp."
+            )
     return read
 
 

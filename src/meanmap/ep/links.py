@@ -90,10 +90,10 @@ def Student(z: Any, *, observed: Any, scale: Any = 1.0, degrees: Any = 4.0, name
         A Normal.
     observed : array_like
         Numbers.
-    scale : array_like
-        Of the noise, above 0.
-    degrees : array_like
-        Degrees of freedom, above 0: 1 is Cauchy noise, and ∞ would be Gaussian.
+    scale : array_like or Variable
+        Of the noise, above 0; a Gamma where it is unknown, by quadrature over both.
+    degrees : array_like or Variable
+        Degrees of freedom, above 0: 1 is Cauchy noise, and ∞ would be Gaussian. A Gamma where they are unknown.
     name : str, optional
         Of the factor, for reports.
 
@@ -110,9 +110,11 @@ def Student(z: Any, *, observed: Any, scale: Any = 1.0, degrees: Any = 4.0, name
     z, y = read_argument(z, "z"), read_given(observed, "observed")
     label = name or f"Student({z.name})"
     check_family(label, "z", z, Normal)
-    scales, degrees = read_given(scale, "scale"), read_given(degrees, "degrees")
+    scales, degrees = read_argument(scale, "scale"), read_argument(degrees, "degrees")
     for given in (scales, degrees):
-        if not (given.values > 0).all():
+        if not isinstance(given, Given):
+            check_family(label, "scale" if given is scales else "degrees", given, Gamma)
+        elif not (given.values > 0).all():
             raise ParameterError(f"{given.name} of {label} is {given.values.min():g} at least; expected above 0.")
     return Density(_log_student, z, y, scales, degrees, name=label)
 

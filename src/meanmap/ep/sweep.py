@@ -204,8 +204,8 @@ def _member_by_member(port: Port) -> bool:
 def _standard(family: Any) -> Any:
     """A law of the same family and batch, to compute with where the real one cannot be."""
     kind, shape = type(family), family.shape
-    if family.event_shape:
-        return kind.standard(family.event_shape[-1], shape)
+    if any(family._own_axes):
+        return kind.standard(family.natural[0].shape[-1], shape)
     return kind.standard(shape)
 
 

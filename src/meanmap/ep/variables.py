@@ -102,7 +102,7 @@ class Variable(eqx.Module):
         return self.family.from_natural(*(np.zeros(size) for size in sizes))
 
     def __getitem__(self, index: Any) -> "Selection":
-        """The members at `index`, with repetitions: how a factor's plate is joined to another one."""
+        """The members at `index`, with repetitions, or of a slice: how a factor's plate is joined to another one."""
         return Selection(self, index)
 
     def __iter__(self):
@@ -124,6 +124,8 @@ class Selection(eqx.Module):
     def __init__(self, variable: Variable, index: Any):
         if variable.plate is None:
             raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
+        if isinstance(index, slice):
+            index = np.arange(variable.plate)[index]
         members = as_array(index, f"the index of {variable.name!r}")
         if members.dtype.kind not in "iu" or members.ndim != 1:
             raise KindError(
@@ -168,6 +170,12 @@ def read_argument(value: Any, name: str) -> Variable | Selection | Given:
 
 def read_given(value: Any, name: str, axes: int = 1) -> Given:
     """Known numbers, finite, with at most `axes` axes."""
+    for each in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(each, Variable | Selection):
+            raise KindError(
+                f"{name} is the variable {each.name!r}; expected known numbers here. Where it is unknown, type "
+                "ep.Density(log_factor, ...) with the variable among its arguments."
+            )
     with concrete(name):
         values = np.asarray(as_array(value, name))
     if values.ndim > axes:
@@ -189,7 +197,8 @@ def plate_of(argument: Any) -> int | None:
 
 def _read_plate(name: str, plate: Any, prior: Any) -> int | None:
     if plate is not None and (not isinstance(plate, int | np.integer) or isinstance(plate, bool) or plate < 1):
-        raise ParameterError(f"plate of variable {name!r} is {plate!r}; expected a whole number, 1 or more.")
+        more = " A plate has one axis: count all members, and select them by x[index]." if np.ndim(plate) else ""
+        raise ParameterError(f"plate of variable {name!r} is {plate!r}; expected a whole number, 1 or more.{more}")
     if prior is None or prior.shape == ():
         return None if plate is None else int(plate)
     if len(prior.shape) > 1:

@@ -1,0 +1,112 @@
+"""A factor between unknown labels, given as a table: hidden Markov models, mixtures of known components, logic."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.ep.factor import Answer, Factor, check_family, common_plate
+from meanmap.ep.variables import Given, Selection, Variable, concrete, read_argument
+from meanmap.families import Categorical
+
+__all__ = ["Table"]
+
+# The logarithm of a message to a label that cannot be: e⁻⁷⁰⁰ is the smallest number there is.
+_NEVER = -700.0
+
+
+class Table(Factor):
+    """f(x₁, ..., xₘ) = table[x₁, ..., xₘ] for labels 0, 1, ..., for each member of a plate: exact messages.
+
+    Parameters
+    ----------
+    table : array_like (k₁, ..., kₘ), or (n, k₁, ..., kₘ)
+        Numbers, 0 or more, not all 0: one table for all members, or one for each of n.
+    *labels : Variable
+        Categoricals, as many as the table has axes.
+
+    Notes
+    -----
+    The message to a label is the sum of the table times all other messages (sum-product). An observed label is a slice:
+    what a hidden state i says of an observation y is `Table(emission[:, y].T, state)`. Cost: the size of the table a
+    member.
+
+    Examples
+    --------
+    A hidden Markov model of two states that seldom change, each with its own coin:
+
+    >>> import numpy as np
+    >>> from meanmap import ep
+    >>> y = np.array([1, 1, 1, 0, 0, 0])
+    >>> state = ep.Variable("state", ep.Categorical, plate=6, dimension=2)
+    >>> steps = np.arange(5)
+    >>> model = ep.FactorGraph(
+    ...     ep.Table([0.5, 0.5], state[[0]], name="start"),
+    ...     ep.Table([[0.9, 0.1], [0.1, 0.9]], state[steps], state[steps + 1], name="steps"),
+    ...     ep.Table(np.array([[0.8, 0.2], [0.2, 0.8]])[:, y].T, state, name="seen"),
+    ... )
+    >>> post = ep.infer(model)
+    >>> post["state"].mean[:, 1].round(3).tolist(), round(post.log_evidence, 4)
+    ([0.899, 0.888, 0.764, 0.236, 0.112, 0.101], -4.0457)
+    """
+
+    arguments: tuple[Any, ...]
+    name: str = eqx.field(static=True)
+    shared: Any
+
+    def __init__(self, table: Any, *labels: Any, name: str | None = None):
+        read = [read_argument(label, f"label {at}") for at, label in enumerate(labels)]
+        if not read:
+            raise ShapeError("Table has no labels; expected Categorical variables after the table.")
+        title = name or f"Table({', '.join(label.name for label in read)})"
+        for at, label in enumerate(read):
+            check_family(title, f"label {at}", label, Categorical)
+        plate = common_plate(title, {f"label {at}": label for at, label in enumerate(read)})
+        with concrete("table"):
+            values = np.array(as_array(table, "table"), np.float64)
+        sizes = tuple(int(_variable(label).dimension or 0) for label in read)
+        each = values.ndim == len(sizes) + 1
+        if values.shape[each:] != sizes or (each and values.shape[0] != plate):
+            whole = f", or {(plate, *sizes)} with one table for each member" if plate is not None else ""
+            raise ShapeError(f"the table of {title} has shape {values.shape}; expected {sizes}{whole}.")
+        check_finite(values, "table")
+        if (values < 0).any() or not (values.reshape(-1, int(np.prod(sizes))).sum(1) > 0).all():
+            raise ParameterError(
+                f"the table of {title} holds {values.min():g}; expected numbers, 0 or more, not all 0."
+            )
+        with np.errstate(divide="ignore"):
+            logs = np.maximum(np.log(values), _NEVER)
+        self.arguments, self.name = ((*read, Given(logs, "log table")) if each else tuple(read)), title
+        self.shared = None if each else logs
+
+    @property
+    def constant(self) -> bool:
+        """With one label there is nothing to wait for."""
+        return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
+
+    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+        """Sums over all other labels."""
+        del power, key
+        laws, table = (incoming[:-1], incoming[-1]) if self.shared is None else (incoming, self.shared)
+        batch = laws[0].logits.ndim - 1
+        count = len(laws)
+
+        def along(law: Any, at: int) -> jax.Array:
+            shape = law.logits.shape
+            return law.logits.reshape(*shape[:batch], *(shape[-1] if k == at else 1 for k in range(count)))
+
+        joint = table + sum(along(law, at) for at, law in enumerate(laws))
+        messages: list[Any] = []
+        for at, law in enumerate(laws):
+            others = tuple(batch + k for k in range(count) if k != at)
+            total = jax.nn.logsumexp(joint, others) if others else joint
+            messages.append(Categorical.from_natural(total - law.logits))
+        messages += [None] * (len(incoming) - len(laws))
+        return Answer(tuple(messages), jax.nn.logsumexp(joint, tuple(range(batch, batch + count))))
+
+
+def _variable(label: Any) -> Variable:
+    return label.variable if isinstance(label, Selection) else label
