@@ -6,6 +6,7 @@ import pytest
 import meanmap as mm
 from meanmap import bp
 from meanmap.bp import relations as relations_file
+from meanmap.bp.fitted_field import FittedKernelField
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.graphs import Flooding
 
@@ -108,7 +109,8 @@ def test_messages_on_a_ring_are_those_of_a_slow_loop(counting):
         pytest.param(bp.Constant(tolerance=1e-4), 2e-2, marks=pytest.mark.slow),
     ],
 )
-def test_on_a_tree_beliefs_are_those_of_the_tree_model(update, close):
+def test_on_a_tree_beliefs_are_those_of_the_tree_model_but_for_constants(monkeypatch, update, close):
+    monkeypatch.setattr(relations_file, "ALONG_TREES", relations_file.ROUND_CYCLES)
     rng = np.random.default_rng(0)
     b = rng.normal(size=80)
     table = {"a": np.sin(b) + 0.3 * rng.normal(size=80), "b": b, "c": b**2 + 0.3 * rng.normal(size=80)}
@@ -123,6 +125,62 @@ def test_on_a_tree_beliefs_are_those_of_the_tree_model(update, close):
     assert found.report.status == "exact on this forest: two passes"
     for name in table:
         assert abs(found[name].mean() - tree[name].mean()) < close
+
+
+@pytest.mark.parametrize("update", [bp.Full(), bp.Linear(), bp.Constant()], ids=["full", "linear", "constant"])
+def test_on_trees_a_message_that_says_nothing_says_nothing_ever_after(update):
+    learned = fitted(update, [(0, 1), (1, 2)]).learned
+    matrix = learned.operators.matrices[0] if not isinstance(update, bp.Linear) else (
+        learned.operators.into[0] @ learned.operators.out[0]
+    )  # fmt: skip
+    np.testing.assert_allclose(np.ones(len(matrix)) @ matrix, 1, atol=1e-8)
+    if learned.readouts is not None:
+        np.testing.assert_allclose(np.ones(len(matrix)) @ learned.readouts[0], 1, atol=1e-8)
+
+
+def test_constants_end_where_a_variable_was_never_seen_in_a_direction():
+    x = np.random.default_rng(1).uniform(0, 3, 200)
+    field = mm.KernelField([(0, 1)], relations=["up"], kernels=mm.kernels.RBF(0.3), ridge=1e-3, update=bp.Linear())
+    learned = field.fit({"up": (x, x + 5)}).learned
+    up = np.ones(400) @ learned.operators.into[0] @ learned.operators.out[0]
+    np.testing.assert_allclose(up, np.repeat([0.0, 1.0], 200), atol=1e-3)
+
+
+def chain_errors(update, a, m, lengths, seed):
+    """How far the mean in the middle of a Gaussian chain with both ends at 1 is off, in its deviations, and by which
+    factor the deviation is wrong.
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=m)
+    pairs = x, a * x + np.sqrt(1 - a**2) * rng.normal(size=m)
+    learned = mm.KernelField([(0, 1)], update=update).fit(pairs).learned
+    found = []
+    for n in lengths:
+        graph = mm.Graph.of([(i, i + 1) for i in range(n - 1)])
+        field = FittedKernelField(graph, learned, np.zeros(2 * n - 2, dtype=int), np.zeros(n, dtype=int))
+        belief = field.query({0: 1.0, n - 1: 1.0}, targets=[n // 2])[n // 2]
+        cross = np.array([a ** (n // 2), a ** (n - 1 - n // 2)])
+        weights = np.linalg.solve([[1, a ** (n - 1)], [a ** (n - 1), 1]], cross)
+        mean, deviation = weights.sum(), np.sqrt(1 - weights @ cross)
+        found.append((abs(belief.mean() - mean) / deviation, belief.std() / deviation))
+    return np.array(found)
+
+
+def test_along_chains_of_any_length_beliefs_are_those_of_the_gaussian():
+    off, factor = chain_errors(bp.Constant(), 0.9, 3000, [10, 100], 2024).T
+    assert off.max() < 0.15  # it was .7 at ten nodes
+    assert np.abs(factor - 1).max() < 0.1  # it was .7 at a hundred, where nothing is known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("a", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(("update", "m"), [(bp.Constant(), 5000), (bp.Linear(), 2000), (bp.Full(), 800)])
+def test_beliefs_along_gaussian_chains(update, m, a):
+    lengths = [5, 10, 30, 100, 1000] if isinstance(update, bp.Constant) else [5, 10, 30]
+    errors = np.array([chain_errors(update, a, m, lengths, [31, seed]) for seed in range(4)])
+    # At 5000 pairs on average .15 deviations; the mean of fewer pairs is that much less certain.
+    assert errors[..., 0].mean(axis=0).max() < 0.15 * np.sqrt(5000 / m)
+    assert np.abs(errors[..., 1].mean(axis=0) - 1).max() < 0.1 * np.sqrt(5000 / m)
 
 
 def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():

@@ -7,7 +7,7 @@ from meanmap.bp.field import Field
 from meanmap.bp.field_samples import FieldSamples
 from meanmap.bp.fitted_field import FittedKernelField
 from meanmap.bp.observations import Likelihood
-from meanmap.bp.relations import Relations
+from meanmap.bp.relations import Manner, Relations
 from meanmap.bp.updates import Constant, Update
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
@@ -87,5 +87,5 @@ class KernelField(Field[FittedKernelField]):
         """Whatever a kernel reads."""
 
     def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> FittedKernelField:
-        learned = Relations(read.samples, read.directions, self.update, self.ridge)
+        learned = Relations(read.samples, read.directions, self.update, self.ridge, Manner.on(self.graph))
         return FittedKernelField(self.graph, learned, read.template, read.kind, likelihoods, schedule=self.schedule)

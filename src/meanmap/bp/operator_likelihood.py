@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.choice import search
 from meanmap.bp.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.observations import Likelihood, check_pairs, columns, sample_of
+from meanmap.bp.observed import raised
 from meanmap.bp.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import rows
@@ -69,7 +71,9 @@ class LearnedLikelihood(Likelihood):
         folds = np.arange(len(pairs)) % FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
         best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, ())
-        for multiple in LENGTHSCALES if observed.searched or hidden.searched else (1.0,):
+
+        def tried(multiple: float) -> None:
+            nonlocal best
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
             phi, psi = (transformed(f, p) for f, p in zip(features, seen, strict=True))
@@ -78,6 +82,8 @@ class LearnedLikelihood(Likelihood):
             at = int(np.argmin(scores))
             if scores[at] < best[0]:
                 best = (float(scores[at]), multiple, at, (features, phi, psi, grids))
+
+        search(LENGTHSCALES if observed.searched or hidden.searched else (1.0,), tried, lambda: best[1])
         features, phi, psi, grids = best[3]
         left = Ridge.factor_features(phi, ridge=grids[0][best[2]]).solve(phi.T @ psi / len(phi))
         matrix = Ridge.factor_features(psi, ridge=grids[1][best[2]]).solve(left.T).T
@@ -89,7 +95,7 @@ class LearnedLikelihood(Likelihood):
         return columns(self.observed.points)
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
-        """The density ratio; where it comes out small or negative, `LEAST` of the largest."""
+        """The density ratio; where it comes out small or negative, `LEAST` of its mean."""
         return self.at_points(self._read(observed), points)
 
     def at_points(self, read: Any, points: Any) -> np.ndarray:
@@ -110,5 +116,4 @@ class LearnedLikelihood(Likelihood):
 
 def _positive(values: np.ndarray) -> np.ndarray:
     """Scaled rows of a density ratio. Nothing positive is left far from all that was seen: that says nothing."""
-    top = values.max(axis=1, keepdims=True)
-    return np.where(top > 0, np.maximum(values / np.where(top > 0, top, 1), LEAST), 1.0)
+    return raised(values, LEAST)
