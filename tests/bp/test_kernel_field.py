@@ -189,11 +189,36 @@ def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():
     near = np.where(rng.random(2000) < 0.8, colour, rng.choice(["red", "green", "blue"], size=2000))
     field = mm.KernelField([(0, 1), (1, 2), (2, 0), (2, 3)]).fit((colour, near))
     beliefs = field.query({0: "red", 1: "red"})
-    weights = dict(zip(map(str, beliefs[2].points.tolist()), beliefs[2].weights, strict=True))
-    red = str(beliefs[0].points[0].tolist())
     # Two neighbours that agree with it eight or nine times in ten: p ∝ (.8 + .2/3)² against two times (.2/3)².
-    assert abs(weights[red] - 0.867**2 / (0.867**2 + 2 * 0.067**2)) < 0.03
-    assert max(beliefs[3].weights) < weights[red]
+    red = 0.867**2 / (0.867**2 + 2 * 0.067**2)
+    assert abs(beliefs.probabilities(2)["red"] - red) < 0.03
+    assert max(beliefs.probabilities(3).values()) < red
+    assert (beliefs[2].mode(), beliefs[0].mode()) == ("red", "red")
+    assert set(beliefs[3].sample(50, rng=0).tolist()) <= {"red", "green", "blue"}
+    assert abs(beliefs[2].expect(lambda labels: labels == "red") - beliefs.probabilities(2)["red"]) < 1e-12
+    heard = field.query({0: lambda labels: np.where(labels == "blue", 1.0, 1e-3)}, targets=[0])
+    assert heard[0].mode() == "blue"
+    with pytest.raises(InputError, match="not among the 4000 of the data; expected one of 'blue', 'green', 'red'"):
+        field.query({0: "pink"})
+
+
+def test_likelihoods_of_the_users_get_labels():
+    labels = np.array(["up", "down"])[np.random.default_rng(3).integers(2, size=40)]
+    chance = lambda seen, hidden: np.where(seen[:, None] == (hidden == "up"), 0.9, 0.1)  # noqa: E731
+    field = mm.KernelField([(0, 1)]).fit((labels, labels), likelihood=chance)
+    beliefs = field.query(observations=np.array([1.0, np.nan]))
+    assert abs(beliefs.probabilities(0)["up"] - 0.9) < 0.1
+
+
+def test_evidence_that_is_far_or_contradicts_itself_is_told():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=400)
+    field = mm.KernelField([(0, 1), (1, 2)]).fit((x, 0.9 * x + 0.44 * rng.normal(size=400)))
+    far = field.query({0: 50.0}).report.notes
+    assert any("evidence[0] is far from all data" in note and "deviations from the nearest" in note for note in far)
+    torn = field.query({0: 2.5, 2: -2.5}).report.notes
+    assert any("the evidence about 1 contradicts itself" in note for note in torn)
+    assert field.query({0: 1.0, 2: 0.4}).report.notes == ()
 
 
 def test_sums_over_pairs_do_not_depend_on_how_they_are_cut(monkeypatch):

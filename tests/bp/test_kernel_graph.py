@@ -6,9 +6,11 @@ import numpy as np
 import pandas
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.stats import binom
 
 import meanmap as mm
 from meanmap.bp import samples
+from meanmap.bp.support import FALSE_CONTRADICTIONS
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 
 EDGES = [("a", "b"), ("b", "c"), ("b", "d")]
@@ -191,7 +193,11 @@ def test_a_target_in_another_component_keeps_its_prior_and_says_so(table):
 
 def test_evidence_far_from_the_data_and_beliefs_on_few_points_are_reported(model):
     far = model.query({"a": 40.0}, targets=["b"])
-    assert "evidence['a'] is far from all data in 1 of 1 queries." in far.report.notes
+    away = f"{(40 - np.max(model.samples.nodes[0].points)) / np.std(model.samples.nodes[0].points):.3g}"
+    words = f"evidence['a'] is far from all data in 1 of 1 queries, {away} standard deviations from the nearest"
+    assert any(words in note for note in far.report.notes)
+    assert "note" in repr(far)
+    assert any("deviations from the nearest" in note for note in model.query({"a": 1e120}).report.notes)
     spike = model.query({"b": lambda x: (x == x[0]).astype(float)}, targets=["b"])
     assert any("the belief about 'b' rests on 1.0 points" in note for note in spike.report.notes)
     quiet = model.query({"a": 0.3}, targets=["b"]).report.notes
@@ -211,6 +217,43 @@ def test_evidence_that_contradicts_itself_is_reported():
     assert agreed.measures["agreement of the messages to 'b'"] > 0.5
 
 
+def test_evidence_drawn_from_the_model_seldom_contradicts_itself():
+    """Twelve neighbours agree less than two, as they should: with one threshold, 16 of 40 such queries were refused."""
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=240)
+    leaves = {f"y{i}": x + 0.7 * rng.normal(size=240) for i in range(12)}
+    rows = {name: column[:200] for name, column in {"x": x, **leaves}.items()}
+    kernels = {name: mm.kernels.RBF(0.7) for name in rows}
+    fitted = mm.KernelGraph([("x", name) for name in leaves], kernels=kernels, ridge=1e-3).fit(rows)
+    refused = 0
+    for row in range(200, 240):
+        notes = fitted.query({name: column[row] for name, column in leaves.items()}, targets=["x"]).report.notes
+        refused += any("contradicts" in note for note in notes)
+    assert refused <= binom.ppf(0.999, 40, FALSE_CONTRADICTIONS)
+    torn = {name: 3.0 * (-1) ** i for i, name in enumerate(leaves)}
+    assert any("contradicts" in note for note in fitted.query(torn, targets=["x"]).report.notes)
+
+
+def test_graphs_of_arrows_are_taken_where_they_are_relations(table):
+    lines = mm.graphs.PDAG.of([("b", "a")], [("b", "c"), ("b", "d")])
+    assert mm.KernelGraph(lines).graph.named_edges == [("b", "a"), ("b", "c"), ("b", "d")]
+    with pytest.raises(InputError, match=r"the arrows 'a' → 'b' ← 'c' meet: .*mm\.chow_liu"):
+        mm.KernelGraph(mm.graphs.PDAG.of([("a", "b"), ("c", "b")]))
+    with pytest.raises(InputError, match="the graph has a cycle"):
+        mm.KernelGraph(mm.graphs.PDAG.of([("a", "b")], [("b", "c"), ("c", "a")]))
+
+
+def test_tables_and_their_rows_are_evidence(model):
+    import pandas
+
+    frame = pandas.DataFrame({"a": [0.5, -0.2], "c": [0.4, 0.1]})
+    together = model.query(frame, targets=["b"])["b"].mean()
+    np.testing.assert_allclose(together, model.query(dict(frame), targets=["b"])["b"].mean())
+    np.testing.assert_allclose(together[1], model.query(frame.iloc[1], targets=["b"])["b"].mean())
+    with pytest.raises(InputError, match="no node 'z'"):
+        model.query(pandas.DataFrame({"z": [1.0]}))
+
+
 def test_labels_vectors_and_rotations():
     rng = np.random.default_rng(4)
     m = 120
@@ -225,7 +268,12 @@ def test_labels_vectors_and_rotations():
     assert np.abs(beliefs["place"].mean() - 2.0).max() < 0.5
     back = model.query({"turn": Rotation.from_rotvec([-0.8, 0.0, 0.0])}, targets=["colour"])["colour"]
     assert back.expect((colour == "blue").astype(float)) > 0.9
-    with pytest.raises(InputError, match="a label that is not among the 120 of the data"):
+    assert (back.mode(), model.query({"colour": "red"})["colour"].mode()) == ("blue", "red")
+    assert set(back.sample(20, rng=0).tolist()) <= {"blue", "red"}
+    assert back.expect(lambda labels: labels == "blue") > 0.9
+    likely = model.query({"colour": lambda labels: np.where(labels == "red", 1.0, 0.01)}, targets=["place"])["place"]
+    assert np.abs(likely.mean() - 2.0).max() < 0.5
+    with pytest.raises(InputError, match="not among the 120 of the data; expected one of 'blue', 'red'"):
         model.query({"colour": "green"})
     with pytest.raises(InputError, match=r"evidence\['turn'\]"):
         model.query({"turn": 2 * np.eye(3)})

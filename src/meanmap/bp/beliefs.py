@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from meanmap.bp.drawing import draw_beliefs
+from meanmap.bp.label_belief import LabelBelief
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
 
@@ -51,8 +52,10 @@ class Beliefs(Mapping):
     def probabilities(self, name: Hashable) -> dict[Any, Any]:
         """The probability of each label of a variable that has labels, a number or (B,)."""
         belief = self[name]
-        if name not in self.labels:
+        if name not in self.labels and not isinstance(belief, LabelBelief):
             raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
+        if isinstance(belief, LabelBelief):
+            return belief.probabilities()
         found: dict[Any, Any] = {}
         for i, label in enumerate(self.labels[name]):
             found[label] = found.get(label, 0.0) + belief.weights[..., i]
@@ -67,4 +70,6 @@ class Beliefs(Mapping):
         return replace(self, answer=dict(self))
 
     def __repr__(self) -> str:
-        return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status})"
+        notes = len(self.report.notes)
+        more = f"; {notes} note{'s' * (notes != 1)} in .report" if notes else ""
+        return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status}{more})"

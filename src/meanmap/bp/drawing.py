@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.densities import Density
+from meanmap.bp.label_belief import LabelBelief
 from meanmap.core.domains import Real
 from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
@@ -30,8 +31,7 @@ def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
         if isinstance(belief, Density):
             _density(belief, place)
         elif isinstance(belief, PointEmbedding):
-            labels = beliefs.labels.get(name)
-            if labels is None:
+            if not isinstance(belief, LabelBelief) and name not in beliefs.labels:
                 _embedding(belief, place)
             else:
                 each = beliefs.probabilities(name)

@@ -149,7 +149,7 @@ class FittedField(ABC):
         names = tuple(self.graph.names if targets is None else targets)
         nodes = {name: self.graph.index(name) for name in names}
         with Door():
-            seen = read_field_evidence(self, evidence or {}, observations)
+            seen = read_field_evidence(self, evidence, observations)
             found, report = self._propagate(seen, self.damping if damping is None else damping, **settings)
 
         def answer(name: Hashable) -> Any:

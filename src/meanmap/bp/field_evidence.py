@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.kernel_evidence import by_name
 from meanmap.bp.observations import Likelihood, UserLikelihood, read_likelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import count
 from meanmap.kernels.reading import check_alike, read_points
 
@@ -100,33 +101,35 @@ def learn_likelihoods(
     found = {}
     for kind in kinds:
         chosen = read_likelihood(given.get(kind, default))
-        if isinstance(chosen, Likelihood):
+        if isinstance(chosen, UserLikelihood):
+            found[kind] = UserLikelihood(chosen.function, samples[kind])
+        elif isinstance(chosen, Likelihood):
             found[kind] = chosen
         elif kind in pairs:
             found[kind] = chosen.fit(*pairs[kind])
     return found
 
 
-def read_field_evidence(field: Any, evidence: Mapping[Any, Any], observations: Any) -> Evidence:
+def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidence:
     """Evidence by node number, observations by kind."""
-    if not isinstance(evidence, Mapping):
-        raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
     values, functions = {}, {}
     kinds = list(field.samples)
     informed = np.zeros(field.graph.size, dtype=bool)
-    for name, value in evidence.items():
+    for name, value in by_name(evidence).items():
         node = field.graph.index(name)
         informed[node] = True
-        if callable(value):
-            functions[node] = UserLikelihood(lambda _, x, value=value: as_array(value(x), "the likelihood")[None])
-            continue
         sample = field.samples[kinds[field.kind[node]]]
+        if callable(value):
+            heard = lambda _, x, value=value: as_array(value(x), "the likelihood")[None]  # noqa: E731
+            functions[node] = UserLikelihood(heard, sample)
+            continue
         with Door() as door:
             data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
             read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
         if count(read) != 1:
             raise ShapeError(f"evidence[{name!r}] has {count(read)} values; expected one.")
+        sample.check_known(read, f"evidence[{name!r}]")
         values[node] = read
     observed: dict[Hashable, Observed] = {}
     size, batched = 1, False

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.relations import Direction
-from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples, refuse_both_directions
+from meanmap.bp.samples import LEAST_PAIRS, NodeSample, join_samples, labels_of, refuse_both_directions
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.missing import length, present, take
@@ -148,4 +148,4 @@ def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSampl
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
-    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None)
+    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels_of(kernel, together))

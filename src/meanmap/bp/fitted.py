@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.bp.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.kernel_evidence import Evidence, read_evidence
+from meanmap.bp.label_belief import LabelBelief
 from meanmap.bp.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.messages import Given
 from meanmap.bp.observed import Observed
@@ -88,7 +89,7 @@ class FittedKernelGraph:
 
         Parameters
         ----------
-        evidence : mapping from names to values
+        evidence : mapping from names to values, or table with a row for each query
             A value of the variable: a number, a vector, a label, a rotation. With one more axis, B values are B
             queries at once, and single ones are repeated for all of them. A function from points (as the kernel reads
             them, plain numbers as (n,)) to (n,) is a likelihood; an embedding of a sample or distribution is one, too.
@@ -115,7 +116,7 @@ class FittedKernelGraph:
         names = tuple(self.graph.names if targets is None else targets)
         nodes = [self.graph.index(name) for name in names]
         with Door() as door:
-            seen = read_evidence(self.graph, self.samples, evidence or {}, door)
+            seen = read_evidence(self.graph, self.samples, evidence, door)
             observed = Observed.of(self.graph, self.likelihoods, seen)
             weights: list[np.ndarray] = []
             functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
@@ -156,12 +157,12 @@ class FittedKernelGraph:
         support: dict[Hashable, Support] = {}
         for e, phi in observed.features.items():
             name = self.graph.names[self.graph.sources[e]]
-            data = Support.of(name, self.likelihoods[e], phi)
+            data = Support.of(self.likelihoods[e], phi)
             if name not in support or data.size.min() < support[name].size.min():
                 support[name] = data
         ranks = [message.receiver.values.shape[1] for message in self.messages]
         notes = learning_notes(self.graph, self.samples, self.likelihoods)
-        return query_report(self.graph, beliefs, observed.seen, support, found, floor, ranks, notes)
+        return query_report(self.graph, self.samples, beliefs, observed.seen, support, found, floor, ranks, notes)
 
     def _prepared(self, observed: Observed, part: slice, floor: float | None) -> tuple[Given, np.ndarray]:
         """Known messages and the nodes' own factors for some queries, padded to a number of a short list."""
@@ -227,7 +228,10 @@ class FittedKernelGraph:
             if factors is not None:
                 source = MessageWeights.of(source, factors, sample, seen.functions.get(node), floor)
         kernel = sample.narrow if node not in seen.points else sample.kernel
-        beliefs = PointEmbedding(kernel, points, source, sample.flat)
+        if sample.labels is not None:
+            beliefs: PointEmbedding = LabelBelief(kernel, points, source, tuple(sample.named(points)))
+        else:
+            beliefs = PointEmbedding(kernel, points, source, sample.flat)
         return beliefs if seen.batched else beliefs[0]
 
     def plot(self, ax: Any = None) -> Any:

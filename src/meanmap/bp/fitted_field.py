@@ -1,6 +1,7 @@
 """Queries of a learned random field: evidence in, settled messages, beliefs out."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +12,16 @@ import numpy as np
 from meanmap.bp.approximation import Approximation, approximation
 from meanmap.bp.atoms import beliefs_at_atoms, outgoing
 from meanmap.bp.beliefs import Beliefs
+from meanmap.bp.coordinates import transformed
 from meanmap.bp.field_evidence import Evidence, read_field_evidence
+from meanmap.bp.label_belief import LabelBelief
 from meanmap.bp.messages import Given
 from meanmap.bp.observations import Likelihood
 from meanmap.bp.operator_likelihood import LearnedLikelihood
 from meanmap.bp.propagate import Engine
 from meanmap.bp.relations import Relations
 from meanmap.bp.samples import NodeSample
+from meanmap.bp.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.door import Door
 from meanmap.core.points import count
 from meanmap.embeddings.points import PointEmbedding
@@ -33,6 +37,8 @@ DAMPING = 0.3
 # Learned operators are a little wrong, and on graphs with cycles each further sweep counts the same evidence again: on
 # images errors were least after 10 to 20 sweeps.
 SWEEPS = 15
+# So many contradictions are told.
+MOST_CONTRADICTIONS = 5
 # Likelihoods are computed for so many nodes at once.
 NODES_AT_ONCE = 65_536
 
@@ -111,7 +117,7 @@ class FittedKernelField:
         names = tuple(self.graph.names if targets is None else targets)
         wanted = np.array([self.graph.index(name) for name in names], dtype=np.int64)
         with Door():
-            seen = read_field_evidence(self, evidence or {}, observations)
+            seen = read_field_evidence(self, evidence, observations)
             weights, report = self.propagate(seen, wanted, floor, damping, np.dtype(dtype), counting)
         place = {int(node): i for i, node in enumerate(wanted)}
 
@@ -119,11 +125,12 @@ class FittedKernelField:
             node = self.graph.index(name)
             found = weights[place[node]]
             variable = self._variable(node)
+            sample, points, mass = variable.sample, variable.atoms, found if seen.batched else found[0]
             if node in seen.values:
-                return PointEmbedding(variable.kernel, seen.values[node], np.ones(1), variable.sample.flat)
-            return PointEmbedding(
-                variable.kernel, variable.atoms, found if seen.batched else found[0], variable.sample.flat
-            )
+                points, mass = seen.values[node], np.ones(1)
+            if sample.labels is not None:
+                return LabelBelief(variable.kernel, points, mass, tuple(sample.named(points)))
+            return PointEmbedding(variable.kernel, points, mass, sample.flat)
 
         return Beliefs(names, answer, report)
 
@@ -144,7 +151,8 @@ class FittedKernelField:
         found = self.engine.run(
             jnp.asarray(own), given, operators=operators, damping=damping, floor=floor, counting=counting
         )
-        report = found.report
+        notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own))
+        report = replace(found.report, notes=(*notes, *found.report.notes))
         weights: list[Any] = [None] * len(nodes)
         place = np.zeros(self.graph.size, dtype=np.int64)
         if self.learned.readouts is None:
@@ -175,6 +183,38 @@ class FittedKernelField:
                 for i in np.flatnonzero(self.kind[nodes] == which):
                     weights[i] = table[place[nodes[i]]]
         return weights, report
+
+    def _far(self, seen: Evidence) -> list[str]:
+        """Which seen values are out of sight of all data."""
+        notes, order, start = [], *self.graph.outgoing
+        for node, value in seen.values.items():
+            leaving = order[start[node] : start[node + 1]]
+            if len(leaving):
+                features = self._seen_likelihood(int(self.template[leaving[0]])).phi
+                typical = np.mean(np.sum(np.asarray(features.factor) ** 2, axis=1))  # k(x, x) of the pivots
+                far = np.sum(transformed(features, value) ** 2, axis=1) < NEAR * typical
+                if far.any():
+                    notes.append(far_note(self.graph.names[node], self._variable(node).sample, value, far))
+        return notes
+
+    def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: Any, own: np.ndarray) -> list[str]:
+        """Of which nodes the messages contradict each other; on forests, where none was heard twice."""
+        if not self.graph.is_forest:
+            return []
+        heard = np.asarray(seen.informed, dtype=int)
+        np.add.at(heard, self.graph.targets, informed(Rooted.at(self.graph), seen.informed))
+        notes = []
+        with np.errstate(divide="ignore"):
+            product = np.log(own)
+            np.add.at(product, self.graph.targets, np.log(np.asarray(messages)))
+        for node in nodes:
+            agreement = float(np.exp(product[node].max(axis=-1).min()))
+            sample = self._variable(int(node)).sample
+            if int(node) not in seen.values and agreement < least_agreement(
+                sample, int(heard[node]), seen.size * len(nodes)
+            ):
+                notes.append(contradiction_note(self.graph.names[node], agreement))
+        return notes[:MOST_CONTRADICTIONS]
 
     @property
     def samples(self) -> dict[Hashable, NodeSample]:

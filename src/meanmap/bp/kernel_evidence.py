@@ -14,11 +14,12 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count
+from meanmap.core.table import Table, raw_columns
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
 from meanmap.kernels.reading import check_alike, read_points
 
-__all__ = ["Evidence", "likelihood_at", "read_evidence"]
+__all__ = ["Evidence", "by_name", "likelihood_at", "read_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +51,10 @@ class Evidence:
         return range(count(self.points[node]))
 
 
-def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], door: Door) -> Evidence:
+def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
     """Values and functions by node number."""
-    if not isinstance(evidence, Mapping):
-        raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
     points, likelihoods, functions, sizes = {}, {}, {}, {}
-    for name, value in evidence.items():
+    for name, value in by_name(evidence).items():
         node = graph.index(name)
         sample = samples.nodes[node]
         if callable(value):
@@ -65,12 +64,26 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Mapping[Any, Any], d
         single, data = _as_sample(sample, value, name)
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
+        sample.check_known(read, f"evidence[{name!r}]")
         points[node] = read
         if not single:
             sizes[name] = count(read)
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
     return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes))
+
+
+def by_name(evidence: Any) -> Mapping[Any, Any]:
+    """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
+    if evidence is None:
+        return {}
+    if isinstance(evidence, Mapping):
+        return evidence
+    if Table.looks_like_one(evidence):
+        return dict(zip(*raw_columns(evidence, "evidence"), strict=True))
+    if hasattr(evidence, "items") and hasattr(evidence, "index"):  # a row of a pandas table
+        return dict(evidence.items())
+    raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
 
 
 def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
@@ -108,7 +121,7 @@ def likelihood_at(
         return np.ones(count(points))
     if isinstance(function, Embedding):
         return np.maximum(np.asarray(function.evaluate(points, door)), 0.0)
-    values = as_array(function(points[:, 0] if sample.flat else points), where)
+    values = as_array(function(points[:, 0] if sample.flat else sample.named(points)), where)
     if values.shape != (count(points),):
         raise ShapeError(f"{where} gave shape {values.shape}; expected ({count(points)},), one for each point.")
     check_finite(values, where)

@@ -8,9 +8,9 @@ from meanmap.bp.learning import CoordinateBook, learn_likelihood, learn_message
 from meanmap.bp.samples import read_samples
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
-from meanmap.graphs import Graph
+from meanmap.graphs import PDAG, Graph
 from meanmap.graphs.rooted import check_forest
 from meanmap.kernels.base import Kernel
 
@@ -26,7 +26,8 @@ class KernelGraph:
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
-        A tree or forest.
+        A tree or forest. A graph of arrows, as `mm.pc` finds it, is taken where no two arrows meet: directions do not
+        matter then.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
@@ -66,7 +67,7 @@ class KernelGraph:
         rank: int | None = None,
         schedule: Any = None,
     ):
-        self.graph = Graph.of(graph)
+        self.graph = _relations_of(graph) if isinstance(graph, PDAG) else Graph.of(graph)
         if schedule is None:
             check_forest(self.graph)
         self.kernels = dict(kernels or {})
@@ -109,3 +110,17 @@ class KernelGraph:
 
     def __repr__(self) -> str:
         return f"KernelGraph({self.graph!r})"
+
+
+def _relations_of(graph: PDAG) -> Graph:
+    """The edges of a graph with arrows, where a model of relations says the same about independence."""
+    arrows = graph.named("directed")
+    for name in graph.names:
+        causes = [a for a, b in arrows if b == name]
+        if len(causes) > 1:
+            raise InputError(
+                f"the arrows {causes[0]!r} → {name!r} ← {causes[1]!r} meet: {causes[0]!r} and {causes[1]!r} become "
+                f"dependent once {name!r} is seen, and relations along edges say the opposite. Learn a tree instead, "
+                "mm.KernelGraph(mm.chow_liu(table)), or give the edges of one."
+            )
+    return graph.skeleton

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.samples import NodeSample
+from meanmap.bp.samples import NodeSample, labels_of
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
@@ -56,9 +56,13 @@ class Likelihood(ABC):
 
 @dataclass(frozen=True, eq=False)
 class UserLikelihood(Likelihood):
-    """Any function: (N, ...) observations and (n,) or (n, d) points give (N, n) values of at least 0."""
+    """Any function: (N, ...) observations and (n,) or (n, d) points give (N, n) values of at least 0.
+
+    Where the hidden variable is a label, `hidden` says which label each point is, and the function gets these.
+    """
 
     function: Callable[[Any, Any], Any]
+    hidden: NodeSample | None = None
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
         """What the function gives, checked."""
@@ -76,6 +80,7 @@ class UserLikelihood(Likelihood):
 
     def _values(self, observed: Any, points: Any) -> np.ndarray:
         x = points[:, 0] if isinstance(points, np.ndarray) and points.shape[1:] == (1,) else points
+        x = x if self.hidden is None or self.hidden.labels is None else self.hidden.named(points)
         values = as_array(self.function(observed, x), "the likelihood")
         shape = (len(observed), count(points))
         if values.shape != shape:
@@ -134,7 +139,9 @@ def sample_of(data: Any, kernel: Kernel | None, argument: str) -> NodeSample:
     kernel_or_default = kernel_for(data, argument=argument) if kernel is None else kernel
     with Door() as door:
         points = read_points(kernel_or_default, data, argument, door)
-    return NodeSample(kernel_or_default, points, np.ndim(data) == 1, kernel is not None)
+    return NodeSample(
+        kernel_or_default, points, np.ndim(data) == 1, kernel is not None, labels_of(kernel_or_default, data)
+    )
 
 
 def numbers(data: Any, argument: str) -> np.ndarray:

@@ -21,9 +21,11 @@ from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["NodeSample", "Samples", "join_samples", "read_samples"]
+__all__ = ["NodeSample", "Samples", "join_samples", "labels_of", "read_samples"]
 
 LEAST_PAIRS = 5
+# Of the labels that a variable has, so many are listed.
+MOST_SHOWN = 20
 # Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
 # and what further rows would add is far below what a ridge takes away.
 MOST_ROWS = 20_000
@@ -45,6 +47,31 @@ class NodeSample:
     def count(self) -> int:
         """N."""
         return count(self.points)
+
+    @cached_property
+    def names(self) -> dict[bytes, Hashable]:
+        """The label behind each code."""
+        return {code.tobytes(): label for code, label in zip(np.asarray(self.points), self.labels or (), strict=True)}
+
+    def named(self, points: Any) -> np.ndarray:
+        """The labels of points that were read; the points themselves where they are no labels."""
+        if self.labels is None:
+            return points
+        found = np.empty(count(points), dtype=object)
+        found[:] = [self.names.get(code.tobytes()) for code in np.asarray(points)]
+        return found
+
+    def check_known(self, points: Any, argument: str) -> None:
+        """Refuse a label that was never seen."""
+        if self.labels is None:
+            return
+        unknown = sum(code.tobytes() not in self.names for code in np.asarray(points))
+        if unknown:
+            shown = sorted(set(self.names.values()), key=str)
+            listed = ", ".join(map(repr, shown[:MOST_SHOWN])) + (", ..." if len(shown) > MOST_SHOWN else "")
+            raise InputError(
+                f"{argument} has a label that is not among the {self.count} of the data; expected one of {listed}."
+            )
 
     @property
     def searched(self) -> bool:
@@ -100,9 +127,16 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
-        labels = _labels(together) if isinstance(kernel.domain, Labels) else None
+        labels = labels_of(kernel, together)
         nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
     return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None)
+
+
+def labels_of(kernel: Kernel, data: Any) -> tuple | None:
+    """Labels as they came, rows of several as tuples; None for what are no labels."""
+    if not isinstance(kernel.domain, Labels):
+        return None
+    return tuple(tuple(row) if isinstance(row, list) else row for row in np.asarray(data).tolist())
 
 
 def _some(number: int) -> np.ndarray:
@@ -110,11 +144,6 @@ def _some(number: int) -> np.ndarray:
     if number <= MOST_ROWS:
         return np.arange(number)
     return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
-
-
-def _labels(sample: Any) -> tuple[Hashable, ...]:
-    """The label of each point; a tuple where labels have several columns."""
-    return tuple(tuple(each) if isinstance(each, list) else each for each in np.asarray(sample).tolist())
 
 
 def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:

@@ -158,7 +158,7 @@ class Stream:
         """
         node = self.slice.graph.index(self.state)
         with Door() as door:
-            seen = read_evidence(self.slice.graph, self.slice.samples, evidence or {}, door)
+            seen = read_evidence(self.slice.graph, self.slice.samples, evidence, door)
             before = self.steps[-1].seen if self.steps else seen
             if seen.batched and before.batched and seen.size != before.size:
                 raise ShapeError(f"evidence comes for {seen.size} chains; the steps before had {before.size}.")
