@@ -33,7 +33,7 @@ class LabelBelief(PointEmbedding):
     ('red', True)
     """
 
-    labels: tuple = eqx.field(static=True)
+    labels: tuple = eqx.field(static=True, default=())
 
     def __init__(self, kernel: Kernel, points: Any, weights: Any, labels: tuple):
         super().__init__(kernel, points, weights)
