@@ -75,6 +75,17 @@ def test_one_table_for_all_edges_keeps_its_direction():
         np.testing.assert_allclose(beliefs[name], marginals[i], rtol=1e-10)
 
 
+def test_edges_with_the_same_table_share_one_matrix():
+    """Two tables on eleven edges of a chain, the second of them in both directions."""
+    first, second = np.random.default_rng(2).random((2, 2, 2))
+    edges = [(i, i + 1) for i in range(11)]
+    named = {edge: first for edge in edges[:6]} | {edge[::-1]: second.T for edge in edges[6:]}
+    network = DiscreteGraph(edges, named)
+    assert network._matrices.shape == (4, 2, 2)
+    expected = np.ones(2) @ np.linalg.matrix_power(first, 6) @ np.linalg.matrix_power(second, 5)
+    np.testing.assert_allclose(network.query()[11], expected / expected.sum(), rtol=1e-12)
+
+
 def test_ties_of_the_most_probable_state_are_decoded_together():
     network = DiscreteGraph([("a", "b"), ("b", "c")], np.eye(2))
     best = network.most_probable()

@@ -41,12 +41,12 @@ def read_model(graph: Graph, potentials: Any, priors: Any, door: Door) -> Model:
         sizes[:] = given.shape[1]
     states = _states(graph, tables, sizes)
     most = int(states.max())
-    if len(tables) == 1 and edges > 1:
-        template = np.zeros(edges, dtype=np.int64)
-    else:
-        template = np.arange(edges)
+    template = np.zeros(edges, dtype=np.int64) if len(tables) == 1 and edges > 1 else np.arange(edges)
     library = jnp if door.follows else np
     forward = library.stack([_padded(table, (most, most), library) for table in tables or [library.ones((1, 1))]])
+    if not door.follows and edges > 1:  # edges with the same table share one matrix
+        forward, which = np.unique(forward, axis=0, return_inverse=True)
+        template = which.ravel()[template]
     if len(tables) == 1 and is_concrete(forward) and (np.asarray(forward[0]) == np.asarray(forward[0]).T).all():
         matrices, both = forward, np.concatenate([template, template])
     else:
