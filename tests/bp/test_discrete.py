@@ -79,7 +79,7 @@ def test_edges_with_the_same_table_share_one_matrix():
     """Two tables on eleven edges of a chain, the second of them in both directions."""
     first, second = np.random.default_rng(2).random((2, 2, 2))
     edges = [(i, i + 1) for i in range(11)]
-    named = {edge: first for edge in edges[:6]} | {edge[::-1]: second.T for edge in edges[6:]}
+    named = dict.fromkeys(edges[:6], first) | {edge[::-1]: second.T for edge in edges[6:]}
     network = DiscreteGraph(edges, named)
     assert network._matrices.shape == (4, 2, 2)
     expected = np.ones(2) @ np.linalg.matrix_power(first, 6) @ np.linalg.matrix_power(second, 5)
