@@ -184,8 +184,10 @@ def relevant(factors, names):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*LARGE, *HUGE])
 def test_large_networks_of_pgmpy_have_its_exact_answers(name):
-    """Two variables given what depends on most. Tables in these files do not quite sum to one, and pgmpy leaves out those
-    of variables on which nothing that was asked for depends: without these, to the last digit; with them, to 1e-6.
+    """Two variables given what depends on most.
+
+    Tables in these files do not quite sum to one, and pgmpy leaves out those of variables on which nothing that was
+    asked for depends: without these to the last digit, with them to 1e-6.
     """
     model, exact = bundled(name)
     factors = from_pgmpy(model)
