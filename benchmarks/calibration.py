@@ -1,0 +1,139 @@
+"""Simulation-based calibration of the ready models: ranks of true parameters in beliefs, which have to be uniform.
+
+Parameters are drawn from a model's own prior and data from these; the probability that a belief gives to smaller values
+is then uniform (Talts et al. 2018). Printed are a χ² test of ten bins for each parameter that was looked at, corrected
+for their number, and how many runs did not converge.
+
+    python -m benchmarks.calibration 500            # all models, by night
+    python -m benchmarks.calibration 50 logistic    # one
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import scipy.stats
+from scipy.special import expit, ndtr
+
+from meanmap import ep
+
+__all__ = ["MODELS", "calibrate"]
+
+BINS = 10
+# From a generator to the shares below the truth, one for each parameter, and whether the run converged.
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, bool]]
+
+
+def _columns(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    X = rng.normal(size=(n, d))
+    return (X - X.mean(0)) / X.std(0)
+
+
+def _shares(fit, truth: np.ndarray) -> tuple[np.ndarray, bool]:
+    return ndtr((truth - fit.mean) / np.sqrt(np.diag(fit.covariance))), bool(fit.report.converged)
+
+
+def logistic(intercept_sd: float, prior_sd: float) -> Draw:
+    """A regression of two labels; data of one label alone say nothing and are drawn again."""
+
+    def draw(rng):
+        while True:
+            X, w = _columns(rng, 100, 3), rng.normal(size=4) * [intercept_sd, *[prior_sd] * 3]
+            y = (rng.uniform(size=100) < expit(w[0] + X @ w[1:])).astype(int)
+            if 0 < y.sum() < 100:
+                break
+        settings = {"intercept_sd": intercept_sd, "prior_sd": prior_sd, "standardise": False}
+        return _shares(ep.models.logistic_regression(X, y, **settings), w)
+
+    return draw
+
+
+def poisson(rng):
+    """Counts of a few to a few hundred."""
+    X, w = _columns(rng, 100, 2), rng.normal(size=3) * [1.0, 0.5, 0.5]
+    y = rng.poisson(np.exp(w[0] + X @ w[1:]))
+    settings = {"intercept_sd": 1.0, "prior_sd": 0.5, "standardise": False}
+    return _shares(ep.models.poisson_regression(X, y, **settings), w)
+
+
+def ordinal(rng):
+    """Three labels with cutpoints at −1 and 1."""
+    X, w = _columns(rng, 200, 2), rng.normal(size=2)
+    y = np.digitize(X @ w + rng.normal(size=200), [-1.0, 1.0])
+    return _shares(ep.models.ordinal_regression(X, y, prior_sd=1.0, standardise=False), w)
+
+
+def robust(rng):
+    """Student noise whose scale is known to the data alone, with coefficients far inside their prior."""
+    X, w = _columns(rng, 100, 2), rng.normal(size=3)
+    y = w[0] + X @ w[1:] + 0.5 * rng.standard_t(4, 100)
+    unit = 1.4826 * np.median(np.abs(y - np.median(y)))
+    settings = {"intercept_sd": 10.0, "prior_sd": 1.0 / unit, "standardise": False}
+    return _shares(ep.models.robust_regression(X, y, **settings), w)
+
+
+def ranking(rng):
+    """Sixty games of eight players."""
+    skill = rng.normal(size=8)
+    pairs = np.array([rng.choice(8, 2, replace=False) for _ in range(60)])
+    won = (skill[pairs] + 0.5 * rng.normal(size=pairs.shape)).argmax(1)
+    rows = np.arange(60)
+    fit = ep.models.ranking(pairs[rows, won], pairs[rows, 1 - won])
+    found = np.array([int(player) for player in fit.players])
+    share = ndtr((skill[found] - fit.mean) / np.sqrt(np.diag(fit.covariance)))
+    return share[np.argsort(found)][:3], bool(fit.report.converged)
+
+
+def hierarchical(rng):
+    """Logistic regression with ten groups, whose effects have an unknown precision."""
+    groups = np.repeat(np.arange(10), 15)
+    precision = rng.gamma(4.0, 0.5)
+    slope, effects = rng.normal(), rng.normal(size=10) / np.sqrt(precision)
+    x = rng.normal(size=150)
+    y = (rng.uniform(size=150) < expit(slope * x + effects[groups])).astype(int)
+    w, z = ep.Variable("w", ep.MultivariateNormal.standard(1)), ep.Variable("z", ep.Normal, plate=150)
+    effect, tau = ep.Variable("effect", ep.Normal, plate=10), ep.Variable("tau", ep.Gamma(4.0, 2.0))
+    total = ep.Variable("total", ep.Normal, plate=150)
+    post = ep.infer(
+        ep.FactorGraph(
+            ep.Gaussian(0.0, effect, precision=tau),
+            ep.Dot(x[:, None], w, z),
+            ep.Sum(z, effect[groups], out=total),
+            ep.Logistic(total, observed=y),
+        )
+    )
+    share = [
+        ndtr((slope - post["w"].mean[0]) / np.sqrt(post["w"].cov[0, 0])),
+        ndtr((effects[0] - post["effect"].mean[0]) / post["effect"].sd[0]),
+        post["tau"].cdf(precision),
+    ]
+    return np.array(share), bool(post.report.converged)
+
+
+MODELS: dict[str, Draw] = {
+    "logistic": logistic(1.0, 1.0),
+    "logistic-wide": logistic(10.0, 2.5),
+    "poisson": poisson,
+    "ordinal": ordinal,
+    "robust": robust,
+    "ranking": ranking,
+    "hierarchical": hierarchical,
+}
+
+
+def calibrate(name: str, repeats: int) -> tuple[float, int]:
+    """The least p-value over parameters, times their number, and how many runs did not converge."""
+    found = [MODELS[name](np.random.default_rng([len(name), seed])) for seed in range(repeats)]
+    shares = np.array([share for share, _ in found])
+    counts = [np.histogram(column, BINS, (0.0, 1.0))[0] for column in shares.T]
+    least = min(float(scipy.stats.chisquare(count).pvalue) for count in counts)
+    return min(1.0, least * shares.shape[1]), sum(not converged for _, converged in found)
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    for model in sys.argv[2:] or MODELS:
+        pvalue, unconverged = calibrate(model, number)
+        print(
+            f"{model:14} {number} repetitions: p = {pvalue:.3g} corrected, {unconverged} did not converge", flush=True
+        )
