@@ -96,17 +96,18 @@ def alone(name: str, n: int, seconds: int, gibibytes: int) -> str:
     return f"{time.process_time() - started:.2g} s, {mib:.0f} MiB"
 
 
-def page(rows: dict[str, list[str]], machine: str) -> str:
-    """The table."""
+def page(rows: dict[str, list[str]], limits: tuple[int, int]) -> str:
+    """The table, and on what it was measured."""
     lines = [".. list-table::", "   :header-rows: 1", "", "   * - function"]
     lines += [f"     - {n:,} rows" for n in SIZES]
     for name, cells in rows.items():
         lines += [f"   * - ``{name}``", *(f"     - {cell}" for cell in cells)]
-    return "\n".join([*lines, "", f"{machine}; {datetime.date.today():%d %B %Y}."]) + "\n"
+    given_up = "What took more than {} s or {} GiB was given up.".format(*limits)
+    return "\n".join([*lines, "", f"{given_up} {table.machine()}; {datetime.date.today():%d %B %Y}."]) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, and write the page if all functions were measured."""
+    """Measure, and write the page unless functions were named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rows", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all unless named: {', '.join(CALLS)}")
     parser.add_argument("--seconds", type=int, default=300, help="of processor time, after which a call is given up")
@@ -124,8 +125,8 @@ def main(arguments: list[str] | None = None) -> int:
             given_up = rows[name] and rows[name][-1].startswith("more than")
             rows[name].append(rows[name][-1] if given_up else measured(name, n, *limits))
             print(f"{name}, {n:,} rows: {rows[name][-1]}", flush=True)
-    if not chosen.names:
-        PAGE.write_text(page(rows, table.machine()), encoding="utf-8")
+        if not chosen.names:
+            PAGE.write_text(page(rows, limits), encoding="utf-8")
     return 0
 
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import figure, harness, table
+from benchmarks import figure, harness, rows, table
 from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, Side, growth, measure
 from benchmarks.run import main
@@ -152,3 +152,18 @@ def test_sides_of_a_case_compute_the_same(name):
     close = 1e-6 if getattr(ours, "dtype", None) == np.float32 else 1e-8
     for peer in case.peers.values():
         assert case.difference(ours, peer(data)) < close
+
+
+def test_the_table_of_rows():
+    text = rows.page({"embed": ["1 s, 2 MiB", "refused: x has 3 points", "more than 9 s"]}, (9, 4))
+    assert "   * - ``embed``\n     - 1 s, 2 MiB\n     - refused: x has 3 points\n     - more than 9 s\n" in text
+    assert "What took more than 9 s or 4 GiB was given up." in text
+    assert {"two_sample_test", "pc", "KernelGraph.fit", "DriftMonitor.of"} <= set(rows.CALLS)
+    assert np.abs(np.corrcoef(rows.data(500).T)[0, 1]) > 0.5
+
+
+@pytest.mark.slow
+def test_calls_of_many_rows_are_measured_or_given_up():
+    assert rows.measured("median_heuristic", 10_000, 60, 8).endswith(" MiB")
+    assert rows.measured("k_sample_test", 12_001, 60, 8).startswith("refused: there are 12001 points; this test takes")
+    assert rows.measured("k_sample_test", 10_000, 1, 8) == "more than 1 s"
