@@ -105,7 +105,7 @@ def refused(problem: str) -> typer.Exit:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Whatever goes wrong ends in one line and exit code 2: 1 says that a hypothesis was rejected, and nothing else."""
+    """Whatever goes wrong ends in one line and exit code 2, which is no answer; 1 is one, such as "rejected"."""
     from meanmap.core.errors import InputError, KindError
 
     try:
