@@ -50,7 +50,9 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "embed(x)(100 points)": lambda x: mm.embed(x)(x[:100]),
     "condition": lambda x: mm.condition(x[:, :2], x[:, 2]),
     "condition, 300 features": lambda x: mm.condition(
-        x[:, :1], x[:, 1], mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x[:10, :1], n_features=300, rng=0)
+        x[:, :1],
+        x[:, 1],
+        kernel_x=mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x[:10, :1], n_features=300, rng=0),
     ),
     "estimators.LowRankFeatures": lambda x: mm.estimators.LowRankFeatures().fit(x),
     "estimators.ConditionalMeanRegressor": lambda x: mm.estimators.ConditionalMeanRegressor().fit(x[:, :1], x[:, 1]),
@@ -79,7 +81,9 @@ def measured(name: str, n: int, seconds: int, gibibytes: int) -> str:
         return f"more than {seconds} s"
     if done.returncode:
         large = any(word in done.stderr for word in ("MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc"))
-        return f"more than {gibibytes} GiB" if large else done.stderr.strip().splitlines()[-1].split(":")[0]
+        if not large:
+            raise RuntimeError(f"{name} of {n} rows failed:\n{done.stderr}")
+        return f"more than {gibibytes} GiB"
     return done.stdout.splitlines()[-1]
 
 
