@@ -47,6 +47,8 @@ __all__ = [
 # Up to so many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
 MOST_RANK = 1000
 MOST_NUMBERS = 5_000_000
+# Values at up to so many points are kept from edge to edge: the middle of a star has hundreds.
+FEW_POINTS = 1000
 # A message is some smooth function of x_t; the regression is judged by how well it predicts functions of this width.
 TARGET_LENGTHSCALE = 1.0
 
@@ -133,11 +135,18 @@ class CoordinateBook:
         self.sample = sample
         self.rank = int(np.clip(MOST_NUMBERS // sample.count, MOST_FEATURES, MOST_RANK)) if rank is None else rank
         self.features: dict[tuple[float, int], PivotedCholesky] = {}
+        self.values: dict[tuple[float, int], np.ndarray] = {}
         self.known: dict[float, Coordinates] = {}
 
     def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
         """Values (m, r) of at most so many coordinates at some rows."""
-        return transformed(self._features(multiple, most), rows(self.sample.points, chosen))
+        features = self._features(multiple, most)
+        if self.sample.count > FEW_POINTS:
+            return transformed(features, rows(self.sample.points, chosen))
+        at = self._multiple(multiple), features.size
+        if at not in self.values:
+            self.values[at] = transformed(features, self.sample.points)
+        return self.values[at][chosen]
 
     def at(self, multiple: float) -> Coordinates:
         """All coordinates at a multiple of the median distance; at the kernel as it is where the user gave it."""
