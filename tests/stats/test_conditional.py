@@ -67,6 +67,10 @@ def test_level_with_rare_labels():
 def test_level_with_rare_labels_at_length(kind, method):
     found = rare_rejections(kind, 1000, LEVEL_SEED, method=method)
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    if (kind, method) == ("growing noise", "residuals"):
+        low, high = high, 1000  # the docstring says so: this method takes noise not to change with z
+    if (kind, method) == ("growing noise", "features"):
+        low = 20  # the docstring says so: it is careful there
     assert low <= found <= high, found
 
 
@@ -87,7 +91,7 @@ def test_level_at_length(n, d, kind):
     found = rejections(1000, n, d, kind, LEVEL_SEED, method="kci")
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
     if (n, d, kind) == (100, 5, "nonlinear"):
-        high = 100  # the docstring says so: 0.08 there, and half of the results warn
+        high = 100  # the docstring says so: 0.07 there, and half of the results warn
     assert low <= found <= high, found
 
 
