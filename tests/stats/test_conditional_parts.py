@@ -251,3 +251,13 @@ def test_a_streamed_fit_is_the_fit():
         overlap.add(functions[rows], functions[rows])
     truth, signed = variance_parts(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage)
     assert overlap.ratio == pytest.approx(truth.sum() / signed.sum(), rel=1e-5)
+
+
+def test_squares_of_large_products_do_not_overflow():
+    rng = np.random.default_rng(3)
+    left, right, z = rng.normal(size=(30, 4)), rng.normal(size=(30, 2)), rng.normal(size=(30, 3))
+    one, large = (
+        Products([(size * left, right)], [1.0], z).limit("gamma", np.ones(30), 50, np.random.default_rng(1))[1].draws
+        for size in (1.0, 1e12)
+    )
+    np.testing.assert_allclose(large, 1e24 * one, rtol=1e-4)

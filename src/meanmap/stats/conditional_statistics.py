@@ -78,7 +78,8 @@ class Products:
                 scaled.append(roots[rows, None] * block * roots / n)
             else:
                 mean += float(ratios[rows] @ np.diagonal(block[:, rows])) / n
-                square += float(ratios[rows] @ (block**2 @ ratios.astype(np.float32))) / n**2
+                size = float(np.abs(block).max()) or 1.0  # squares of large numbers overflow in single precision
+                square += float(ratios[rows] @ ((block / size) ** 2 @ ratios.astype(np.float32))) * (size / n) ** 2
         if kind == "spectral":
             return value, spectral_null(np.linalg.eigvalsh(np.concatenate(scaled)), n_draws, generator)
         return value, gamma_null(mean, 2 * square, n_draws, generator)
