@@ -148,9 +148,9 @@ def with_data() -> dict[str, Callable[[np.random.Generator], Pair]]:
     return {**PROBLEMS, **real, "MNIST without 7 and 9": digits(150, Path(folder))}
 
 
-def ours(kernel: Any = None) -> Callable[[np.ndarray, np.ndarray, int], bool]:
+def ours(kernel: Any = None, scale: bool = True) -> Callable[[np.ndarray, np.ndarray, int], bool]:
     """Our test with 500 permutations."""
-    return lambda x, y, seed: mm.two_sample_test(x, y, kernel, n_permutations=500, rng=seed).reject(LEVEL)
+    return lambda x, y, seed: mm.two_sample_test(x, y, kernel, n_permutations=500, scale=scale, rng=seed).reject(LEVEL)
 
 
 def aggregated(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
@@ -181,7 +181,8 @@ def compressed(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
 
 METHODS: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray, int], bool]]] = {
     "default": ("meanmap", ours()),
-    "median": ("meanmap", ours("median")),
+    "default, scale=False": ("meanmap", ours(scale=False)),
+    "median, scale=False": ("meanmap", ours("median", scale=False)),
     "MMDAgg": ("mmdagg", aggregated),
     "MMD-FUSE": ("mmdfuse", fused),
     "ACTT": ("goodpoints", compressed),

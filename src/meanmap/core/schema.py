@@ -70,6 +70,8 @@ class Schema:
         How many rows it was made from.
     named : bool
         Whether the columns have names; those of plain arrays are known by position.
+    kinds : tuple of (column, kind)
+        What columns were told to be.
 
     Notes
     -----
