@@ -9,7 +9,7 @@ from meanmap.ep.blackbox import BlackBox, Density, Product
 from meanmap.ep.conjugate import Bernoulli, Categorical
 from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
 from meanmap.ep.factor import Answer, Factor
-from meanmap.ep.gaussian import Dot, Gaussian, Sum
+from meanmap.ep.gaussian import Dot, Sum
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.host import HostOracle
 from meanmap.ep.infer import infer
@@ -20,7 +20,7 @@ from meanmap.ep.links import Logistic, Poisson, Student
 from meanmap.ep.mcmc import MCMC
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.posterior import Posterior
-from meanmap.ep.precision import GaussianPrecision
+from meanmap.ep.precision import Gaussian, GaussianPrecision
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling

@@ -14,9 +14,12 @@ from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.variables import Given, Variable, plate_of, read_argument, read_given
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Dot", "Sum", "log_overlap", "moments"]
+__all__ = ["Dot", "Sum"]
 
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
+
+# In place of no standard deviation at all.
+_SURE = 1e-6
 
 
 class Dot(Factor):
@@ -34,7 +37,8 @@ class Dot(Factor):
     Notes
     -----
     With what comes in from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message to zᵢ is
-    the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep.
+    the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep. A row of
+    zeros says that zᵢ is 0, which is told as a standard deviation of a millionth of the widest row's.
 
     Examples
     --------
@@ -75,7 +79,10 @@ class Dot(Factor):
         factor = jnp.linalg.cholesky(joint.precision)
         white = jax.scipy.linalg.solve_triangular(factor, jnp.eye(x.shape[1], dtype=x.dtype), lower=True)
         mean = _product(x, _product(white.T, _product(white, joint.precision_mean)))
-        precision = 1 / (_product(x, white.T) ** 2).sum(-1)
+        variance = (_product(x, white.T) ** 2).sum(-1)
+        # A row of zeros says that zᵢ is 0, and no Normal is that sure: it is, a millionth of the widest row.
+        widest = variance.max()
+        precision = 1 / jnp.where(variance > 0, variance, _SURE**2 * jnp.where(widest > 0, widest, 1.0))
         return Answer(
             (
                 None,
@@ -130,6 +137,12 @@ class Sum(Factor):
         extra = () if precision is None else (read_precision(precision, label),)
         if all(isinstance(a, Given) for a in (*read, target)):
             raise KindError(f"{label} has no variable: everything in it is given.")
+        unknown = [a.name for a in (*read, target) if not isinstance(a, Given)]
+        if len(unknown) == 1 and precision is None:
+            raise KindError(
+                f"{label} without noise says exactly what {unknown[0]!r} is: write that number in its place, or pass "
+                "precision."
+            )
         coefficients = np.ones(len(read)) if weights is None else read_given(weights, "weights").values
         if coefficients.shape != (len(read),) or (coefficients == 0).any():
             raise ParameterError(f"weights of {label} are {weights!r}; expected {len(read)} numbers other than 0.")
@@ -149,10 +162,10 @@ class Sum(Factor):
         count = self.weights.shape[0]
         out, terms = incoming[0], incoming[1 : count + 1]
         noise = 1 / incoming[count + 1] if len(incoming) > count + 1 else jnp.zeros(())
-        means, variances = zip(*(moments(term) for term in terms), strict=True)
+        means, variances = zip(*(_moments(term) for term in terms), strict=True)
         mean = sum(a * m for a, m in zip(self.weights, means, strict=True))
         variance = sum(a * a * v for a, v in zip(self.weights, variances, strict=True)) + noise
-        total, spread = moments(out)
+        total, spread = _moments(out)
         # What each argument meets: its role, what comes in from it, the law that the others send, and its weight.
         met = [(out, mean, variance, 1.0)]
         for at, term in enumerate(terms):
@@ -166,46 +179,7 @@ class Sum(Factor):
         return Answer(tuple(messages), _log_integral(met))
 
 
-def Gaussian(mean: Any, out: Any = None, *, precision: Any = 1.0, observed: Any = None, name: str | None = None) -> Any:
-    """out ~ N(mean, 1/precision), for each member of a plate; the precision known, or a Gamma variable.
-
-    Parameters
-    ----------
-    mean : Variable or array_like
-        A Normal, or known numbers.
-    out : Variable
-        A Normal; leave it out where the outcome is `observed`.
-    precision : array_like or Variable
-        1/variance: positive numbers, or a Gamma.
-    observed : array_like
-        Outcomes, instead of `out`.
-    name : str, optional
-        Of the factor, for reports.
-
-    Notes
-    -----
-    With a known precision this is [`Sum`][] with noise. With a Gamma it is [`GaussianPrecision`][].
-
-    Examples
-    --------
-    >>> from meanmap import ep
-    >>> mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
-    >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=[1.0, 2.0, 3.0], precision=1.0)))
-    >>> post["mu"]
-    Normal(mean=1.5, sd=0.5)
-    """
-    from meanmap.ep.precision import GaussianPrecision
-
-    if (out is None) == (observed is None):
-        raise KindError("Gaussian needs an outcome: a Variable as out, or numbers as observed, and not both.")
-    target = read_given(observed, "observed") if out is None else out
-    if isinstance(read_argument(precision, "precision"), Given):
-        label = name or f"Gaussian({', '.join(read_argument(a, 'mean').name for a in (mean, target))})"
-        return Sum(mean, out=target, precision=precision, name=label)
-    return GaussianPrecision(mean, target, precision, name=name)
-
-
-def moments(message: Any) -> tuple[jax.Array, jax.Array]:
+def _moments(message: Any) -> tuple[jax.Array, jax.Array]:
     """Mean and variance of what comes in: (0, ∞) where it says nothing, (x, 0) for a given x."""
     if not isinstance(message, Normal):
         return message, jnp.zeros(())
@@ -214,7 +188,7 @@ def moments(message: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.where(known, message.precision_mean / precision, 0.0), jnp.where(known, 1 / precision, jnp.inf)
 
 
-def log_overlap(message: Any, mean: Any, variance: Any) -> jax.Array:
+def _log_overlap(message: Any, mean: Any, variance: Any) -> jax.Array:
     """log ∫ exp(ν x − τ x²/2) N(x; mean, variance) dx; for given numbers x, log N(x; mean, variance)."""
     if not isinstance(message, Normal):
         return -((message - mean) ** 2 / variance + jnp.log(variance)) / 2 - HALF_LOG_TWO_PI
@@ -233,7 +207,7 @@ def _log_integral(met: list[tuple[Any, Any, Any, Any]]) -> jax.Array:
     least, value = None, jnp.zeros(())
     for at, (message, mean, variance, weight) in enumerate(normals):
         others = sum((other.log_normaliser for k, (other, *_) in enumerate(normals) if k != at), start=jnp.zeros(()))
-        pivoted = others + log_overlap(message, mean, variance) - jnp.log(jnp.abs(weight))
+        pivoted = others + _log_overlap(message, mean, variance) - jnp.log(jnp.abs(weight))
         if least is None:
             least, value = message.precision, pivoted
         else:

@@ -10,27 +10,32 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
+from meanmap.families.inversion import shape_from_log_gap
 
 __all__ = [
     "LINES",
     "REACH",
     "Nodes",
     "as_nodes",
-    "halved",
+    "log_message",
     "nodes_of_cavity",
     "project",
-    "refined",
     "tilted_natural",
     "to_nodes",
+    "values",
+    "window",
 ]
 
-# How many standard deviations the first grid reaches to either side. The tails of log x for a Gamma and of logit x for
-# a Beta decay like exp(−a |c|), which is beyond 1e-16 of the peak at 37/a, and the standard deviation is 1/a or more.
+# How many standard deviations a grid over a cavity reaches to either side.
 REACH = 12.0
-_FIRST = 97
 
-# The second grid spans where the integrand is within this factor e⁻³⁷ < 1e-16 of its peak.
-_DEPTH = 37.0
+# All but 1e-16 of a Normal, and of its second moment, is within so many standard deviations. The log of a Gamma falls
+# like a c towards −∞ and more than that of a Normal towards ∞; the logit of a Beta like a c and b c to either side.
+_REACH_NORMAL = 9.5
+_REACH_EXPONENTIAL = 45.0
+
+# Up to here exp(c) and exp(−c) are numbers. The coordinate may go on beyond; a function of x is asked at this end.
+_LARGEST_LOG = 690.0
 
 LINES = (Normal, Gamma, Beta, Bernoulli)
 
@@ -46,12 +51,18 @@ class Nodes(NamedTuple):
 def to_nodes(kind: type, coordinate: jax.Array, log_step: jax.Array) -> Nodes:
     """Nodes at these points of the coordinate, with a step of this size: the Jacobian goes into the weight."""
     if issubclass(kind, Gamma):
-        coordinate = jnp.clip(coordinate, -690.0, 690.0)  # exp stays a number
-        return Nodes(coordinate, jnp.exp(coordinate), log_step + coordinate)
+        x = jnp.exp(jnp.clip(coordinate, -_LARGEST_LOG, _LARGEST_LOG))
+        return Nodes(coordinate, x, log_step + coordinate)
     if issubclass(kind, Beta):
         jacobian = -jax.nn.softplus(coordinate) - jax.nn.softplus(-coordinate)
-        return Nodes(coordinate, jax.nn.sigmoid(coordinate), log_step + jacobian)
+        x = jax.nn.sigmoid(jnp.clip(coordinate, -_LARGEST_LOG, _LARGEST_LOG))
+        return Nodes(coordinate, x, log_step + jacobian)
     return Nodes(coordinate, coordinate, log_step + jnp.zeros_like(coordinate))
+
+
+def values(kind: type, nodes: Nodes) -> list[jax.Array]:
+    """What has to have moments for a projection: the coordinate, and x itself where its mean is a statistic."""
+    return [nodes.coordinate, nodes.x] if issubclass(kind, Gamma) else [nodes.coordinate]
 
 
 def as_nodes(kind: type, x: jax.Array) -> Nodes:
@@ -76,36 +87,25 @@ def log_message(message: Family, nodes: Nodes) -> jax.Array:
     return message.log_unnormalised(nodes.x)
 
 
-def nodes_of_cavity(cavity: Family, count: int = _FIRST) -> Nodes:
+def window(cavity: Family) -> tuple[jax.Array, jax.Array]:
+    """Where all but 1e-16 of a proper law is, in its coordinate."""
+    name = cavity.coordinates[-1]
+    mean, reach = cavity.mean_in(name), _REACH_NORMAL * jnp.sqrt(cavity.variance_in(name))
+    below = above = reach
+    if isinstance(cavity, Gamma):
+        below = jnp.maximum(reach, _REACH_EXPONENTIAL / cavity.shape_parameter)
+    if isinstance(cavity, Beta):
+        below = jnp.maximum(reach, _REACH_EXPONENTIAL / cavity.a)
+        above = jnp.maximum(reach, _REACH_EXPONENTIAL / cavity.b)
+    return mean - below, mean + above
+
+
+def nodes_of_cavity(cavity: Family, count: int) -> Nodes:
     """A grid over the whole of a proper law: [−12, 12] standard deviations about the mean of the coordinate."""
-    if isinstance(cavity, Bernoulli):
-        states = jnp.array([0.0, 1.0]).reshape(2, *(1,) * len(cavity.shape))
-        return to_nodes(Bernoulli, jnp.broadcast_to(states, (2, *cavity.shape)), jnp.zeros(()))
     name = cavity.coordinates[-1]
     mean, sd = cavity.mean_in(name), jnp.sqrt(cavity.variance_in(name))
     unit = jnp.linspace(-REACH, REACH, count).reshape(count, *(1,) * mean.ndim)
     return to_nodes(type(cavity), mean + sd * unit, jnp.log(sd * (unit[1] - unit[0])))
-
-
-def refined(kind: type, first: Nodes, log_tilted: jax.Array, count: int) -> Nodes:
-    """A second grid where the integrand on the first one (weights included) is not negligible."""
-    if issubclass(kind, Bernoulli):
-        return first
-    inside = log_tilted > log_tilted.max(0) - _DEPTH
-    c = first.coordinate
-    step = c[1] - c[0]
-    low = jnp.where(inside, c, jnp.inf).min(0) - step
-    high = jnp.where(inside, c, -jnp.inf).max(0) + step
-    unit = jnp.linspace(0.0, 1.0, count).reshape(count, *(1,) * low.ndim)
-    return to_nodes(kind, low + (high - low) * unit, jnp.log((high - low) / (count - 1)))
-
-
-def halved(kind: type, log_weights: jax.Array) -> jax.Array:
-    """The same rule with every other node left out; the states of a Bernoulli cannot be."""
-    if issubclass(kind, Bernoulli):
-        return log_weights
-    index = jnp.arange(log_weights.shape[0]).reshape(-1, *(1,) * (log_weights.ndim - 1))
-    return jnp.where(index % 2 == 0, log_weights + jnp.log(2.0), -jnp.inf)
 
 
 def project(kind: type, nodes: Nodes, log_weights: jax.Array) -> Any:
@@ -114,6 +114,14 @@ def project(kind: type, nodes: Nodes, log_weights: jax.Array) -> Any:
         weights = jax.nn.softmax(log_weights, 0)
         c = nodes.coordinate
         return kind.from_moments((-weights * jax.nn.softplus(-c)).sum(0), (-weights * jax.nn.softplus(c)).sum(0))
+    if issubclass(kind, Gamma):
+        # log E[x] − E[log x] as a mean of r − 1 − log r with r = x/E[x], from log x itself: x may be below all numbers.
+        weights = jax.nn.softmax(log_weights, 0)
+        mean = (weights * nodes.x).sum(0)
+        away = jnp.minimum(nodes.coordinate - jnp.log(mean), _LARGEST_LOG)
+        gap = (weights * (jnp.expm1(away) - away)).sum(0)
+        shape = shape_from_log_gap(jnp.where(gap > 8 * jnp.finfo(gap.dtype).eps, gap, jnp.nan))
+        return kind.from_natural(shape - 1, -shape / mean)
     projected = kind.from_weighted_samples(nodes.x, log_weights)
     if issubclass(kind, Normal):
         # Equal points differ by rounding alone: no Normal has that spread, and no numbers say so (as for a Gamma).

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from meanmap.ep.factor import Answer
 from meanmap.families import Family
 
-__all__ = ["Oracle"]
+__all__ = ["Oracle", "spread"]
 
 
 class Oracle(eqx.Module):
@@ -44,14 +44,19 @@ class Oracle(eqx.Module):
             return self.member(factor, incoming, power, key)
         size = shapes[0][0]
         keys = key if key.ndim else jax.random.split(key, size)
-        spread = tuple(
-            given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
-            for given in incoming
-        )
+        questions = spread(incoming, size)
 
         def one(arguments):
             return self.member(factor, arguments[0], power, arguments[1])
 
         if size <= self.block:
-            return jax.vmap(one)((spread, keys))
-        return jax.lax.map(one, (spread, keys), batch_size=self.block)
+            return jax.vmap(one)((questions, keys))
+        return jax.lax.map(one, (questions, keys), batch_size=self.block)
+
+
+def spread(incoming: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+    """What comes in, with what is given for all members repeated for each."""
+    return tuple(
+        given if isinstance(given, Family) else jnp.broadcast_to(given, (size, *jnp.shape(given)[1:]))
+        for given in incoming
+    )

@@ -1,20 +1,60 @@
-"""A Gaussian whose precision is unknown: one-dimensional quadrature over the precision, all else in closed form."""
+"""A Gaussian of known or unknown precision: over an unknown one by quadrature, all else in closed form."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.errors import KindError
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.gaussian import log_overlap, moments
-from meanmap.ep.lines import log_message, nodes_of_cavity, refined, tilted_natural
-from meanmap.ep.variables import Given, read_argument
+from meanmap.ep.gaussian import HALF_LOG_TWO_PI, Sum
+from meanmap.ep.integrals import NODES, Weighed, on_grid, on_panels, where_doubtful
+from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, window
+from meanmap.ep.oracle import spread
+from meanmap.ep.variables import Given, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
-__all__ = ["GaussianPrecision"]
+__all__ = ["Gaussian", "GaussianPrecision"]
 
-_NODES = 129
+
+def Gaussian(mean: Any, out: Any = None, *, precision: Any = 1.0, observed: Any = None, name: str | None = None) -> Any:
+    """out ~ N(mean, 1/precision), for each member of a plate; the precision known, or a Gamma variable.
+
+    Parameters
+    ----------
+    mean : Variable or array_like
+        A Normal, or known numbers.
+    out : Variable
+        A Normal; leave it out where the outcome is `observed`.
+    precision : array_like or Variable
+        1/variance: positive numbers, or a Gamma.
+    observed : array_like
+        Outcomes, instead of `out`.
+    name : str, optional
+        Of the factor, for reports.
+
+    Notes
+    -----
+    With a known precision this is [`Sum`][] with noise. With a Gamma it is [`GaussianPrecision`][].
+
+    Examples
+    --------
+    >>> from meanmap import ep
+    >>> mu = ep.Variable("mu", ep.Normal(0.0, 1.0))
+    >>> post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, observed=[1.0, 2.0, 3.0], precision=1.0)))
+    >>> post["mu"]
+    Normal(mean=1.5, sd=0.5)
+    """
+    if (out is None) == (observed is None):
+        raise KindError("Gaussian needs an outcome: a Variable as out, or numbers as observed, and not both.")
+    target = read_given(observed, "observed") if out is None else out
+    if isinstance(read_argument(precision, "precision"), Given):
+        label = name or f"Gaussian({', '.join(read_argument(a, 'mean').name for a in (mean, target))})"
+        return Sum(mean, out=target, precision=precision, name=label)
+    return GaussianPrecision(mean, target, precision, name=name)
 
 
 class GaussianPrecision(Factor):
@@ -31,8 +71,9 @@ class GaussianPrecision(Factor):
 
     Notes
     -----
-    Given τ everything is Gaussian; the average over τ is a trapezium rule in log τ. For given mean and x the factor is
-    conjugate, and the message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
+    Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in [`Quadrature`][]. Where nothing
+    is known on one side, the other one and τ are told nothing. For given mean and x the factor is conjugate, and the
+    message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
 
     Examples
     --------
@@ -72,28 +113,15 @@ class GaussianPrecision(Factor):
         mean, x, tau = incoming
         if not isinstance(mean, Normal) and not isinstance(x, Normal):
             return self._conjugate(mean, x, tau, power)
-        (m, v), (y, u) = moments(mean), moments(x)
-        # N(x; mean, 1/τ)^α is N(x; mean, 1/(α τ)) times (2π/τ)^((1−α)/2) α^(−½).
-        target, centre, spread = (mean, y, u) if isinstance(mean, Normal) else (x, m, v)
 
-        def log_factor(precision):
-            constant = (1 - power) / 2 * jnp.log(2 * jnp.pi / precision) - jnp.log(power) / 2
-            return log_overlap(target, centre, spread + 1 / (power * precision)) + constant
+        def plain(given):
+            return _whole(on_grid(_weigher(given, power), given, window(given[2]), NODES), given)
 
-        nodes = nodes_of_cavity(tau)
-        log_weights = log_factor(nodes.x) + log_message(tau, nodes) + nodes.log_weight
-        nodes = refined(Gamma, nodes, log_weights, _NODES)
-        log_weights = log_factor(nodes.x) + log_message(tau, nodes) + nodes.log_weight
-        weights = jax.nn.softmax(log_weights, 0)
-        noise = 1 / (power * nodes.x)
-        messages = (
-            _mixture(mean, y, u + noise, weights),
-            _mixture(x, m, v + noise, weights),
-            tilted_natural(Gamma, nodes, log_weights, tau),
-        )
-        other = x if target is mean else mean
-        known = other.log_normaliser if isinstance(other, Normal) else 0.0
-        return Answer(messages, jax.nn.logsumexp(log_weights, 0) + known)
+        def careful(given):
+            return _whole(on_panels(_weigher(given, power), given, window(given[2]), NODES), given)
+
+        every = jax.vmap(plain)(spread(incoming, tau.shape[0])) if tau.shape else plain(incoming)
+        return where_doubtful(every, careful, incoming)
 
     def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Any) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)
@@ -102,12 +130,94 @@ class GaussianPrecision(Factor):
         return Answer((None, None, message), total.log_normaliser - half * jnp.log(2 * jnp.pi))
 
 
-def _mixture(message: Any, centre: jax.Array, variance: jax.Array, weights: jax.Array) -> Normal | None:
-    """What is sent to a Normal when it meets N(centre, variance) with these weights over the first axis."""
-    if not isinstance(message, Normal):
-        return None
-    precision = message.precision + 1 / variance
-    means = (message.precision_mean + centre / variance) / precision
-    mean = (weights * means).sum(0)
-    spread = (weights * (1 / precision + (means - mean) ** 2)).sum(0)
-    return Normal.from_natural(mean / spread - message.precision_mean, 1 / spread - message.precision)
+def _weigher(incoming: tuple[Any, ...], power: Any) -> Callable[[jax.Array], Weighed]:
+    """What the factor says at points of log τ, for one member, but for what is the same at all of them.
+
+    N(x; mean, 1/τ)^α is N(x; mean, 1/(α τ)) times (2π/τ)^((1−α)/2) α^(−½).
+    """
+    mean, x, tau = incoming
+
+    def weigh(points):
+        nodes = to_nodes(Gamma, points, jnp.zeros(()))
+        precision = power * nodes.x
+        constant = (1 - power) / 2 * (2 * HALF_LOG_TWO_PI - nodes.coordinate) - jnp.log(power) / 2
+        height = _log_meeting(mean, x, precision) + constant + log_message(tau, nodes) + nodes.log_weight
+        wanted = values(Gamma, nodes)
+        messages: dict[int, Any] = {2: lambda w: tilted_natural(Gamma, nodes, w, tau)}
+        for at, own, other in ((0, mean, x), (1, x, mean)):
+            if isinstance(own, Normal):
+                told = _told(own, other, precision)
+                wanted += told[:2]
+                messages[at] = partial(_mixture, own, *told)
+        return Weighed(height, wanted, messages)
+
+    return weigh
+
+
+def _centre(message: Normal) -> tuple[Any, Any]:
+    """Whether a message has no precision, and its mean; 0 if so."""
+    none = message.precision == 0
+    return none, jnp.where(none, 0.0, message.precision_mean / jnp.where(none, 1.0, message.precision))
+
+
+def _log_meeting(mean: Any, x: Any, precision: jax.Array) -> jax.Array:
+    """log ∫∫ exp(ν m − p m²/2 + ν' x − p' x²/2) N(x; m, 1/precision), but for what is the same at every precision.
+
+    In differences of means, so that large ones do not cancel; what is flat meets everything alike.
+    """
+    first, second = sorted((mean, x), key=lambda side: not isinstance(side, Normal))
+    none, centre = _centre(first)
+    tilt = jnp.where(none, first.precision_mean**2 / (2 * precision), 0.0)
+    if not isinstance(second, Normal):
+        widened = 1 + first.precision / precision
+        return tilt - (first.precision * (centre - second) ** 2 / widened + jnp.log(widened)) / 2
+    other_none, other = _centre(second)
+    tilt = tilt + jnp.where(other_none, second.precision_mean**2 / (2 * precision), 0.0)
+    widened = first.precision + second.precision + first.precision * second.precision / precision
+    widened = jnp.where(none & other_none, 1.0, widened)
+    return tilt - (first.precision * second.precision * (centre - other) ** 2 / widened + jnp.log(widened)) / 2
+
+
+def _whole(answer: Answer, incoming: tuple[Any, ...]) -> Answer:
+    """With the part of the normaliser that is the same at every precision; ∞ where nothing is known on either side."""
+    total = answer.log_normaliser
+    for own, other in (incoming[:2], incoming[1::-1]):
+        if not isinstance(own, Normal):
+            continue
+        none, centre = _centre(own)
+        if isinstance(other, Normal):
+            other_none, met = _centre(other)
+            met = met + jnp.where(
+                other_none, jnp.inf, own.precision_mean / (2 * jnp.where(other_none, 1, other.precision))
+            )
+            total = total + HALF_LOG_TWO_PI / 2
+        else:
+            met = other
+        total = total + jnp.where(
+            none, jnp.where(own.precision_mean == 0, 0.0, own.precision_mean * met), own.precision_mean * centre / 2
+        )
+        if isinstance(other, Normal):
+            total = total + jnp.where(none & other_none, jnp.inf, 0.0)
+    return Answer(answer.messages, total, answer.errors, doubt=answer.doubt)
+
+
+def _told(own: Normal, other: Any, precision: jax.Array) -> list[jax.Array]:
+    """Mean and standard deviation of one side given each precision, and whether nothing is known of it."""
+    if isinstance(other, Normal):
+        share = precision / (other.precision + precision)
+        more, towards = other.precision * share, other.precision_mean * share
+    else:
+        more, towards = precision, precision * other
+    total = own.precision + more
+    nothing = total == 0
+    mean = jnp.where(nothing, 0.0, (own.precision_mean + towards) / jnp.where(nothing, 1.0, total))
+    return [mean, 1 / jnp.sqrt(jnp.where(nothing, 1.0, total)), nothing]
+
+
+def _mixture(own: Normal, mean: jax.Array, sd: jax.Array, nothing: jax.Array, log_weights: jax.Array) -> Normal:
+    """What is sent to a side that has these means and deviations, with these weights."""
+    weights = jax.nn.softmax(log_weights)
+    middle = (weights * mean).sum()
+    precision = 1 / (weights * (sd**2 + (mean - middle) ** 2)).sum()
+    message = Normal.from_natural(middle * precision - own.precision_mean, precision - own.precision)
+    return jax.tree.map(lambda leaf: jnp.where(nothing.any(), 0.0, leaf), message)

@@ -15,6 +15,10 @@ __all__ = ["Record"]
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
 
+# Doubt beyond this is said: of rules, which are exact where nothing is wrong, and of samples and what is learned from
+# them, which have an error always.
+_DOUBTED, _DOUBTED_SAMPLES = 1e-6, 0.1
+
 # An effective sample size below this makes a standard error itself unreliable.
 _FEW = 30
 
@@ -86,6 +90,11 @@ class Record:
             low = size < _FEW
             if low.any():
                 notes.append(f"{name}{_where(low)}: effective sample size below {_FEW}, the least {size.min():.3g}")
+        sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
+        for name, doubt in self.doubt.items():
+            high = doubt > (_DOUBTED_SAMPLES if name in sampled else _DOUBTED)
+            if high.any():
+                notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
         for at, oracle in self.hosts.items():
             factor = self.factors[at]
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
@@ -106,6 +115,13 @@ class Record:
         if self.residuals and np.isinf(self.residuals[-1]):
             return "stopped with an improper belief"
         return "stopped with messages left out" if self.stuck else "stopped before converging"
+
+
+def _off(doubt: float) -> str:
+    """A doubt in words."""
+    if doubt >= 1:
+        return "a standard deviation or more: give the oracle more points, or take another one"
+    return f"{doubt:.2g} standard deviations, as the oracle says"
 
 
 def _where(flags: np.ndarray) -> str:

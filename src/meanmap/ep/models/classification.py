@@ -146,7 +146,7 @@ class GPClassification(Value):
             "log_evidence": self.log_evidence,
             "converged": bool(self.report.converged),
             "tried": [[repr(kernel), variance, evidence] for kernel, variance, evidence in self.tried],
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.report.notes],
         }
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -155,7 +155,7 @@ class GPClassification(Value):
             ("features", f"{int(self.features.rank)}, relative error {float(self.features.relative_error):.1g}"),
             ("log evidence", f"{self.log_evidence:.6g}, the best of {len(self.tried)}"),
             ("inference", f"{self.report.status} after {self.report.steps} sweeps"),
-            *(("note", note) for note in self.notes),
+            *(("note", note) for note in (*self.notes, *self.report.notes)),
         ]
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanmap.ep.interval import Ordinal
 from meanmap.ep.models.design import Design, read_codes
@@ -109,7 +109,8 @@ def _slope(post: Any, codes: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     mean, scale = (z.precision_mean - message.precision_mean) / precision, np.sqrt(1 + 1 / precision)
     ends = np.concatenate([[-np.inf], cuts, [np.inf]])
     a, b = (ends[codes] - mean) / scale, (ends[codes + 1] - mean) / scale
-    mass = np.maximum(np.where(a + b > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a)), np.finfo(float).tiny)
-    high, low = (np.exp(-t * t / 2) / np.sqrt(2 * np.pi) / mass / scale for t in (b, a))
+    upper = log_ndtr(np.where(a + b > 0, -a, b))  # in the tail where both ends are small, and in logs: it may be far
+    log_mass = upper + np.log(-np.expm1(log_ndtr(np.where(a + b > 0, -b, a)) - upper))
+    high, low = (np.exp(-t * t / 2 - log_mass) / np.sqrt(2 * np.pi) / scale for t in (b, a))
     k = len(cuts) + 1
     return np.bincount(codes, high, k)[:-1] - np.bincount(codes, low, k)[1:]  # upper ends, and lower ends

@@ -16,11 +16,11 @@ from meanmap.core.values import Value
 from meanmap.ep.blackbox import BlackBox, Density
 from meanmap.ep.calling import is_host_function
 from meanmap.ep.factor import common_plate
-from meanmap.ep.gaussian import Gaussian
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.infer import infer
 from meanmap.ep.models.summary import Summary
 from meanmap.ep.posterior import Posterior
+from meanmap.ep.precision import Gaussian
 from meanmap.ep.variables import Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 
@@ -80,15 +80,18 @@ class Program(Value):
             "parameters": self.summary().to_dict(),
             "log_evidence": self.log_evidence,
             "converged": bool(self.report.converged),
+            "notes": list(self.report.notes),
         }
 
     def __str__(self) -> str:
         how = f"{self.report.status} after {self.report.steps} sweeps"
-        return f"{self.title}\n  log evidence: {self.log_evidence:.6g}\n  inference: {how}\n{self.summary()}"
+        notes = "".join(f"\n  note: {note}" for note in self.report.notes)
+        return f"{self.title}\n  log evidence: {self.log_evidence:.6g}\n  inference: {how}{notes}\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
-        return f"<p><b>{html.escape(self.title)}</b></p>{self.summary()._repr_html_()}"
+        notes = "".join(f"<br>note: {html.escape(note)}" for note in self.report.notes)
+        return f"<p><b>{html.escape(self.title)}</b>{notes}</p>{self.summary()._repr_html_()}"
 
 
 def simulator(

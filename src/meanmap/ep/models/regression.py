@@ -109,13 +109,13 @@ class Regression(Value):
             "covariance": self.covariance.tolist(),
             "log_evidence": self.log_evidence,
             "converged": bool(self.report.converged),
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.report.notes],
         }
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = [("rows", str(self.rows)), ("log evidence", f"{self.log_evidence:.6g}")]
         facts += [("inference", f"{self.report.status} after {self.report.steps} sweeps")]
-        return facts + [("note", note) for note in self.notes]
+        return facts + [("note", note) for note in (*self.notes, *self.report.notes)]
 
     def __str__(self) -> str:
         facts = [f"  {name}: {text}" for name, text in self._facts()]

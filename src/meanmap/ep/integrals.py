@@ -1,0 +1,107 @@
+"""Answers by rules of quadrature, with their doubt: a plain grid for all, panels for those that it leaves in doubt."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.ep import doubt
+from meanmap.ep.factor import Answer
+from meanmap.ep.mesh import DEPTH, Grid, adapted, important, kinked, trapezium, unseen
+from meanmap.ep.oracle import spread
+from meanmap.families import Family
+
+__all__ = ["NODES", "Weighed", "conclude", "on_grid", "on_panels", "where_doubtful"]
+
+# Of the plain grid, and there is room for a panel for so many of them.
+NODES = 257
+_NODES_A_PANEL = 4
+
+# Members in more doubt, in standard deviations, get panels of their own; so many at once, so that memory is bounded.
+_ENOUGH = 1e-6
+_AT_ONCE = 32
+
+# Of two differences between three rules, the second says how fast they come together, if it is not luck.
+_LUCK = 250.0
+
+
+class Weighed(NamedTuple):
+    """What a factor says at points: the log of the tilted law, and what is made of it.
+
+    Attributes
+    ----------
+    height : array (points,)
+        The log of the tilted law, in the coordinates.
+    values : list of arrays (points,)
+        Whose second moments are wanted.
+    messages : dict
+        For each position, the function from log weights of the points to the message.
+    """
+
+    height: jax.Array
+    values: list[jax.Array]
+    messages: dict[int, Callable[[jax.Array], Family]]
+
+
+def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
+    """By the trapezium rule over a window; what may be wrong with it is in doubt by a standard deviation or more."""
+    grid = trapezium(*window, count)
+    found = weigh(grid.points)
+    strong = important(found.height, grid.log_weights[0], found.values)
+    ends = strong[jnp.array([0, -1])].max() > strong.max() - DEPTH
+    settled = ~ends & ~unseen(grid.points, found.height) & ~kinked(grid.points, found.height)
+    return conclude(incoming, found, grid, settled)
+
+
+def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
+    """By panels that are cut until nothing is left unseen, from a window that grows."""
+    grid, settled = adapted(lambda points: weigh(points)[:2], window, count // _NODES_A_PANEL)
+    return conclude(incoming, weigh(grid.points), grid, settled)
+
+
+def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any, cautious: Any = False) -> Answer:
+    """The messages by the first of several rules, and how far they may be off by the others.
+
+    Two rules tell the error of the second; a third how fast they come together: where the differences are d and d',
+    the next is d d/d'. To be `cautious` is to believe in luck: the first difference may be small by itself.
+    """
+    messages: list[Any] = [None] * len(incoming)
+    errors: list[Any] = [None] * len(incoming)
+    doubts = []
+    for at, message in found.messages.items():
+        by_rule = jax.vmap(message)(found.height + grid.log_weights)
+        told = [jax.tree.map(lambda leaf, k=k: leaf[k], by_rule) for k in range(len(grid.log_weights))]
+        beliefs = [jax.tree.map(jnp.add, one, incoming[at]) for one in told]
+        first, *more = (doubt.between(a, b) for a, b in pairwise(beliefs))
+        faster = jnp.where(more[0] > first, first / more[0], 1.0) if more else 1.0
+        doubts.append(jnp.maximum(first * faster, jnp.where(cautious, more[0] / _LUCK, 0.0) if more else 0.0))
+        messages[at] = told[0]
+        errors[at] = jax.tree.map(lambda a, b, faster=faster: jnp.abs(a - b) * faster, told[0], told[1])
+    worst = jnp.stack(doubts).max()
+    worst = jnp.where(settled, worst, jnp.maximum(worst, 1.0))
+    total = jax.nn.logsumexp(found.height + grid.log_weights[0])
+    return Answer(tuple(messages), total, tuple(errors), doubt=worst)
+
+
+def where_doubtful(plain: Answer, careful: Callable[[tuple[Any, ...]], Answer], incoming: tuple[Any, ...]) -> Answer:
+    """The answers of all members, with better ones for those in doubt, a few at a time: what is easy pays for nothing.
+
+    `careful` gives the better answer to what comes in to one member.
+    """
+    if not plain.doubt.ndim:
+        one = jax.tree.map(lambda leaf: leaf[None], (plain, incoming))
+        return where_doubtful(one[0], careful, one[1])[0]
+    size = plain.doubt.shape[0]
+    questions = spread(incoming, size)
+
+    def improve(carried):
+        answer, waiting = carried
+        chosen = jnp.nonzero(waiting, size=min(size, _AT_ONCE), fill_value=jnp.argmax(waiting))[0]
+        better = jax.vmap(careful)(jax.tree.map(lambda leaf: leaf[chosen], questions))
+        put = jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), answer, better)
+        return put, waiting.at[chosen].set(False)
+
+    waiting = ~(plain.doubt <= _ENOUGH)
+    return jax.lax.while_loop(lambda carried: carried[1].any(), improve, (plain, waiting))[0]

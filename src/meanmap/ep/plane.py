@@ -1,0 +1,126 @@
+"""A grid over two numbers that follows the mass of an integrand: moved, stretched and sheared until it fits."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.ep.mesh import DEPTH, Grid, between_nodes, important, kinked, trapezium, unseen
+
+__all__ = ["bent", "followed"]
+
+# The grid fits when it need not shrink by more than this along either axis; it is moved at most so often.
+_FITS = 0.7
+_ROUNDS = 40
+
+
+class Box(NamedTuple):
+    """Ends along each axis, and the shear: the second axis measures y − slope (x − pivot)."""
+
+    low: jax.Array
+    high: jax.Array
+    slope: jax.Array
+    pivot: jax.Array
+
+
+def followed(
+    integrand: Callable[..., tuple[jax.Array, list[jax.Array]]], windows: list[Any], count: int
+) -> tuple[Grid, jax.Array]:
+    """Points (x, y) where an integrand over two numbers has its mass, with three rules, and whether they fit.
+
+    Parameters
+    ----------
+    integrand : callable
+        From points x and y to the log of the function there, and the values whose second moments are wanted.
+    windows : list of two
+        Where to begin along each axis; None for one that takes the values 0 and 1.
+    count : int
+        Nodes along each axis; half as many while the grid is moved.
+    """
+    free = np.array([one is not None for one in windows])
+    ends = [(0.0, 1.0) if one is None else one for one in windows]
+    start = Box(*(jnp.stack([jnp.asarray(one[k]) for one in ends]) for k in (0, 1)), jnp.zeros(()), jnp.zeros(()))
+    coarse = count // 2 - (count // 2 - 1) % 4
+
+    def unfinished(carried):
+        _, done, rounds = carried
+        return ~done & (rounds < _ROUNDS)
+
+    def move(carried):
+        box, _, rounds = carried
+        new, fits = _fitted(integrand, box, free, coarse)
+        return new, fits, rounds + 1
+
+    box, fits, _ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), 0))
+    return _grid(box, free, count)[0], fits
+
+
+def bent(height: jax.Array, shape: list[int]) -> jax.Array:
+    """Whether a function on a grid has kinks along an axis."""
+    found = jnp.asarray(False)
+    for axis in (0, 1):
+        if shape[axis] > 2:
+            marginal = jax.nn.logsumexp(height.reshape(shape), 1 - axis)
+            found = found | kinked(jnp.arange(shape[axis]), marginal)
+    return found
+
+
+def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]]:
+    """The points of a box with three rules, and its axes."""
+    lines = [
+        trapezium(box.low[k], box.high[k], count) if free[k] else Grid(jnp.array([0.0, 1.0]), jnp.zeros((3, 2)))
+        for k in (0, 1)
+    ]
+    x, y = lines[0].points[:, None], lines[1].points[None, :]
+    y = y + box.slope * (x - box.pivot)
+    rules = lines[0].log_weights[:, :, None] + lines[1].log_weights[:, None, :]
+    points = jnp.stack([jnp.broadcast_to(x, y.shape).ravel(), y.ravel()])
+    return Grid(points, rules.reshape(3, -1)), [line.points for line in lines]
+
+
+def _fitted(integrand: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, jax.Array]:
+    """A better box, and whether this one was good."""
+    grid, axes = _grid(box, free, count)
+    height, values = integrand(*grid.points)
+    shape = (len(axes[0]), len(axes[1]))
+    strong = important(height, grid.log_weights[0], values)
+    inside = (strong > strong.max() - DEPTH).reshape(shape)
+    strong, height = strong.reshape(shape), height.reshape(shape)
+    span = box.high - box.low
+    step = span / (np.array(shape) - 1)
+
+    # Along each axis, the steps from a node to the next that matter: their ends are those of the next box.
+    hidden, low, high, grows = [], [], [], []
+    for k in (0, 1):
+        profile, nodes = strong.max(1 - k), axes[k]
+        bound, _ = between_nodes(nodes, profile)
+        kept = bound > profile.max() - DEPTH
+        hidden.append(free[k] & unseen(nodes, height.max(1 - k)))
+        low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
+        high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
+        grows.append(jnp.stack([profile[0], profile[-1]]) > profile.max() - DEPTH)
+    seen = ~(hidden[0] | hidden[1])
+
+    # The shear is the regression of y on x, once the grid resolves both.
+    x, y = (jnp.reshape(c, shape) for c in grid.points)
+    weights = jax.nn.softmax(strong + grid.log_weights[0].reshape(shape), (0, 1))
+    mean_x, mean_y = (weights * x).sum(), (weights * y).sum()
+    variance = (weights * (x - mean_x) ** 2).sum()
+    slope = (weights * (x - mean_x) * (y - mean_y)).sum() / jnp.where(variance > 0, variance, 1)
+    slope = jnp.where(free.all() & seen & (variance > 0), slope, box.slope)
+    turned = jnp.abs(slope - box.slope) * span[0] > 0.05 * span[1]
+    slope = jnp.where(turned, slope, box.slope)
+    pivot = jnp.where(turned, mean_x, box.pivot)
+    sheared = y - slope * (x - pivot)
+    margin = step[1] + jnp.abs(slope - box.slope) * step[0]
+    low[1] = jnp.where(turned, jnp.where(inside, sheared, jnp.inf).min() - margin, low[1])
+    high[1] = jnp.where(turned, jnp.where(inside, sheared, -jnp.inf).max() + margin, high[1])
+
+    new_low, new_high = jnp.stack(low), jnp.stack(high)
+    grow = jnp.stack(grows) & free[:, None]
+    new_low = jnp.where(free, new_low - jnp.where(grow[:, 0], span, 0), box.low)
+    new_high = jnp.where(free, new_high + jnp.where(grow[:, 1], span, 0), box.high)
+    fits = seen & ~turned & ~grow.any() & ((new_high - new_low > _FITS * span) | ~free).all()
+    return Box(new_low, new_high, slope, pivot), fits
