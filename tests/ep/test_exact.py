@@ -7,6 +7,7 @@ import scipy.special
 import scipy.stats
 
 from meanmap import ep
+from meanmap.core import KindError
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -158,3 +159,82 @@ def test_unknown_precision_and_mean_have_the_moments_of_quadrature():
     assert post["tau"].mean == pytest.approx((joint * t).sum() / total, rel=1e-8)
     assert post["tau"].mean_in("log") == pytest.approx((joint * u).sum() / total, abs=1e-8)
     assert post.log_evidence == pytest.approx(np.log(total * 0.01 * 0.01), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high"), [(0.0, 0.3, 0.300001), (-3000.0, 0.0, np.inf), (-3000.0, 0.3, 0.300001), (0.0, -2.5, 3.0)]
+)
+def test_an_interval_keeps_its_digits_where_it_is_narrow_or_far(mean, low, high):
+    # By Gauss and Legendre in the distance from the nearest end: the closed form gave variances of -1002 and 592 times.
+    answer = ep.ask(ep.Interval(ep.Variable("z", ep.Normal), low, high, noise=0.0), ep.Normal(mean, 1.0))
+    belief = ep.Normal(mean, 1.0) * answer.messages[0]
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    a = low - mean
+    reach = min(high - low, 37 / max(a, 1.0) if a > 0 else np.inf)
+    steps = reach * (nodes + 1) / 2
+    density = weights * np.exp(-steps * (2 * a + steps) / 2)
+    first = (density * steps).sum() / density.sum()
+    variance = (density * (steps - first) ** 2).sum() / density.sum()
+    assert belief.mean == pytest.approx(low + first, abs=1e-5 * variance**0.5)
+    assert belief.variance == pytest.approx(variance, rel=1e-8)
+    log_mass = np.log(density.sum() * reach / 2) - a**2 / 2 - np.log(2 * np.pi) / 2
+    assert answer.log_normaliser - ep.Normal(mean, 1.0).log_normaliser == pytest.approx(log_mass, rel=1e-10)
+
+
+def test_rows_of_zeros_say_that_a_sum_is_zero():
+    # They tell nothing of the weights, and each of their labels has the probability of a fair coin.
+    X, y = np.array([[1.0], [-0.5], [2.0], [0.3]]), np.array([1, 1, 0, 1])
+    w = ep.Variable("w", ep.MultivariateNormal.standard(1))
+
+    def run(rows, labels):
+        z = ep.Variable("z", ep.Normal, plate=len(rows))
+        return ep.infer(ep.FactorGraph(ep.Dot(rows, w, z), ep.Probit(z, observed=labels)))
+
+    without, with_zeros = run(X, y), run(np.vstack([X, np.zeros((3, 1))]), [*y, 0, 1, 1])
+    assert with_zeros.report.converged
+    assert with_zeros["w"].mean == pytest.approx(without["w"].mean, abs=1e-6)
+    assert with_zeros["w"].cov.ravel() == pytest.approx(without["w"].cov.ravel(), abs=1e-6)
+    assert with_zeros.log_evidence == pytest.approx(without.log_evidence + 3 * np.log(0.5), abs=1e-8)
+
+
+def test_a_sum_without_noise_of_one_unknown_is_refused():
+    with pytest.raises(KindError, match="says exactly what 'a' is: write that number in its place"):
+        ep.Sum(ep.Variable("a", ep.Normal()), 2.0, out=3.0)
+
+
+def test_an_unknown_precision_meets_what_is_flat():
+    # A new draw tells nothing about mean and precision, and is predicted by the law of both.
+    tau, mu = ep.Variable("tau", ep.Gamma), ep.Variable("mu", ep.Normal)
+    factor = ep.Gaussian(mu, ep.Variable("new", ep.Normal), precision=tau)
+    came = ep.Normal(1.0, 0.25), ep.Normal.flat(), ep.Gamma(4.0, 2.0)
+    answer = ep.ask(factor, *came)
+    to_mean, to_new, to_tau = answer.messages
+    assert abs(to_mean.precision) < 1e-9
+    assert abs(to_tau.coefficient_x) < 1e-9
+    assert (to_new.mean, to_new.variance) == (pytest.approx(1.0), pytest.approx(0.25 + 2.0 / 3.0, rel=1e-8))
+    assert answer.log_normaliser == pytest.approx(came[0].log_normaliser + came[2].log_normaliser, abs=1e-9)
+    assert answer.doubt < 1e-6
+    for far in (ep.Normal(1e4, 1e-6), ep.Normal(-1e4, 1.0)):  # large means do not cancel
+        answer = ep.ask(factor, far, ep.Normal(far.mean + 1, 1e-6), ep.Gamma(4.0, 2.0))
+        assert answer.doubt < 1e-4
+
+
+@pytest.mark.slow
+def test_models_with_an_unknown_precision_start_from_nothing():
+    rng = np.random.default_rng(1)
+    tau = ep.Variable("tau", ep.Gamma(2.0, 2.0))
+    groups, labels = np.repeat(np.arange(6), 5), rng.integers(0, 2, 30)
+    u = ep.Variable("u", ep.Normal, plate=6)
+    grouped = ep.infer(ep.FactorGraph(ep.Gaussian(0.0, u, precision=tau), ep.Logistic(u[groups], observed=labels)))
+    assert grouped.report.converged
+    mu, star = ep.Variable("mu", ep.Normal(0.0, 4.0)), ep.Variable("star", ep.Normal, plate=3)
+    seen = ep.Gaussian(mu, observed=rng.normal(size=8), precision=tau)
+    cut = ep.infer(
+        ep.FactorGraph(seen, ep.Gaussian(mu, star, precision=tau), ep.Interval(star, -np.inf, -0.5, noise=0.0))
+    )
+    assert cut.report.converged
+    vague = ep.Variable("vague", ep.Gamma(0.001, 0.001))
+    y = rng.normal(3, 0.5, 30)
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(ep.Variable("m", ep.Normal(0.0, 100.0)), observed=y, precision=vague)))
+    assert post["m"].mean == pytest.approx(y.mean(), abs=0.01)
+    assert post["m"].sd == pytest.approx(y.std(ddof=1) / np.sqrt(30), rel=0.1)

@@ -174,6 +174,27 @@ def test_a_weighted_sum_of_coins_is_enumerated():
     assert answer.messages[0].logit == pytest.approx(log_odds, abs=1e-9)
 
 
+@pytest.mark.parametrize("function", [lambda x: (x > 0).astype(int), lambda x: x > 0])
+def test_whole_numbers_and_truth_values_are_numbers(function):
+    y = ep.Variable("y", ep.Normal)
+    answer = ep.ask(ep.BlackBox(function, Z, y), ep.Normal(0.0, 1.0), ep.Normal(0.3, 1.0))
+    share = 1 / (1 + np.exp(0.5 - 0.3))  # of N(1; 0.3, 1) beside N(0; 0.3, 1)
+    belief = ep.Normal(0.3, 1.0) * answer.messages[1]
+    assert belief.mean == pytest.approx(share, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_run_with_mcmc_stands_still_within_its_doubt():
+    w = ep.Variable("w", ep.MultivariateNormal.standard(2))
+    z = ep.Variable("z", ep.Normal, plate=4)
+    model = ep.FactorGraph(
+        ep.Dot(np.eye(4, 2), w, z), ep.Density(lambda x, y: -jnp.logaddexp(0, -(2 * y - 1) * x), z, [0, 1, 1, 0])
+    )
+    post = ep.infer(model, messages=ep.MCMC(draws=640, warmup=50), rng=0)
+    assert post.report.converged
+    assert post.report.steps < 30
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [

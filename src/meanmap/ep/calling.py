@@ -56,7 +56,10 @@ def call(factor: Any, arguments: list[Any], mapped: tuple[int, ...], key: Any = 
     keys = () if key is None else (jax.random.split(key, count),)
     if not factor.host:
         axes = [0 if at in mapped else None for at in range(len(arguments))]
-        return jax.vmap(function, in_axes=(*(0 for _ in keys), *axes))(*keys, *arguments)
+        found = jax.vmap(function, in_axes=(*(0 for _ in keys), *axes))(*keys, *arguments)
+        return found.astype(
+            jnp.result_type(found.dtype, arguments[mapped[0]].dtype)
+        )  # of whole numbers and truth values
     spread = [
         value if at in mapped else jnp.broadcast_to(value, (count, *jnp.shape(value)))
         for at, value in enumerate(arguments)

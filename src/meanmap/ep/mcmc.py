@@ -1,6 +1,6 @@
 """Messages from draws of the tilted law by Hamiltonian Monte Carlo, for factors of many or badly shaped variables."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -42,7 +42,8 @@ class MCMC(Oracle):
     chains, and the effective sample size is that of the least effective coordinate. The normaliser is estimated by
     importance sampling from a Student law with the draws' moments. The incoming message is subtracted from what the
     draws project to, and their noise stays in the difference: where the factor tells little beside its cavity,
-    [`Stratified`][] or [`Laplace`][] say more for less. Asked for more, it draws more.
+    [`Stratified`][] or [`Laplace`][] say more for less. Asked for more, it draws more. Draws jump where a proposal is
+    accepted that was not before, so a run stands still when beliefs move by no more than the doubt that is stated.
 
     Examples
     --------
@@ -58,6 +59,7 @@ class MCMC(Oracle):
     draws: int = eqx.field(static=True)
     warmup: int = eqx.field(static=True)
     chains: int = eqx.field(static=True)
+    wanders: ClassVar[bool] = True
 
     def __init__(self, draws: int = 4000, warmup: int = 200, chains: int = 4):
         self.chains = int(parameter(chains, "chains", axes=0, integer=True, at_least=2))

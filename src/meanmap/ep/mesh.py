@@ -37,6 +37,9 @@ _LARGE = 1e-4
 _KINK = 3e-4
 _DEPTH_OF_KINKS = 16.0
 
+# Values whose spread is below this share of their mean are one value: squares of what is left are mostly rounding.
+_SAME = 1e-10
+
 # Stands for log 0, so that secants are numbers.
 _NOTHING = -1e30
 
@@ -79,7 +82,7 @@ def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]
     for value in values:
         value = jnp.clip(value, -1e100, 1e100)
         mean = (weights * value).sum()
-        rounding = (64 * jnp.finfo(value.dtype).eps * mean) ** 2 + 1e-300  # values that are all the same do not count
+        rounding = (_SAME * mean) ** 2 + 1e-300  # values that are all the same do not count
         variance = (weights * (value - mean) ** 2).sum()
         more = more + jnp.minimum((value - mean) ** 2 / jnp.maximum(variance, rounding), 1e200)
     return height + jnp.log1p(more)

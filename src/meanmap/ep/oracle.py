@@ -1,7 +1,7 @@
 """What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -19,6 +19,9 @@ class Oracle(eqx.Module):
     To write one, give `member`: the answer for one member of the plate, as a pure function on JAX arrays. The plate is
     mapped over it in blocks, so that memory does not grow with the plate.
     """
+
+    # Whether a small change of what comes in changes answers by about their stated doubt, so that beliefs never rest.
+    wanders: ClassVar[bool] = False
 
     @property
     def block(self) -> int:

@@ -57,6 +57,12 @@ class Record:
         return self.residuals[-1] if self.residuals else np.inf
 
     @property
+    def noise(self) -> float:
+        """How far beliefs move in every sweep, because an oracle draws anew: the largest doubt of such oracles."""
+        wandering = [f.name for f in self.factors if getattr(getattr(f, "oracle", None), "wanders", False)]
+        return max((float(np.max(self.doubt[name])) for name in wandering if name in self.doubt), default=0.0)
+
+    @property
     def stuck(self) -> bool:
         """Whether messages were left out of the last sweep, so that standing still means nothing."""
         return any(event[1:].any() for event in self.last)

@@ -72,7 +72,7 @@ class Run:
                 over_two = float(compiled_moved(self.plan, earlier.beliefs, state.beliefs).max())
                 earlier = before
                 # What stands still after half a step stands still: the share is not in the tolerance, the step is.
-                still = record.moved <= enough * pace.share
+                still = record.moved <= max(enough, record.noise) * pace.share
                 if still and not record.stuck:
                     record.converged = True
                     break
