@@ -47,10 +47,10 @@ class Weighed(NamedTuple):
 
 def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By the trapezium rule over a window; what may be wrong with it is in doubt by a standard deviation or more."""
-    grid = trapezium(*window, count)
+    grid = trapezium(window[0], window[1], count)
     found = weigh(grid.points)
     strong = important(found.height, grid.log_weights[0], found.values)
-    ends = strong[jnp.array([0, -1])].max() > strong.max() - DEPTH
+    ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
     settled = ~ends & ~unseen(grid.points, found.height) & ~kinked(grid.points, found.height)
     return conclude(incoming, found, grid, settled)
 

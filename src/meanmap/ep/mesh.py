@@ -19,7 +19,7 @@ DEPTH = 37.0
 
 # A peak that may stand out by more than this between two nodes has not been seen: the log of the integrand must not
 # bend more, or the rule that leaves out every other node is off too.
-_GAP = 0.5
+_GAP = 0.2
 
 # Nodes of a panel, both ends included, and how many panels there are at first.
 _ORDER = 12
@@ -41,7 +41,7 @@ _DEPTH_OF_KINKS = 16.0
 _SAME = 1e-10
 
 # Stands for log 0, so that secants are numbers.
-_NOTHING = -1e30
+_NOTHING = -1e200
 
 
 class Grid(NamedTuple):
@@ -56,7 +56,7 @@ def trapezium(low: Any, high: Any, count: int) -> Grid:
     unit = np.linspace(0.0, 1.0, count)
     index = np.arange(count)
     rules = np.stack([np.where(index % step == 0, np.log(step), -np.inf) for step in (1, 2, 4)])
-    return Grid(low + (high - low) * unit, rules + jnp.log((high - low) / (count - 1)))
+    return Grid(low + (high - low) * unit, jnp.asarray(rules) + jnp.log((high - low) / (count - 1)))
 
 
 def between_nodes(points: jax.Array, height: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -91,7 +91,7 @@ def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]
 def unseen(points: jax.Array, height: jax.Array) -> jax.Array:
     """Whether somewhere between two nodes a peak may stand out that matters."""
     bound, above = between_nodes(points, height)
-    return (_hidden(points, above) & (bound > height.max() - DEPTH)).any()
+    return (_hidden(points, above) & (bound >= height.max() - DEPTH)).any()
 
 
 def _hidden(points: jax.Array, above: jax.Array) -> jax.Array:
@@ -164,12 +164,15 @@ def _cut(edges: jax.Array, height: jax.Array, values: list[jax.Array]) -> tuple[
     strong = important(height, grid.log_weights[0], values)
     count, half = len(edges) - 1, jnp.diff(edges) / 2
     weighted = half[:, None] * _by_panel(jnp.exp(strong - strong.max()))
+    plain = half[:, None] * _by_panel(jnp.exp(height - height.max()))
     total = (weighted * _FINE).sum()
-    error = jnp.abs((weighted * (_FINE - _ROUGH)).sum(1)) / total
+    # Of both: what jumps by itself need not jump times what it is integrated with.
+    error, alone = (jnp.abs((each * (_FINE - _ROUGH)).sum(1)) / (each * _FINE).sum() for each in (weighted, plain))
+    error = jnp.maximum(error, alone)
 
     # In each panel, the step that may hide the highest peak, or a jump.
     bound, above = between_nodes(grid.points, height)
-    counts = bound > height.max() - DEPTH
+    counts = bound >= height.max() - DEPTH
     hidden = _hidden(grid.points, above) & counts
     drop = jnp.abs(jnp.diff(jnp.maximum(height, _NOTHING))) > DEPTH
     jump = drop & counts & jnp.repeat(error > _LEVELS[0], _ORDER)
@@ -177,7 +180,7 @@ def _cut(edges: jax.Array, height: jax.Array, values: list[jax.Array]) -> tuple[
     highest = wanted.max(1, keepdims=True)
     peaked = highest[:, 0] > -jnp.inf
     step = (wanted == highest) & (highest > -jnp.inf)
-    ends = strong[:: len(strong) - 1] > strong.max() - DEPTH
+    ends = strong[:: len(strong) - 1] >= strong.max() - DEPTH
     done = (error.sum() < _SETTLED) & ~hidden.any() & ~ends.any()
 
     # In order: the left edge of a panel, then new ones in it, around its peak or at its quarters; last the right end.

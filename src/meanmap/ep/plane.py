@@ -41,7 +41,8 @@ def followed(
     """
     free = np.array([one is not None for one in windows])
     ends = [(0.0, 1.0) if one is None else one for one in windows]
-    start = Box(*(jnp.stack([jnp.asarray(one[k]) for one in ends]) for k in (0, 1)), jnp.zeros(()), jnp.zeros(()))
+    low, high = (jnp.stack([jnp.asarray(one[k]) for one in ends]) for k in (0, 1))
+    start = Box(low, high, jnp.zeros(()), jnp.zeros(()))
     coarse = count // 2 - (count // 2 - 1) % 4
 
     def unfinished(carried):
@@ -86,7 +87,7 @@ def _fitted(integrand: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box
     height, values = integrand(*grid.points)
     shape = (len(axes[0]), len(axes[1]))
     strong = important(height, grid.log_weights[0], values)
-    inside = (strong > strong.max() - DEPTH).reshape(shape)
+    inside = (strong >= strong.max() - DEPTH).reshape(shape)
     strong, height = strong.reshape(shape), height.reshape(shape)
     span = box.high - box.low
     step = span / (np.array(shape) - 1)
@@ -96,11 +97,11 @@ def _fitted(integrand: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box
     for k in (0, 1):
         profile, nodes = strong.max(1 - k), axes[k]
         bound, _ = between_nodes(nodes, profile)
-        kept = bound > profile.max() - DEPTH
+        kept = bound >= profile.max() - DEPTH
         hidden.append(free[k] & unseen(nodes, height.max(1 - k)))
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
         high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
-        grows.append(jnp.stack([profile[0], profile[-1]]) > profile.max() - DEPTH)
+        grows.append(jnp.stack([profile[0], profile[-1]]) >= profile.max() - DEPTH)
     seen = ~(hidden[0] | hidden[1])
 
     # The shear is the regression of y on x, once the grid resolves both.

@@ -185,19 +185,14 @@ def _whole(answer: Answer, incoming: tuple[Any, ...]) -> Answer:
         if not isinstance(own, Normal):
             continue
         none, centre = _centre(own)
+        met, nothing = other, jnp.asarray(False)
         if isinstance(other, Normal):
-            other_none, met = _centre(other)
-            met = met + jnp.where(
-                other_none, jnp.inf, own.precision_mean / (2 * jnp.where(other_none, 1, other.precision))
-            )
+            other_none, other_centre = _centre(other)
+            more = own.precision_mean / (2 * jnp.where(other_none, 1, other.precision))
+            met, nothing = other_centre + jnp.where(other_none, jnp.inf, more), none & other_none
             total = total + HALF_LOG_TWO_PI / 2
-        else:
-            met = other
-        total = total + jnp.where(
-            none, jnp.where(own.precision_mean == 0, 0.0, own.precision_mean * met), own.precision_mean * centre / 2
-        )
-        if isinstance(other, Normal):
-            total = total + jnp.where(none & other_none, jnp.inf, 0.0)
+        towards = jnp.where(own.precision_mean == 0, 0.0, own.precision_mean * met)
+        total = total + jnp.where(none, towards, own.precision_mean * centre / 2) + jnp.where(nothing, jnp.inf, 0.0)
     return Answer(answer.messages, total, answer.errors, doubt=answer.doubt)
 
 
