@@ -24,7 +24,7 @@ def ours(data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
 
 
 def by_hand(data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
-    """The same in NumPy, with one solve for y and one for the sum of the weights."""
+    """The same in NumPy, with one solve for y and one for what the weights lack of one, which all y get alike."""
     x, y, new = data
 
     def gram(a, b):
@@ -34,7 +34,7 @@ def by_hand(data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     n = len(x)
     solved = np.linalg.solve(gram(x, x) + n * 1e-5 * np.eye(n), np.c_[y, np.ones(n)])
     sums = gram(new, x) @ solved
-    return sums[:, 0] / sums[:, 1]
+    return sums[:, 0] + (1 - sums[:, 1]) * y.mean()
 
 
 CASES = (

@@ -154,16 +154,17 @@ def check_finite(values: Any, argument: str) -> None:
 def check_size(values: Any, argument: str) -> None:
     """Refuse NaN, infinity, and numbers so large that squares of their distances would overflow."""
     check_finite(values, argument)
-    kind = values.dtype if jnp.issubdtype(values.dtype, jnp.floating) else np.dtype(np.float64)
-    most = MARGIN * float(jnp.finfo(kind).max) ** 0.5
-    what = f"too large for distances (at most {most:.1g} in {kind})"
+    if not jnp.issubdtype(values.dtype, jnp.floating):
+        return  # whole numbers are never that large
+    most = MARGIN * float(jnp.finfo(values.dtype).max) ** 0.5
+    what = f"too large for distances (at most {most:.1g} in {values.dtype})"
     _refuse(values, lambda array, library: library.abs(array) > most, argument, what)
 
 
 def _refuse(values: Any, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
     if not is_concrete(values):
         return
-    with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside somebody's `jit` too
+    with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside an enclosing `jit` too
         found = np.asarray(wrong(values, jnp if isinstance(values, jax.Array) else np))
     if not found.any():
         return
