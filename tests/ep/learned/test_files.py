@@ -45,6 +45,13 @@ def saved(tmp_path_factory):
     return operator, path
 
 
+def test_an_operator_is_shown_in_one_line(saved):
+    shown = repr(saved[0])
+    assert shown.startswith("MessageOperator(")
+    assert "\n" not in shown
+    assert len(shown) < 500
+
+
 def _answer(came):
     shrunk = ep.Normal.from_natural(0.3 * np.tanh(came.precision_mean), 1 / (1 + came.variance))
     return ep.Answer((shrunk,), np.log(came.variance))

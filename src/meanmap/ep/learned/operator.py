@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.points import bucket, count, pad
+from meanmap.core.values import Value
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.points import Range
 from meanmap.ep.learned.recorded import Recorded, families_of, usable
@@ -45,8 +46,8 @@ class Predicted:
         return Predicted(*jax.tree.map(lambda leaf: leaf[index], fields))
 
 
-@dataclass(frozen=True)
-class MessageOperator:
+@dataclass(frozen=True, eq=False, repr=False)
+class MessageOperator(Value):
     """Outgoing messages of one factor as a regression on its incoming ones. Values do not change.
 
     Parameters
