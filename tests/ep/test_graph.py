@@ -85,7 +85,7 @@ W = ep.Variable("w", ep.MultivariateNormal.standard(2))
         (lambda: ep.Dot(np.ones((3, 2)), plate(), W), KindError, "w of Dot.z, w. is the Normal 'z'"),
         (lambda: ep.Sum(out=plate()), ShapeError, "no terms"),
         (lambda: ep.Sum(plate(3), plate(4, "u"), out=0.0), ShapeError, "argument 1 'z' has 3, argument 2 'u' has 4"),
-        (lambda: ep.Sum(plate(), out=0.0, weights=[0.0]), ParameterError, "other than 0"),
+        (lambda: ep.Sum(plate(), plate(3, "u"), out=0.0, weights=[0, 1]), ParameterError, "other than 0"),
         (lambda: ep.Sum(1.0, out=2.0), KindError, "no variable"),
         (lambda: ep.Gaussian(plate()), KindError, "needs an outcome"),
         (lambda: ep.Gaussian(plate(), observed=[1, 2]), ShapeError, "same number of members"),
