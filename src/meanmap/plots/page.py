@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["Section", "png_of", "render"]
 
 # Pictures wider than this many times their height have panels side by side.
-WIDE = 1.9
+WIDE = 2.2
 # A page of more sections begins with a list of them.
 MOST_WITHOUT_LIST = 4
 
