@@ -27,7 +27,7 @@ def main() -> None:
         exec(compile(code, "README.md", "exec"), found)
     figure, grid_of_axes = plt.subplots(2, 2, figsize=(7.2, 5.8), layout="constrained")
     axes = grid_of_axes.ravel()
-    found["result"].plot_witness(axes[0])
+    found["result"].plot_witness(axes[0], names=("before", "after"))
     axes[0].set_title("1  where two samples differ", fontsize="medium")
     places = {"sun": (0, 1), "water": (0, 0), "growth": (1, 0.5), "harvest": (2, 0.5)}
     found["causes"].plot(axes[1], positions=places)
