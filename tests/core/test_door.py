@@ -109,7 +109,7 @@ def test_cast_changes_hyperparameters_only():
 
 
 def test_numpy_data_inside_jit_are_computed_at_once():
-    """Inside somebody's `jit` a NumPy sample is a constant; its Gram matrix comes back as NumPy and can be used."""
+    """Inside an enclosing `jit` a NumPy sample is a constant; its Gram matrix comes back as NumPy and can be used."""
     x = np.random.default_rng(0).normal(size=(5, 2))
     gram = kernels.RBF(1.0)(x)
     seen = []

@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 
 # %%
 # A factor that no compiler can see through: a Python function, which is called on the host, here for many points at
-# once. It stands for a simulator that somebody else has written.
+# once. It stands for a simulator that others have written.
 
 calls = []
 

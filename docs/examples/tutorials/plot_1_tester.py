@@ -159,7 +159,7 @@ axes.axvline(40.5, color="0.7", linestyle=":")
 # From the command line
 # ---------------------
 #
-# The same on files, with a page that can be sent to somebody:
+# The same on files, with a page that can be sent to others:
 #
 # .. code-block:: sh
 #

@@ -105,7 +105,7 @@ class Engine:
         single = isinstance(schedule, Sequential | Residual | Splash)
         layout = Layout.of(graph, template, operators.number, single, algebra)
         passes = Passes.of(Rooted.at(graph), template) if isinstance(schedule, TwoPass) else None
-        # Once, not with every query; and as constants where somebody's `jit` surrounds the first of them.
+        # Once, not with every query; and as constants where a `jit` surrounds the first of them.
         with jax.ensure_compile_time_eval():
             layout, passes = jax.tree.map(jnp.asarray, (layout, passes))
         parts = {"graph": graph, "operators": operators, "schedule": schedule, "layout": layout, "passes": passes}

@@ -2,7 +2,7 @@
 
 NumPy arrays, lists, pandas, polars and SciPy sparse matrices are computed in float64 and come back as NumPy. As soon as
 one JAX array (or tracer) is among the inputs, its dtype is followed and JAX arrays come back, so that the same function
-can be jitted, mapped and differentiated inside somebody's own program.
+can be jitted, mapped and differentiated inside a program of the caller's own.
 """
 
 import os
@@ -32,7 +32,7 @@ class Door:
     """A scope in which the inputs of one public call become arrays and its results leave as they came.
 
     With no JAX array among the leaves of `inputs` the scope is 64-bit (`jax.enable_x64(True)`, undone on exit),
-    computes at once even inside somebody's `jit`, and [`leave`][] hands back NumPy. Otherwise nothing is switched and
+    computes at once even inside an enclosing `jit`, and [`leave`][] hands back NumPy. Otherwise nothing is switched and
     results stay JAX arrays.
 
     Examples

@@ -170,7 +170,7 @@ class Queries(Weights):
     def dense(self) -> Any:
         """M b(x), one solve for each point; kept on the host, so that several read-outs cost one."""
         with Door(self) as door:
-            # A result of JAX is not kept: inside somebody's `jit` it would be a tracer.
+            # A result of JAX is not kept: inside an enclosing `jit` it would be a tracer.
             return self._weights(door) if door.follows else self.on_host
 
     @cached_property

@@ -94,7 +94,7 @@ class PivotedCholesky(Features):
         max_rank: int | None = None,
         rank: int | None = None,
     ) -> "PivotedCholesky":
-        """`fit` for points that were read already, inside somebody's door."""
+        """`fit` for points that were read already, inside an open door."""
         cast = door.cast(kernel)
         if rank is not None:
             low = _fixed(cast, points, rank)
@@ -226,7 +226,7 @@ class Nystrom(Features):
 
     @classmethod
     def at(cls, kernel: Kernel, landmarks: Any, door: Door, working: Any = None) -> "Nystrom":
-        """Given landmarks, read already, inside somebody's door; `working` is the dtype of later calls, if another."""
+        """Given landmarks, read already, inside an open door; `working` is the dtype of later calls, if another."""
         if not all(map(is_concrete, jax.tree.leaves((kernel, landmarks)))):
             raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
         with np.errstate(over="ignore", invalid="ignore"):

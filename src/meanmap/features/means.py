@@ -53,7 +53,7 @@ def frequencies_in_x(kernel: Kernel, frequencies: Any, dimension: int) -> Any:
     if is_concrete(origin) and not np.allclose(np.asarray(origin), 0):
         raise KindError("the kernel's coordinates are not linear in x: use features of a kernel on R^d, such as RBF.")
     if isinstance(frequencies, np.ndarray) and isinstance(linear, np.ndarray):
-        return frequencies @ linear.T  # stays known inside somebody's `jit`
+        return frequencies @ linear.T  # stays known inside an enclosing `jit`
     return jnp.matmul(jnp.asarray(frequencies), jnp.asarray(linear).T, precision="highest")
 
 

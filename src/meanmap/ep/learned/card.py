@@ -22,7 +22,7 @@ _PLACES = {Beta: "logit ", Gamma: "log "}
 
 @dataclass(frozen=True)
 class Card:
-    """What somebody has to know before they use an operator that others have trained.
+    """What to know before using an operator that others have trained.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def _nodes(
     """
     number = TRACED_NODES
     if all(is_concrete(leaf) for leaf in jax.tree.leaves((family, also, x, ell))):
-        # On the host: inside somebody's `jit`, JAX would trace what is made of known numbers.
+        # On the host: inside an enclosing `jit`, JAX would trace what is made of known numbers.
         host, other, points = jax.tree.map(np.asarray, (family, also, x))
         reach = _reach(host, coordinate) + (0 if other is None else _reach(other, coordinate))
         centre = np.asarray(host.mean_in(coordinate))

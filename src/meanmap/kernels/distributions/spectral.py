@@ -30,7 +30,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     """The interval, (d,) and (d,), that holds all the laws of a batch to within 1e-15 of probability."""
     law = jax.tree.map(
         np.asarray, law
-    )  # known numbers, and inside somebody's `jit` JAX would trace what is made of them
+    )  # known numbers, and inside an enclosing `jit` JAX would trace what is made of them
     if isinstance(law, Bags):
         points = np.asarray(law.points).reshape(-1, law.dimension)
         return points.min(axis=0), points.max(axis=0)
