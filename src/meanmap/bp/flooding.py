@@ -49,7 +49,7 @@ def flood_differentiably(
     settings: Settings,
     max_sweeps: int,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The same, with the derivatives of the fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F."""
+    """`flood` with the derivatives of its fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F."""
     fixed = jax.lax.stop_gradient((layout, operators, own, given, settings))
 
     def left(messages: jax.Array) -> jax.Array:

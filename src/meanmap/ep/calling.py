@@ -57,9 +57,8 @@ def call(factor: Any, arguments: list[Any], mapped: tuple[int, ...], key: Any = 
     if not factor.host:
         axes = [0 if at in mapped else None for at in range(len(arguments))]
         found = jax.vmap(function, in_axes=(*(0 for _ in keys), *axes))(*keys, *arguments)
-        return found.astype(
-            jnp.result_type(found.dtype, arguments[mapped[0]].dtype)
-        )  # of whole numbers and truth values
+        # Whole numbers and truth values become numbers as the arguments are.
+        return found.astype(jnp.result_type(found.dtype, arguments[mapped[0]].dtype))
     spread = [
         value if at in mapped else jnp.broadcast_to(value, (count, *jnp.shape(value)))
         for at, value in enumerate(arguments)
