@@ -72,8 +72,8 @@ def contained(parts: list[np.ndarray], container: str):
         return pandas.DataFrame(named)
     if container == "polars" and all(part.dtype.kind in "biufU" for part in parts):
         return polars.DataFrame(named)
-    if container == "table" and all(np.isfinite(part).all() for part in parts if numbers) and numbers:
-        return mm.Table.of(named)
+    if container == "table" and numbers and all((np.abs(part.astype(float)) < 1e150).all() for part in parts):
+        return mm.Table.of(named)  # others it refuses
     return named
 
 

@@ -14,6 +14,7 @@ import meanmap as mm
 from meanmap import kernels
 from meanmap.core import Door, ForkError
 from meanmap.core.door import is_concrete
+from meanmap.core.errors import KindError
 
 pytestmark = pytest.mark.oldest
 
@@ -178,3 +179,21 @@ def test_children_are_spawned_or_told(tmp_path):
     (tmp_path / "forked.py").write_text(FORKED)
     found = subprocess.run([sys.executable, tmp_path / "forked.py"], capture_output=True, text=True, check=True)
     assert found.stdout.startswith("['ForkError', 0.")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        mm.embed,
+        mm.default_kernel,
+        mm.Table.of,
+        mm.DriftMonitor.of,
+        lambda x: mm.two_sample_test(x, np.ones(9)),
+        lambda x: mm.condition(x, np.ones(9)),
+        lambda x: mm.k_sample_test([x, np.ones(9)]),
+    ],
+)
+@pytest.mark.parametrize(("data", "came"), [(None, "is None"), (object(), "is of the kind object")])
+def test_what_is_no_sample_is_called_what_it_is(function, data, came):
+    with pytest.raises(KindError, match=rf"^[a-z\[\]0]+ {came}; expected points: a list, an array or a table"):
+        function(data)

@@ -41,14 +41,55 @@ def by_quadrature(model, x, z, noise=1.0):
 def test_draws_have_the_moments_of_quadrature(model):
     z = X[:8]
     draws = mm.sample_kernel(X, landmarks=z, model=model, rng=0)
-    with jax.enable_x64(True):
-        expected = by_quadrature(model, X, z)
+    with jax.enable_x64(True):  # in the unit of the sample, as the base measure is
+        expected = (
+            by_quadrature(model, X / X.std(), z / X.std()) + [np.log(X.std()), 0.0][: 2 if model == "tempered" else 1]
+        )
     summary = draws.summary()
     logs = [np.log(draws.lengthscale)] + ([np.log(draws.noise)] if model == "tempered" else [])
     for values, truth, row in zip(logs, expected, summary.values(), strict=True):
         error = values.std() / np.sqrt(row["ess"])
         assert abs(values.mean() - truth) < 4.5 * error + 1e-3
     assert draws.report.converged, draws.report
+
+
+KINDS = pytest.mark.parametrize(
+    ("model", "kernel"), [("tempered", RBF()), ("fixed", RBF(np.ones(2)))], ids=["one lengthscale", "two"]
+)
+
+
+def units(x, kernel, model):
+    """Of a few draws of the sample in three units: lengthscales in these units, and noise."""
+    settings = {"landmarks": 5, "model": model, "chains": 1, "warmup": 10, "draws": 4, "rng": 0}
+    found = [mm.sample_kernel(unit * x, kernel, **settings) for unit in (1.0, 1e-6, 1e6)]
+    return [(draws.lengthscale / unit, draws.noise) for draws, unit in zip(found, (1.0, 1e-6, 1e6), strict=True)]
+
+
+@KINDS
+def test_units_do_not_matter(model, kernel, monkeypatch):
+    """Neither to where chains start nor to the density there, which is all that the sampler is told."""
+    asked = []
+
+    def nuts(potential, starts, chains, warmup, draws, key):
+        asked.append(np.array([potential(jnp.asarray(q)) for q in starts]))
+        nothing = np.zeros((chains, draws))
+        return {"q": np.repeat(starts[:, None], draws, axis=1), "diverging": nothing, "steps": nothing}
+
+    monkeypatch.setattr("meanmap.learning.sampling._nuts", nuts)
+    first, *others = units(X.reshape(30, 2)[:, : np.ndim(kernel.lengthscale) + 1], kernel, model)
+    for scales, noise in others:
+        np.testing.assert_allclose(scales, first[0], rtol=1e-9)
+        np.testing.assert_allclose(noise, first[1], rtol=1e-9)
+    np.testing.assert_allclose(asked, [asked[0]] * 3, rtol=1e-9)
+
+
+@pytest.mark.slow
+@KINDS
+def test_draws_in_any_unit_are_the_same(model, kernel):
+    first, *others = units(X.reshape(30, 2)[:, : np.ndim(kernel.lengthscale) + 1], kernel, model)
+    for scales, noise in others:
+        np.testing.assert_allclose(scales, first[0], rtol=1e-5)
+        np.testing.assert_allclose(noise, first[1], rtol=1e-5)
 
 
 @pytest.mark.slow

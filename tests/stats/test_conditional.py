@@ -13,6 +13,7 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
+from meanmap.stats.conditional_variables import read_variable
 
 FAILURE_RATE = 1e-5
 
@@ -282,6 +283,39 @@ def test_what_regressions_may_miss_is_stated(functions):
     assert result.pvalue == 1 or any("if x and y have no noise" in text for text in result.warnings)
     noisy = mm.conditional_independence_test(x, y + np.random.default_rng(4).normal(size=100), z, rng=0)
     assert not any("if x and y have no noise" in text for text in noisy.warnings)
+
+
+@pytest.mark.parametrize("method", ["kci", "residuals", "features"])
+@pytest.mark.parametrize("where", ["xz", "z", "xyz"])
+def test_one_wild_value_decides_nothing(method, where):
+    """A code for missing values in one row: the answer is that without the row, and the value is named."""
+    rng = np.random.default_rng(12)
+    z, shared, *noise = rng.normal(size=(4, 120))
+    found = []
+    for strength in (0.8, 0.0):
+        x, y = (part + strength * shared + 0.7 * e for part, e in zip((z, z + z**2 / 2), noise, strict=True))
+        x, y, given = data = [x, y, z.copy()]
+        for values, name in zip(data, "xyz", strict=True):
+            values[17] = 999999 if name in where else values[17]
+        result = mm.conditional_independence_test(x, y, given, method=method, n_permutations=199, rng=0)
+        without = [np.delete(values, 17) for values in data]
+        alone = mm.conditional_independence_test(*without, method=method, n_permutations=199, rng=0)
+        assert result.reject() == alone.reject() == (strength > 0)
+        assert [text[0] for text in result.warnings if "999999 in row 17" in text] == list(where)
+        found.append(result.pvalue)
+    assert found[1] < 1
+
+
+def test_far_values_stay_in_order_and_near_ones_as_they_are():
+    column = np.r_[np.random.default_rng(13).normal(size=200), 30.0, -40.0, 1e6, 1e150]
+    read = read_variable(column, "x")
+    back = read.numbers[:, 0] * read.scales[0]
+    assert (np.argsort(back) == np.argsort(column)).all()
+    np.testing.assert_allclose(np.diff(back[:200]), np.diff(column[:200]), rtol=1e-9)
+    assert "1e+150 in row 203" in read.wild[0]
+    ties = read_variable(np.r_[np.zeros(90), np.arange(1.0, 11)], "x")  # the median is most of them
+    np.testing.assert_allclose(ties.numbers[:, 0] * ties.scales[0], np.r_[np.zeros(90), np.arange(1.0, 11)] - 0.55)
+    assert ties.wild == ()
 
 
 def test_doubts_are_stated():

@@ -151,6 +151,35 @@ def test_functions_of_what_is_given_are_told():
     assert any("b is a function of a" in note for note in found.report.notes)
 
 
+@pytest.mark.parametrize("method", ["kci", "features"])
+def test_what_regressions_may_miss_is_told(method):
+    """Two steps of one cause, which no regression finds to rounding: their edge may be nothing but what it missed."""
+    generator = np.random.default_rng(1)
+    a = generator.normal(size=200)
+    table = {"a": a, "b": np.abs(a), "c": np.abs(a) ** 1.5}
+    tests = KernelTests(table, method=method, rng=0)
+    tests.pvalues([("b", "c")], ("a",))
+    (note,) = tests.notes()
+    assert note.startswith("a explain nearly all of b and of c: what regressions miss")
+    noisy = KernelTests(table | {"c": table["c"] + generator.normal(size=200)}, method=method, rng=0)
+    noisy.pvalues([("b", "c")], ("a",))
+    assert noisy.notes() == []
+    both = mm.pc(table, test=method, rng=0)
+    assert any("what regressions miss" in text for text in both.report.notes)
+
+
+def test_a_wild_value_is_told_and_decides_nothing():
+    generator = np.random.default_rng(2)
+    a, b, c = generator.normal(size=(3, 200))
+    b, c = b + a, c + a
+    clean = mm.pc({"a": a, "b": b, "c": c}, rng=0)
+    for column in (a, b, c):
+        column[3] = 999999
+    found = mm.pc({"a": a, "b": b, "c": c}, rng=0)
+    assert found.named("undirected") == clean.named("undirected")
+    assert sum("999999 in row 3" in text for text in found.report.notes) == 3
+
+
 def test_few_rows_condition_on_little():
     tests = KernelTests(np.random.default_rng(0).normal(size=(12, 5)), rng=0)
     assert tests.most_given == 2

@@ -35,8 +35,6 @@ def as_array(data: Any, argument: str) -> np.ndarray:
 
     Dates and times become seconds, of dates since 1970.
     """
-    if data is None:
-        raise KindError(f"{argument} is None; expected numbers, one row per point.")
     if isinstance(data, str | bytes):
         raise KindError(
             f"{argument} is the text {data!r}; expected numbers, one row per point. "
@@ -67,7 +65,7 @@ def as_array(data: Any, argument: str) -> np.ndarray:
 
 
 def plain(data: Any, argument: str) -> np.ndarray:
-    """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists are refused."""
+    """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
         data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
     try:
@@ -76,6 +74,9 @@ def plain(data: Any, argument: str) -> np.ndarray:
         raise ShapeError(
             f"{argument} is ragged: its rows differ in length. Give every point the same columns."
         ) from error
+    if array.dtype == object and array.ndim == 0:
+        came = "None" if data is None else f"of the kind {type(data).__name__}"
+        raise KindError(f"{argument} is {came}; expected points: a list, an array or a table.")
     return _dates(array) if array.dtype == object and array.size else array
 
 

@@ -17,7 +17,7 @@ from meanmap.learning.draws import KernelDraws
 from meanmap.learning.median import median_heuristic
 from meanmap.learning.printed import printed_log_density
 from meanmap.learning.pseudolikelihood import log_normal, log_volumes, objective
-from meanmap.learning.samples import check_count, draw_landmarks, read_sample
+from meanmap.learning.samples import check_count, draw_landmarks, read_sample, units_of
 
 __all__ = ["sample_kernel"]
 
@@ -60,7 +60,7 @@ def sample_kernel(
     model : {"tempered", "fixed", "stan"}
         "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m.
         "fixed" keeps the noise. "stan" is the program printed with the paper, whose density differs (see the errata),
-        in one column, with Gamma(1, 1) priors; for comparison with the paper's figure 3.
+        in one column, with Gamma(1, 1) priors in the unit of the data; for comparison with the paper's figure 3.
     chains, warmup, draws : int
         Chains, run side by side, from starts spread over the prior; steps to adapt; draws of each.
 
@@ -77,6 +77,9 @@ def sample_kernel(
     has d coordinates. To the power d/m the Gaussian part counts as d: the pseudolikelihood no longer changes (but for
     terms of order log n) when k is multiplied by a constant, and the growth is gone. Priors: log θ normal about the
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
+
+    As in [`learn_kernel`][] the sample is measured in its own unit, so that a change of units changes nothing but the
+    units; "stan" alone has a prior in those of the data.
 
     The lengthscale still follows the number of landmarks, as that of [`learn_kernel`][] does.
 
@@ -110,12 +113,14 @@ def sample_kernel(
         if model == "stan" and d > 1:
             raise ShapeError(f"x has {d} columns, and the printed program is for one: pass model='tempered'.")
         z = draw_landmarks(landmarks, points, n, 1, random.generator, door)[0]
+        units = np.ones(d) if model == "stan" else units_of(points, own)
+        points, z = points / units, z / units
         centre = np.log(median_heuristic(points, per_column=own, rng=random.generator) * np.ones(d if own else 1))
         potential = _potential(model, points, z, centre, 1.0 if noise is None else float(noise))
         count = len(centre) + (model != "fixed")
         starts = random.generator.normal(0, 0.5, (chains, count)) + np.r_[centre, np.zeros(count - len(centre))] - 0.5
         found = _nuts(potential, starts, chains, warmup, draws, random.key)
-    scales = np.exp(found["q"][..., : len(centre)])
+    scales = np.exp(found["q"][..., : len(centre)]) * units[: len(centre)]
     drawn = np.exp(found["q"][..., -1]) if model != "fixed" else np.full((chains, draws), noise or 1.0)
     scales = scales if own else scales[..., 0]
     return KernelDraws(scales, drawn, found["diverging"], found["steps"], random.seed)

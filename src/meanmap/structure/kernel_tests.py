@@ -10,8 +10,8 @@ from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
-from meanmap.stats import conditional_independence_test, independence_test
-from meanmap.stats.conditional import WHOLE, judge
+from meanmap.stats import independence_test
+from meanmap.stats.conditional import WHOLE, Fitted, judge, judge_streamed
 from meanmap.stats.conditional_residuals import Given, Residuals, residuals
 from meanmap.stats.conditional_variables import Variable, read_given, read_variable
 from meanmap.stats.pairwise import PairwiseHSIC
@@ -95,13 +95,30 @@ class KernelTests:
         held = len(self.names) * 10.0 * self.n**2 * len(pairwise.shifts.orders)
         self._pairwise = pairwise if held <= MOST_BYTES else None
         self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
-        self.functions: set[tuple[str, tuple[str, ...]]] = set()
+        self._functions: set[tuple[str, tuple[str, ...]]] = set()
+        self._nearly: set[tuple[tuple[str, ...], str, str]] = set()
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
         given = tuple(sorted(given))
         # Without anything given all pairs come at once, and the search has no other progress to show.
         return np.array([self._pvalue(x, y, given) for x, y in track(pairs, f"tests given {len(given)}")])
+
+    def notes(self) -> list[str]:
+        """What a reader of the answers should know of the data."""
+        found = [text for variable in self._variables.values() for text in variable.wild]
+        found += [
+            f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
+            for x, given in sorted(self._functions)
+        ]
+        if self._nearly:
+            given, x, y = min(self._nearly, key=lambda each: (len(each[0]), each))
+            times = f", and so in {len(self._nearly) - 1} other tests" if len(self._nearly) > 1 else ""
+            found.append(
+                f"{', '.join(given)} explain nearly all of {x} and of {y}{times}: what regressions miss looks like "
+                "dependence, and edges may be too many if these variables have no noise of their own."
+            )
+        return found
 
     def rows(self, index: np.ndarray) -> "KernelTests":
         """The same tests on some of the rows."""
@@ -111,21 +128,26 @@ class KernelTests:
 
     def _pvalue(self, x: str, y: str, given: tuple[str, ...]) -> float:
         x, y = sorted((x, y), key=self.names.index)
-        if given and self._method != "features":
-            return self._conditional(x, y, given)
-        settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y, *given)}
-        if not given and self._pairwise is not None:
+        if given:
+            return self._streamed(x, y, given) if self._method == "features" else self._conditional(x, y, given)
+        if self._pairwise is not None:
             return self._pairwise.pvalue(x, y)
-        if not given:
-            return independence_test(self._table[x], self._table[y], **settings).pvalue
-        z = {name: self._table[name] for name in given}
-        return conditional_independence_test(self._table[x], self._table[y], z, method="features", **settings).pvalue
+        settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y)}
+        return independence_test(self._table[x], self._table[y], **settings).pvalue
+
+    def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> float:
+        with Door() as door:
+            sides, random = (self._variables[x], self._variables[y]), self._generator(x, y, *given)
+            conditions = read_given({name: self._table[name] for name in given})
+            value, law, _, fitted = judge_streamed(sides, conditions, "spectral", self.n_permutations, random, door)
+        self._keep(x, y, given, fitted)
+        return law.pvalue(value)
 
     def _conditional(self, x: str, y: str, given: tuple[str, ...]) -> float:
         """The gamma law first, the bootstrap where it is near the level. Residuals have permutations only."""
         with Door() as door:
             conditions, (left, right) = self._residuals(x, y, given, door)
-            self.functions |= {(name, given) for name, side in ((x, left), (y, right)) if side.determined}
+            self._keep(x, y, given, Fitted.of(left, right))
             null = "permutation" if self._method == "residuals" else "gamma"
             value, law = self._judged(left, right, conditions, null, (x, y, *given))
             p = law.pvalue(value)
@@ -133,6 +155,12 @@ class KernelTests:
                 value, law = self._judged(left, right, conditions, "bootstrap", (x, y, *given))
                 p = law.pvalue(value)
         return p
+
+    def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted) -> None:
+        """What notes are made of."""
+        self._functions |= {(name, given) for name, alone in zip((x, y), fitted.determined, strict=True) if alone}
+        if fitted.nearly:
+            self._nearly.add((given, x, y))
 
     def _judged(self, left: Residuals, right: Residuals, given: Given, null: str, names: tuple[str, ...]) -> Any:
         return judge(left, right, given, self._method, null, self.n_permutations, self._generator(*names))

@@ -154,7 +154,6 @@ def _search(
 
 def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names: tuple[str, ...] = tests.names
-    functions: set[tuple[str, tuple[str, ...]]] = getattr(tests, "functions", set())
     notes = [
         f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: it directs nothing."
         for a, b, c in found.conflicting
@@ -166,10 +165,7 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
     notes += [
         f"{names[a]} — {names[b]} has to point both ways, which contradicts itself: left open." for a, b in refused
     ]
-    notes += [
-        f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
-        for x, given in sorted(functions)
-    ]
+    notes += tests.notes() if hasattr(tests, "notes") else []
     if answers.skipped:
         notes.append(
             f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many."
