@@ -197,3 +197,10 @@ def test_children_are_spawned_or_told(tmp_path):
 def test_what_is_no_sample_is_called_what_it_is(function, data, came):
     with pytest.raises(KindError, match=rf"^[a-z\[\]0]+ {came}; expected points: a list, an array or a table"):
         function(data)
+
+
+def test_constants_of_a_program_are_compiled_with_it(caplog):
+    """Behind the door, too, where they were computed at once: each `jnp.eye` was a program of its own to compile."""
+    with Door(np.ones(3)), jax.log_compiles(), caplog.at_level("WARNING"):
+        jax.jit(lambda x: jax.lax.map(lambda t: jnp.eye(13) @ jnp.arange(13.0) + t, x))(np.ones(3))
+    assert sum(record.message.startswith("Compiling") for record in caplog.records) == 1

@@ -58,8 +58,11 @@ class Door:
         _check_process()
         if not self.follows:
             self._stack.enter_context(jax.enable_x64(True))
-            # NumPy data are constants of a surrounding `jit`: without this their Gram matrix would become a tracer.
-            self._stack.enter_context(jax.ensure_compile_time_eval())
+            # NumPy data are constants of a surrounding `jit`: without this their Gram matrix would become a tracer. But
+            # it also computes every constant of programs that are traced inside, each by a small program of its own:
+            # learning a kernel compiled 60 of them, half of its first call.
+            if not is_concrete(jax.device_put(0.0)):
+                self._stack.enter_context(jax.ensure_compile_time_eval())
         return self
 
     def __exit__(self, *exception: Any) -> None:
