@@ -6,6 +6,7 @@ from meanmap.bp.clique_tree import CliqueTree
 from meanmap.bp.densities import Density, NormalMixture
 from meanmap.bp.discrete import DiscreteGraph
 from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
+from meanmap.bp.factor_graph import FactorGraph
 from meanmap.bp.field import Field, FittedField
 from meanmap.bp.fitted import FittedKernelGraph
 from meanmap.bp.fitted_field import FittedKernelField
@@ -46,6 +47,7 @@ __all__ = [
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
+    "FactorGraph",
     "Factored",
     "Field",
     "FittedDiscretizedField",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.potentials import read_likelihoods
+from meanmap.bp.potentials import read_labelled
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
@@ -55,8 +55,7 @@ class CliqueTree:
         if self._forest.size > MOST_STATES:
             raise InputError(
                 f"the cliques of this network have {self._forest.size:.2g} joint states: exact answers would take "
-                f"{8 * self._forest.size / 2**30:.0f} GiB. Where factors are on at most two variables, "
-                "mm.bp.DiscreteGraph.from_factors gives approximate ones."
+                f"{8 * self._forest.size / 2**30:.0f} GiB. mm.bp.FactorGraph(factors) gives approximate ones."
             )
 
     @property
@@ -198,25 +197,9 @@ class CliqueTree:
 
     def _evidence(self, graph: Graph, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
         """Likelihoods (B or 1, k) of the states of some variables."""
-        if not isinstance(evidence, Mapping):
-            raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"rain": 1}}.')
-        numbered = {name: self._numbers(name, value) for name, value in evidence.items()}
-        with Door(numbered) as door:
-            read, batched = read_likelihoods(graph, self.factors.cardinalities, numbered, door)
+        with Door(evidence) as door:
+            read, batched = read_labelled(graph, self.factors, evidence, door)
         return {i: np.asarray(value, dtype=float) for i, value in read.items()}, batched
-
-    def _numbers(self, name: Hashable, value: Any) -> Any:
-        """States by number; labels are looked up where the variable has them."""
-        labels = self.factors.labels.get(name)
-        if labels is None or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-            return value
-        if isinstance(value, str) or not np.ndim(value):
-            if value in labels:
-                return labels.index(value)
-            shown = ", ".join(map(repr, labels))
-            raise InputError(f"evidence[{name!r}] is {value!r}; expected one of {shown}, or likelihoods.")
-        known = all(each in labels for each in value)
-        return np.array([labels.index(each) for each in value]) if known else value
 
 
 def _exact() -> Report:

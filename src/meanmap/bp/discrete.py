@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.bp.beliefs import Beliefs
 from meanmap.bp.operators import EdgeMatrices
-from meanmap.bp.potentials import read_likelihoods, read_model
+from meanmap.bp.potentials import probabilities, read_likelihoods, read_model, with_likelihoods
 from meanmap.bp.propagate import Engine, Propagation
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
@@ -76,7 +76,7 @@ class DiscreteGraph:
             elif len(scope) > 2:
                 raise InputError(
                     f"a factor is on the {len(scope)} variables {scope}; expected at most two. "
-                    "mm.bp.CliqueTree(factors) takes them all."
+                    "mm.bp.CliqueTree(factors) and mm.bp.FactorGraph(factors) take them all, the first exactly."
                 )
         priors[names[0]] = priors[names[0]] * constant
         return cls(Graph.of(list(potentials), nodes=names), potentials, priors)
@@ -121,7 +121,7 @@ class DiscreteGraph:
         with Door(self._matrices, self._priors, dict(evidence or {})) as door:
             own, batched = self._with(evidence, door)
             found = self._run(own, schedule, damping, tolerance, False)
-            beliefs = _normalised(door.leave(found.beliefs), self.graph)
+            beliefs = probabilities(door.leave(found.beliefs), self.graph)
             log_evidence = door.leave(found.log_partition)
 
         if not batched:
@@ -158,7 +158,7 @@ class DiscreteGraph:
                     "differentiated; `query` can."
                 )
             found = self._run(own, schedule, damping, tolerance, True)
-            _normalised(door.leave(found.beliefs), self.graph)
+            probabilities(door.leave(found.beliefs), self.graph)
             if self.graph.is_forest:
                 states = self._decode(np.asarray(found.messages), np.asarray(own))
             else:
@@ -180,21 +180,8 @@ class DiscreteGraph:
 
     def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""
-        library: Any = jnp if door.follows else np
-        own = library.asarray(self._priors, dtype=door.dtype)[:, None, :]
         likelihoods, batched = read_likelihoods(self.graph, self.states, evidence or {}, door)
-        size = max((len(value) for value in likelihoods.values()), default=1)
-        most = own.shape[2]
-        own = library.broadcast_to(own, (len(own), size, most))
-        own = own if door.follows else own.copy()
-        for i, value in likelihoods.items():
-            missing = most - value.shape[1]
-            wide = library.pad(value, ((0, 0), (0, missing))) if missing else value
-            if door.follows:
-                own = own.at[i].multiply(wide)
-            else:
-                own[i] *= wide
-        return own, batched
+        return with_likelihoods(self._priors, likelihoods, door), batched
 
     def _run(self, own: Any, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
         """Propagate on the graph laid out for a schedule, which is kept for the next query."""
@@ -227,17 +214,3 @@ class DiscreteGraph:
                     score = score + np.log(matrix[:, states[tree.parent[node]]].T)
             states[node] = score.argmax(axis=-1)
         return states
-
-
-def _normalised(beliefs: Any, graph: Graph) -> Any:
-    """Beliefs that sum to one; evidence that cannot be is refused."""
-    total = beliefs.sum(axis=-1, keepdims=True)
-    if is_concrete(total):
-        impossible = np.argwhere(~(np.asarray(total[..., 0]) > 0))
-        if len(impossible):
-            node, query = impossible[0]
-            raise InputError(
-                f"the evidence contradicts itself: no state of {graph.names[node]!r} is possible"
-                + (f" in query {query}." if beliefs.shape[1] > 1 else ".")
-            )
-    return beliefs / total

@@ -1,22 +1,34 @@
 """Flooding: all messages at once, sweep after sweep."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from meanmap.bp.layout import Layout
 from meanmap.bp.messages import Given, Settings, damped, residual
-from meanmap.bp.operators import EdgeOperators
 
 __all__ = ["flood", "flood_differentiably"]
 
 
+class Sweep(Protocol):
+    """All messages of a graph as one array: before the first sweep, and from sweep to sweep."""
+
+    def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
+        """Messages that say nothing, but for those that are known."""
+        ...
+
+    def send_all(
+        self, messages: jax.Array, own: jax.Array, operators: Any, given: Given | None, settings: Settings
+    ) -> jax.Array:
+        """All messages at once from those before."""
+        ...
+
+
 @eqx.filter_jit
 def flood(
-    layout: Layout,
-    operators: EdgeOperators,
+    layout: Sweep,
+    operators: Any,
     own: jax.Array,
     given: Given | None,
     settings: Settings,
@@ -42,8 +54,8 @@ def flood(
 
 
 def flood_differentiably(
-    layout: Layout,
-    operators: EdgeOperators,
+    layout: Sweep,
+    operators: Any,
     own: jax.Array,
     given: Given | None,
     settings: Settings,

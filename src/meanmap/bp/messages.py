@@ -5,6 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import parameter
+from meanmap.core.errors import ParameterError
 
 __all__ = ["Given", "Settings", "damped", "finish", "held", "residual"]
 
@@ -27,6 +31,23 @@ class Settings(eqx.Module):
     damping: Any
     floor: Any
     tolerance: Any
+
+    @classmethod
+    def of(cls, damping: Any, floor: Any, tolerance: Any, dtype: Any) -> "Settings":
+        """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
+        damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
+        if damping >= 1:
+            raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
+        if floor is not None:
+            floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
+            if floor >= 1:
+                raise ParameterError(
+                    f"floor is {floor}; expected at least 0 and less than 1, a share of the largest value."
+                )
+        if tolerance is None:
+            tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
+        tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
+        return cls(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
 class Given(eqx.Module):

@@ -1,6 +1,6 @@
 """Reading discrete models and evidence: tables of potentials, priors, seen states, likelihoods."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.graphs import Graph
+from meanmap.graphs import Factors, Graph
 
-__all__ = ["Model", "read_likelihoods", "read_model"]
+__all__ = ["Model", "probabilities", "read_labelled", "read_likelihoods", "read_model", "with_likelihoods"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +168,60 @@ def read_likelihoods(
     if len(lengths) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: { {n: s for n, s in sizes.items() if s} }.")
     return read, bool(lengths)
+
+
+def read_labelled(
+    graph: Graph, factors: Factors, evidence: Mapping[Any, Any], door: Door
+) -> tuple[dict[int, Any], bool]:
+    """The same for variables whose states may have labels; `graph` has their names."""
+    if isinstance(evidence, Mapping):
+        evidence = {name: _numbers(factors.labels.get(name), name, value) for name, value in evidence.items()}
+    return read_likelihoods(graph, factors.cardinalities, evidence, door)
+
+
+def _numbers(labels: tuple | None, name: Hashable, value: Any) -> Any:
+    """States by number; labels are looked up where the variable has them."""
+    if labels is None or isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return value
+    if isinstance(value, str) or not np.ndim(value):
+        if value in labels:
+            return labels.index(value)
+        shown = ", ".join(map(repr, labels))
+        raise InputError(f"evidence[{name!r}] is {value!r}; expected one of {shown}, or likelihoods.")
+    known = all(each in labels for each in value)
+    return np.array([labels.index(each) for each in value]) if known else value
+
+
+def with_likelihoods(priors: Any, likelihoods: dict[int, Any], door: Door) -> Any:
+    """Priors (n, L) times the likelihoods of some nodes, (n, B, L)."""
+    library: Any = jnp if door.follows else np
+    own = library.asarray(priors, dtype=door.dtype)[:, None, :]
+    size = max((len(value) for value in likelihoods.values()), default=1)
+    most = own.shape[2]
+    own = library.broadcast_to(own, (len(own), size, most))
+    own = own if door.follows else own.copy()
+    for i, value in likelihoods.items():
+        missing = most - value.shape[1]
+        wide = library.pad(value, ((0, 0), (0, missing))) if missing else value
+        if door.follows:
+            own = own.at[i].multiply(wide)
+        else:
+            own[i] *= wide
+    return own
+
+
+def probabilities(beliefs: Any, graph: Graph) -> Any:
+    """Beliefs (n, B, L) that sum to one; evidence that cannot be is refused."""
+    total = beliefs.sum(axis=-1, keepdims=True)
+    if is_concrete(total):
+        impossible = np.argwhere(~(np.asarray(total[..., 0]) > 0))
+        if len(impossible):
+            node, query = impossible[0]
+            raise InputError(
+                f"the evidence contradicts itself: no state of {graph.names[node]!r} is possible"
+                + (f" in query {query}." if beliefs.shape[1] > 1 else ".")
+            )
+    return beliefs / total
 
 
 def _seen(array: Any, k: int, where: str, door: Door) -> Any:

@@ -24,7 +24,7 @@ from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Residual, Rooted, Sequential, Splash, TwoPass
 from meanmap.graphs.rooted import check_forest
 
-__all__ = ["Engine", "Propagation", "low_note"]
+__all__ = ["Engine", "Propagation", "how_it_ended", "low_note"]
 
 SCHEDULES = (TwoPass, Flooding, Sequential, Residual, Splash)
 
@@ -155,7 +155,7 @@ class Engine:
             How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
             Potentials are those to the power 1/μ, and learned operators as they are.
         """
-        settings = _settings(damping, floor, tolerance, own.dtype)
+        settings = Settings.of(damping, floor, tolerance, own.dtype)
         layout = self.layout
         operators = self.operators if operators is None else operators
         traced = not all(map(is_concrete, jax.tree.leaves((own, operators, given))))
@@ -219,23 +219,10 @@ class Engine:
 
     def _report(self, count: Any, trace: Any, converged: Any, share: Any, floor: Any) -> Report:
         names = {TwoPass: "passes", Residual: "messages", Splash: "splashes"}
-        unit = names.get(type(self.schedule), "sweeps")
+        notes = [low_note(share, floor)] if is_concrete(share) and share > 0 else []
         if isinstance(self.schedule, TwoPass):
-            status = "exact on this forest: two passes"
-        elif not is_concrete(converged):
-            return Report(
-                f"{unit} inside a larger program: `converged` and `steps` are known when it runs", converged, count
-            )
-        elif converged:
-            status = f"messages settled ({unit})"
-        else:
-            status = f"stopped at the most {unit} allowed; messages still changed"
-        notes = []
-        if not converged:
-            notes.append("more damping, another schedule or more sweeps may help.")
-        if is_concrete(share) and share > 0:
-            notes.append(low_note(share, floor))
-        return Report(status, converged, count, trace, notes=tuple(notes))
+            return Report("exact on this forest: two passes", converged, count, trace, notes=tuple(notes))
+        return how_it_ended(names.get(type(self.schedule), "sweeps"), count, trace, converged, notes)
 
 
 @dataclass(frozen=True)
@@ -253,26 +240,22 @@ def _on_device(leaf: Any) -> Any:
     return jnp.asarray(leaf.values) if isinstance(leaf, _OffDevice) else leaf
 
 
+def how_it_ended(unit: str, count: Any, trace: Any, converged: Any, notes: list[str]) -> Report:
+    """The report of messages that were sent again and again."""
+    if not is_concrete(converged):
+        status = f"{unit} inside a larger program: `converged` and `steps` are known when it runs"
+        return Report(status, converged, count)
+    if converged:
+        return Report(f"messages settled ({unit})", converged, count, trace, notes=tuple(notes))
+    more = "more damping, another schedule or more sweeps may help."
+    status = f"stopped at the most {unit} allowed; messages still changed"
+    return Report(status, converged, count, trace, notes=(more, *notes))
+
+
 def low_note(share: float, floor: Any) -> str:
     """How much of the messages a floor changed, in words."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."
-
-
-def _settings(damping: Any, floor: Any, tolerance: Any, dtype: Any) -> Settings:
-    damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
-    if damping >= 1:
-        raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")
-    if floor is not None:
-        floor = float(parameter(floor, "floor", positive=False, axes=0, at_least=0.0))
-        if floor >= 1:
-            raise ParameterError(
-                f"floor is {floor}; expected at least 0 and less than 1, a share of the largest value."
-            )
-    if tolerance is None:
-        tolerance = 1e-6 if dtype == jnp.float64 else 1e-4
-    tolerance = float(parameter(tolerance, "tolerance", positive=False, axes=0, at_least=0.0))
-    return Settings(*(None if v is None else np.asarray(v, dtype) for v in (damping, floor, tolerance)))
 
 
 def _counted(counting: Any, settings: Settings) -> Counted:

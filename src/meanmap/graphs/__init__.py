@@ -10,6 +10,7 @@ from meanmap.graphs.partial import PDAG, structural_hamming_distance
 from meanmap.graphs.rooted import Rooted, prune
 from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, TwoPass
 from meanmap.graphs.slots import Slots
+from meanmap.graphs.sum_table import SumTable
 
 __all__ = [
     "DIRECTIONS",
@@ -22,6 +23,7 @@ __all__ = [
     "Sequential",
     "Slots",
     "Splash",
+    "SumTable",
     "TwoPass",
     "edge_appearance",
     "equivalence_class",

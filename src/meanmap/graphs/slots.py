@@ -11,7 +11,7 @@ import numpy as np
 
 from meanmap.graphs.graph import Graph
 
-__all__ = ["Bucket", "Slots"]
+__all__ = ["Bucket", "Slots", "widths"]
 
 # Up to so many different degrees every degree has its own bucket and no slot is wasted.
 MOST_EXACT = 8
@@ -58,8 +58,7 @@ class Slots:
     @classmethod
     def of(cls, graph: Graph) -> "Slots":
         """Lay out a graph's messages. Cost O(|E| log |E|)."""
-        widths = _widths(graph.degrees)
-        slot_width = widths[graph.degrees] if graph.size else graph.degrees
+        slot_width = widths(graph.degrees)[graph.degrees] if graph.size else graph.degrees
         first_row = np.zeros(graph.size, dtype=np.int64)
         buckets, start = [], 0
         for width in np.unique(slot_width[slot_width > 0]).tolist():
@@ -85,13 +84,13 @@ class Slots:
         return len(self.edge)
 
 
-def _widths(degrees: np.ndarray) -> np.ndarray:
+def widths(degrees: np.ndarray) -> np.ndarray:
     """For each degree the number of slots: itself where there are few degrees, else rounded up by at most a quarter."""
     most = int(degrees.max(initial=0))
-    widths = np.arange(most + 1)
+    wide = np.arange(most + 1)
     if len(degrees) * most <= ONE_BUCKET_ROWS:
-        widths[1:] = most
+        wide[1:] = most
     elif len(np.unique(degrees)) > MOST_EXACT:
-        octave = np.maximum(np.ceil(np.log2(np.maximum(widths, 1))).astype(int) - 3, 0)
-        widths = -(-widths // 2**octave) * 2**octave
-    return widths
+        octave = np.maximum(np.ceil(np.log2(np.maximum(wide, 1))).astype(int) - 3, 0)
+        wide = -(-wide // 2**octave) * 2**octave
+    return wide
