@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from meanmap.bp.belief_weights import MessageWeights
 from meanmap.bp.kernel_evidence import Evidence
@@ -85,7 +85,7 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
         return 0.0
     if heard < 2 or dimension < 1:
         return 0.0
-    return float(np.exp(-chi2.isf(FALSE_CONTRADICTIONS / queries, (heard - 1) * dimension) / 2))
+    return float(np.exp(-chdtri((heard - 1) * dimension, FALSE_CONTRADICTIONS / queries) / 2))
 
 
 def contradiction_note(name: Hashable, agreement: float) -> str:

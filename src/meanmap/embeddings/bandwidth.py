@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from scipy.fft import dct
-from scipy.optimize import brentq
 
 __all__ = ["diffusion_widths"]
 
@@ -56,6 +55,8 @@ def _width(column: np.ndarray) -> float:
     least = (0.5 / BINS) ** 2  # half a bin
     if not gap(least) < 0 < gap(0.1):
         return scott
+    from scipy.optimize import brentq
+
     root: Any = brentq(gap, least, 0.1)
     return float(np.sqrt(root)) * span
 

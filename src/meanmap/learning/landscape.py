@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from meanmap.core.points import bucket, pad
 from meanmap.learning.held_out import held_out
@@ -49,6 +48,8 @@ def landscape_of(
     score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Any
 ) -> Landscape:
     """The objective of a sample, compiled once for a size of it; `score` is "pseudolikelihood" or "held-out"."""
+    from scipy.spatial.distance import pdist
+
     distances = pdist(points[:: -(-len(points) // 500)])
     distances = distances[distances > 0]
     shortest = SHORTEST * float(np.quantile(distances, NEAREST))

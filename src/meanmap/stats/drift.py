@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 
@@ -289,6 +288,8 @@ def _limit(run_length: float) -> float:
     """Where the mean run length is as wanted."""
     if run_length <= mean_run_length(0.0):
         return 0.0
+    from scipy.optimize import brentq
+
     found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
     return float(found)
 

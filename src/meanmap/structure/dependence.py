@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
@@ -104,6 +103,8 @@ def _features(table: Table, name: str, ranks: bool, generator: np.random.Generat
     if (column == column[0]).all():
         raise ColumnError(f"column {name!r} is constant: nothing depends on it. Leave it out.")
     if ranks and table.is_real(name):
+        from scipy.stats import rankdata
+
         column = rankdata(column, axis=0) / len(column)
     return all_features(
         features_of(kernel_for(column, argument=name), column, name, generator, door), column, name, door

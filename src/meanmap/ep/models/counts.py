@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
 from meanmap.ep.links import Poisson
@@ -32,7 +32,8 @@ class CountRegression(Regression):
 
         def cdf(counts):
             whole, unit = np.floor(counts)[:, None], times[:, None]
-            return average(mean, variance, lambda z: poisson.cdf(whole, unit * np.exp(np.minimum(z, 300))))
+            at_most = average(mean, variance, lambda z: pdtr(np.maximum(whole, 0), unit * np.exp(np.minimum(z, 300))))
+            return np.where(counts < 0, 0.0, at_most)
 
         low, high = (quantiles(cdf, np.full(len(mean), -1.0), top, p) for p in interval_ends(level))
         # A distribution function of counts jumps at whole numbers: halving ends within rounding of one.

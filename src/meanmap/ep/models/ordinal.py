@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanmap.ep.interval import Ordinal
@@ -84,6 +83,8 @@ def ordinal_regression(
     def fit(cuts):
         return fit_linear(matrix, prior, lambda z: Ordinal(z, cuts, observed=codes, name="ordinal"), **settings)
 
+    from scipy.optimize import minimize
+
     def objective(free):
         cuts = np.cumsum(np.concatenate([free[:1], np.exp(free[1:])]))
         post = fit(cuts)
@@ -93,7 +94,7 @@ def ordinal_regression(
 
     start = ndtri(np.cumsum(np.bincount(codes)[:-1]) / len(codes))
     free = np.concatenate([start[:1], np.log(np.maximum(np.diff(start), 1e-3))])
-    best = scipy.optimize.minimize(objective, free, jac=True, method="L-BFGS-B", options={"ftol": 1e-11})
+    best = minimize(objective, free, jac=True, method="L-BFGS-B", options={"ftol": 1e-11})
     cuts = np.cumsum(np.concatenate([best.x[:1], np.exp(best.x[1:])]))
     post = fit(cuts)
     notes = () if best.success else (f"the cutpoints stopped before the evidence was largest: {best.message}",)
