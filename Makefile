@@ -2,7 +2,6 @@
 PYTHON ?= python3
 WORKERS ?= 2
 ARGS ?=
-CASE ?=
 
 # One thread pool per test worker: two pools on the same cores spin against each other. What is compiled for one test is
 # kept for the others, and for the next run.
@@ -37,6 +36,9 @@ endef
 .venv/.docs-ready: .venv/.ready
 	$(call setup,.venv,docs,newest)
 
+.venv/.bench-ready: .venv/.ready
+	$(call setup,.venv,bench,newest)
+
 .venv-oldest/.ready: pyproject.toml constraints/oldest.txt
 	$(call setup,.venv-oldest,test,oldest)
 
@@ -61,8 +63,8 @@ format: .venv/.ready ## format the code and mend what lint can mend
 	.venv/bin/ruff format src tests benchmarks docs
 	.venv/bin/ruff check --fix src tests benchmarks docs
 
-bench: .venv/.ready ## all benchmarks, or CASE=name; writes docs/benchmarks/table.rst
-	.venv/bin/python -m benchmarks.run $(CASE) $(ARGS)
+bench: .venv/.bench-ready ## measure every number of README and documentation again, in ten minutes, and write it there
+	.venv/bin/python -m benchmarks $(ARGS)
 
 docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -71,5 +73,5 @@ docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 
 clean: ## remove environments, caches and everything that was built
 	rm -rf .venv .venv-oldest .jax_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist uv.lock \
-	  docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst benchmarks/results meanmap-demo meanmap-demo.html
+	  docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst meanmap-demo meanmap-demo.html
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,28 +1,41 @@
-"""Level and power of conditional independence tests: python -m benchmarks.conditional [--repeats 1000].
+"""Level and power of conditional independence tests: python -m benchmarks.conditional.
 
-Every method sees the same data sets, at level 0.05. causal-learn takes part where it is installed. Writes
-docs/benchmarks/conditional.rst. All levels of 1000 data sets take about an hour on one core; `--sizes 100 200` less.
+Every method sees the same data sets, at level 0.05. The whole takes part in `python -m benchmarks`, which stores the
+results and writes docs/benchmarks/conditional.rst.
 """
 
-import argparse
-import importlib.util
-import itertools
 import sys
+import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import meanmap as mm
+from benchmarks.table import duration, list_table
 
-__all__ = ["METHODS", "PROBLEMS", "independent", "levels", "main", "page", "powers", "problem"]
+__all__ = ["METHODS", "PROBLEMS", "independent", "levels", "measure", "page", "powers", "problem"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "conditional.rst"
-LEVEL, SIZES, WIDTHS, KINDS = 0.05, (100, 200, 500, 1000), (1, 2, 3, 4, 5), ("linear", "nonlinear")
+LEVEL, LEVEL_REPEATS, POWER_REPEATS = 0.05, 200, 40
 # Data sets of levels and of powers; neither was used while the test was made.
 LEVEL_SEED, POWER_SEED = 5_000_000, 6_000_000
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
-Cell = tuple[int, int]
+Found = dict[str, Any]
+# Where the level is measured: method, functions, n and columns of z.
+CELLS = (
+    ("kci", "nonlinear", 100, 5),
+    ("kci", "nonlinear", 200, 1),
+    ("kci", "nonlinear", 200, 3),
+    ("kci", "nonlinear", 200, 5),
+    ("kci", "linear", 200, 3),
+    ("kci", "nonlinear", 500, 3),
+    ("features", "nonlinear", 200, 3),
+    ("residuals", "nonlinear", 200, 3),
+    ("causal-learn KCI", "nonlinear", 200, 1),
+    ("causal-learn KCI", "nonlinear", 200, 3),
+    ("causal-learn KCI", "nonlinear", 200, 5),
+    ("causal-learn KCI", "linear", 200, 3),
+)
 # Bent, saturating and wiggly functions, each with a variance near one under a standard normal.
 FUNCTIONS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
     np.tanh,
@@ -106,91 +119,80 @@ def causal_learn(x: np.ndarray, y: np.ndarray, z: np.ndarray, seed: int) -> bool
 
 
 METHODS = {
-    "kci": ("meanmap", ours("kci")),
-    "features": ("meanmap", ours("features")),
-    "residuals": ("meanmap", ours("residuals")),
-    "causal-learn KCI": ("causallearn", causal_learn),
+    "kci": ours("kci"),
+    "features": ours("features"),
+    "residuals": ours("residuals"),
+    "causal-learn KCI": causal_learn,
 }
 
 
-def levels(methods: Sequence[str], sizes: Sequence[int], widths: Sequence[int], repeats: int) -> dict[tuple, Cell]:
-    """Rejections where x and y are independent given z, and data sets, by method, kind, n and d."""
-    rates = {}
-    for name, n, kind, d in itertools.product(methods, sizes, KINDS, widths):
-        found = sum(METHODS[name][1](*independent(kind, n, d, LEVEL_SEED + seed), seed) for seed in range(repeats))
-        rates[name, kind, n, d] = (found, repeats)
-        print(f"level: {name}, {kind}, n = {n}, d = {d}: {found / repeats:.3f}", flush=True)
-    return rates
+def levels(cells: Sequence[tuple[str, str, int, int]], repeats: int) -> list[Found]:
+    """Rejections where x and y are independent given z, and processor seconds a test."""
+    found = []
+    for method, kind, n, d in cells:
+        rejected, seconds = 0, []
+        for seed in range(repeats):
+            data = independent(kind, n, d, LEVEL_SEED + seed)
+            start = time.process_time()
+            rejected += METHODS[method](*data, seed)
+            seconds.append(time.process_time() - start)
+        middle = float(f"{np.median(seconds):.3g}")
+        cell = {"method": method, "kind": kind, "n": n, "d": d, "rejected": int(rejected), "seconds": middle}
+        print(cell, file=sys.stderr, flush=True)
+        found.append(cell)
+    return found
 
 
-def powers(methods: Sequence[str], repeats: int, n: int = 200) -> dict[tuple, float]:
-    """Rejection rates where they are not, by problem and method."""
-    rates = {}
+def powers(methods: Sequence[str], repeats: int, n: int = 200) -> list[Found]:
+    """Rejection rates where they are not, by problem."""
+    found = []
     for kind, d, effect in PROBLEMS:
+        rates = {}
         for name in methods:
-            found = sum(
-                METHODS[name][1](*problem(kind, n, d, POWER_SEED + seed, effect), seed) for seed in range(repeats)
-            )
-            rates[(kind, d, effect), name] = found / repeats
-        line = "  ".join(f"{name} {rates[(kind, d, effect), name]:.2f}" for name in methods)
-        print(f"power: {kind}, d = {d}, {effect}: {line}", flush=True)
-    return rates
+            each = (METHODS[name](*problem(kind, n, d, POWER_SEED + seed, effect), seed) for seed in range(repeats))
+            rates[name] = sum(map(bool, each)) / repeats
+        found.append({"kind": kind, "d": d, "effect": effect, "rates": rates})
+        print(found[-1], file=sys.stderr, flush=True)
+    return found
 
 
-def page(level: dict[tuple, Cell], power: dict[tuple, float], power_repeats: int) -> str:
+def measure() -> Found:
+    """Level and power of all methods."""
+    level, power = levels(CELLS, LEVEL_REPEATS), powers(list(METHODS), POWER_REPEATS)
+    return {"level repeats": LEVEL_REPEATS, "level": level, "power repeats": POWER_REPEATS, "power": power}
+
+
+def page(found: Found) -> str:
     """Both tables of the documentation; rates outside the 99 % binomial bounds of the level are bold."""
-    most = max(repeats for _, repeats in level.values())
-    settings = ["   :header-rows: 1", "   :class: numbers", ""]
-    lines = [".. list-table:: Rejection rates under conditional independence, level 0.05", *settings]
-    lines += ["   * - method", "     - functions", "     - n", *(f"     - d = {d}" for d in WIDTHS)]
-    for name, kind, n in dict.fromkeys(key[:3] for key in level):
-        lines += [f"   * - {name}", f"     - {kind}", f"     - {n}"]
-        lines += [f"     - {shown(level.get((name, kind, n, d)), most)}".rstrip() for d in WIDTHS]
-    lines += [
-        "",
-        f"{most} data sets a cell, or as many as the brackets say; bold outside the 99 % binomial bounds of 0.05.",
+    repeats = found["level repeats"]
+    rows = [
+        [c["method"], c["kind"], c["n"], c["d"], shown(c["rejected"], repeats), duration(c["seconds"])]
+        for c in found["level"]
     ]
-    if not power:
-        return "\n".join(lines) + "\n"
-    methods = list(dict.fromkeys(name for _, name in power))
-    lines += ["", ".. list-table:: Rejection rates under dependence given z, n = 200", *settings]
-    lines += ["   * - functions, d, dependence", *(f"     - {name}" for name in methods)]
-    for kind, d, effect in dict.fromkeys(key for key, _ in power):
-        lines.append(f"   * - {kind}, {d}, {effect}")
-        lines += [f"     - {power[(kind, d, effect), name]:.2f}" for name in methods]
-    lines += ["", f"{power_repeats} data sets a row: the standard error is at most {0.5 / power_repeats**0.5:.2f}."]
-    return "\n".join(lines) + "\n"
+    head = ["method", "functions", "n", "columns of z", "rejected", "processor seconds a test"]
+    lines = list_table(head, rows, "Rejection rates under conditional independence, level 0.05")
+    lines += [f"{repeats} data sets a row; bold outside the 99 % binomial bounds of 0.05.", ""]
+    methods = list(found["power"][0]["rates"])
+    rows = [
+        [f"{row['kind']}, {row['d']}, {row['effect']}", *(f"{row['rates'][name]:.2f}" for name in methods)]
+        for row in found["power"]
+    ]
+    head = ["functions, columns of z, dependence", *methods]
+    lines += list_table(head, rows, "Rejection rates under dependence given z, n = 200")
+    error = 0.5 / found["power repeats"] ** 0.5
+    return "\n".join(
+        [*lines, f"{found['power repeats']} data sets a row: the standard error is at most {error:.2f}.", ""]
+    )
 
 
-def shown(cell: Cell | None, most: int) -> str:
-    """One rate, with its data sets if there are fewer, and nothing where nothing was measured."""
+def shown(rejected: int, repeats: int) -> str:
+    """A rate, bold where a test that keeps its level is not seen in 99 of 100 tables."""
     from scipy.stats import binom
 
-    if cell is None:
-        return ""
-    found, repeats = cell
     low, high = binom.interval(0.99, repeats, LEVEL)
-    rate = f"{found / repeats:.3f}" if low <= found <= high else f"**{found / repeats:.3f}**"
-    return rate if repeats == most else f"{rate} ({repeats})"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Measure and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conditional", description=__doc__)
-    parser.add_argument("--repeats", type=int, default=1000)
-    parser.add_argument("--power-repeats", type=int, default=200)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    chosen = parser.parse_args(arguments)
-    methods = [name for name in chosen.methods if importlib.util.find_spec(METHODS[name][0])]
-    for name in set(chosen.methods) - set(methods):
-        print(f"{name} is left out: {METHODS[name][0]} is not installed.", file=sys.stderr)
-    level = levels(methods, chosen.sizes, chosen.widths, chosen.repeats)
-    power = powers(methods, chosen.power_repeats)
-    PAGE.write_text(page(level, power, chosen.power_repeats), encoding="utf-8")
-    return 0
+    rate = f"{rejected / repeats:.3f}"
+    return rate if low <= rejected <= high else f"**{rate}**"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print(page(measure()))

@@ -1,24 +1,24 @@
-"""How often independence tests see a dependence that is there: python -m benchmarks.dependences [--repeats 200].
+"""How often independence tests see a dependence that is there: python -m benchmarks.dependences.
 
 Every method sees the same data sets, at level 0.05, with 199 permutations: problems of our own, and the twenty
-relations of `benchmarks.relations` with 100 points in one and in three columns. Writes
-docs/benchmarks/dependences.rst.
+relations of `benchmarks.relations` with 100 points in one and in three columns. The whole takes part in
+`python -m benchmarks`, which stores the results and writes docs/benchmarks/dependences.rst.
 """
 
-import argparse
+import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import meanmap as mm
 from benchmarks.relations import RELATIONS
+from benchmarks.table import list_table
 
-__all__ = ["METHODS", "PROBLEMS", "main", "panel"]
+__all__ = ["METHODS", "PROBLEMS", "measure", "page", "panel"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "dependences.rst"
-LEVEL, PERMUTATIONS = 0.05, 199
+LEVEL, PERMUTATIONS, REPEATS, SEED = 0.05, 199, 40, 2028
+Found = dict[str, Any]
 Generator = np.random.Generator
 Pair = tuple[Any, Any]
 
@@ -178,44 +178,38 @@ def panel(problems: dict[str, Callable[[Generator], Pair]], repeats: int, seed: 
             method: mm.rejection_rate(test, draw, repeats=repeats, level=LEVEL, rng=seed).rate
             for method, test in METHODS.items()
         }
-        print(name, found[name], flush=True)
+        print(name, found[name], file=sys.stderr, flush=True)
     return found
 
 
-def table(found: dict[str, dict[str, float]], repeats: int) -> list[str]:
-    """Lines of reStructuredText, with the mean over all problems at the end."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", "", "   * - problem"]
-    lines += [f"     - {method}" for method in METHODS]
-    for name, rates in found.items():
-        lines.append(f"   * - {name}")
-        for rate in rates.values():
-            error = np.sqrt(rate * (1 - rate) / repeats)
-            lines.append(f"     - {rate:.2f} ({error:.2f})")
-    lines.append("   * - mean")
-    lines += [f"     - {np.mean([rates[method] for rates in found.values()]):.3f}" for method in METHODS]
-    return [*lines, ""]
+def measure() -> Found:
+    """Our own problems and the relations of others."""
+    own, shared = (panel(problems, REPEATS, SEED) for problems in (PROBLEMS, relations()))
+    return {"repeats": REPEATS, "own": own, "relations": shared}
 
 
-def page(own: dict[str, dict[str, float]], shared: dict[str, dict[str, float]], repeats: int) -> str:
+def mean_power(rates: dict[str, dict[str, float]], method: str, columns: str = "") -> float:
+    """Over all problems, or those with "1 column" or "3 columns"."""
+    return float(np.mean([of_method[method] for name, of_method in rates.items() if name.endswith(columns)]))
+
+
+def page(found: Found) -> str:
     """Both tables as reStructuredText."""
-    told = f"{repeats} data sets each; standard errors in brackets; {PERMUTATIONS} permutations."
-    note = [
-        "The twenty relations of Vogelstein et al. (2019), 100 points each. The multiscale graph correlation is at",
-        "home on the diamond, the square and the two parabolas:",
-        "",
+    told = f"{found['repeats']} data sets each; standard errors in brackets; {PERMUTATIONS} permutations."
+    note = "The twenty relations of Vogelstein et al. (2019), 100 points each. The multiscale graph correlation is at\n"
+    note += "home on the diamond, the square and the two parabolas:"
+    own, shared = (_table(found[part], found["repeats"]) for part in ("own", "relations"))
+    return "\n".join([*own, told, "", note, "", *shared, told, ""])
+
+
+def _table(rates: dict[str, dict[str, float]], repeats: int) -> list[str]:
+    """With the mean over all problems at the end."""
+    rows = [
+        [name, *(f"{rate:.2f} ({np.sqrt(rate * (1 - rate) / repeats):.2f})" for rate in of_method.values())]
+        for name, of_method in rates.items()
     ]
-    return "\n".join([*table(own, repeats), told, "", *note, *table(shared, repeats), told]) + "\n"
-
-
-def main() -> None:
-    """Measure and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=2028)
-    options = parser.parse_args()
-    found = [panel(problems, options.repeats, options.seed) for problems in (PROBLEMS, relations())]
-    PAGE.write_text(page(found[0], found[1], options.repeats))
+    return list_table(["problem", *METHODS], [*rows, ["mean", *(f"{mean_power(rates, name):.2f}" for name in METHODS)]])
 
 
 if __name__ == "__main__":
-    main()
+    print(page(measure()))

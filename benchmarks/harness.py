@@ -1,8 +1,9 @@
-"""Measure two or more ways to the same answer in turn, in one process.
+"""Measure two or more ways to the same answer in turn, in one process, in processor seconds.
 
 Machines are noisy and shared, so a time alone says little. Here every round runs ours and each peer one after the
 other at every size; ratios and growth are taken within the round, and their medians are reported, ratios with their
-quartiles. The first call, which for JAX includes compilation, is kept apart.
+quartiles. The first call, which for JAX includes compilation, is kept apart. Processor seconds do not count the time
+that other processes take away; peers in processes of their own report theirs.
 """
 
 import gc
@@ -16,11 +17,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks import peers
+
 __all__ = ["Case", "Row", "Side", "growth", "measure"]
 
 # A sample shorter than this would mostly measure the clock and the interpreter: the call is repeated inside it.
 SHORTEST_SAMPLE = 0.005
-FEWEST_ROUNDS, MOST_ROUNDS = 5, 40
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
+# About how long the rounds of one case may take, all sizes and sides together.
+SECONDS = 3.0
 
 Call = Callable[[Any], Any]
 
@@ -37,7 +42,7 @@ class Case:
     Parameters
     ----------
     name : str
-        What `make bench CASE=name` picks.
+        What `python -m benchmarks.speed name` measures.
     title : str
         One line for readers: the problem, its dimension, its precision.
     sizes : tuple of int
@@ -50,12 +55,6 @@ class Case:
         What it is compared with; empty where only the growth with n is of interest.
     difference : callable, (answer, peer's answer) -> float
         By how much the answers differ, so that nobody wins by computing something else.
-    seconds : float
-        About how long to go on, all sizes and sides together.
-    packages : tuple of str
-        Packages beyond jax, numpy and scipy whose versions belong in the table.
-    elsewhere : tuple of str
-        Peers that work in a process of their own, so that their memory is not seen.
     """
 
     name: str
@@ -65,9 +64,6 @@ class Case:
     ours: Call
     peers: Mapping[str, Call] = field(default_factory=dict)
     difference: Callable[[Any, Any], float] = largest_difference
-    seconds: float = 15.0
-    packages: tuple[str, ...] = ()
-    elsewhere: tuple[str, ...] = ()
 
     def side(self, name: str) -> Call:
         """The timed call of "ours" or of a peer."""
@@ -76,7 +72,7 @@ class Case:
 
 @dataclass
 class Side:
-    """One side at one size: seconds per call, and what the first call took."""
+    """One side at one size: processor seconds per call, and what the first call took."""
 
     first: float
     samples: list[float] = field(default_factory=list)
@@ -103,16 +99,21 @@ class Row:
         return low, middle, high
 
 
+def _spent() -> float:
+    """Processor seconds of this process and of the peers that it asked."""
+    return time.process_time() + peers.spent()
+
+
 def _timed(call: Call, data: Any, times: int = 1) -> tuple[float, Any]:
-    start = time.perf_counter()
+    start = _spent()
     for _ in range(times):
         answer = jax.block_until_ready(call(data))
-    return (time.perf_counter() - start) / times, answer
+    return (_spent() - start) / times, answer
 
 
-def measure(case: Case, sizes: Sequence[int] | None = None, *, seconds: float | None = None) -> list[Row]:
-    """Run all sides of `case` at all `sizes` (its own unless given), in turn, for about `seconds`."""
-    sizes = case.sizes if sizes is None else sizes
+def measure(case: Case, *, seconds: float = SECONDS) -> list[Row]:
+    """Run all sides of `case` at all its sizes, in turn, for about `seconds`."""
+    sizes = case.sizes
     calls = {name: case.side(name) for name in ("ours", *case.peers)}
     data = {n: case.setup(n) for n in sizes}
     # First calls pay for their own compilation, whatever other cases have compiled before.
@@ -121,9 +122,8 @@ def measure(case: Case, sizes: Sequence[int] | None = None, *, seconds: float | 
     # A second call each, no longer compiling, says how many rounds there is time for.
     single = {(n, name): _timed(call, data[n])[0] for n in sizes for name, call in calls.items()}
     times = {key: max(1, math.ceil(SHORTEST_SAMPLE / max(value, 1e-9))) for key, value in single.items()}
-    of_one_round = sum(single[key] * times[key] for key in single)
-    budget = case.seconds if seconds is None else seconds
-    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(budget / of_one_round)))
+    of_one_round = sum(max(single[key], 1e-9) * times[key] for key in single)
+    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(seconds / of_one_round)))
     collecting = gc.isenabled()
     gc.disable()
     try:

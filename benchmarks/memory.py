@@ -1,15 +1,8 @@
-"""Peak memory of one call, seen from a process of its own.
-
-The process imports, makes the data, runs the smallest size once (which starts the backend), and only then is the peak
-reset and the call made. What is reported is the peak above what was already held, so the data do not count and the
-answer does.
-"""
+"""Peak memory of one call beyond what the process holds: the data do not count, and the answer does."""
 
 import contextlib
 import gc
-import json
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +10,7 @@ from typing import Any
 
 import jax
 
-from benchmarks.cases import all_cases
-
-__all__ = ["above", "peak_memory"]
+__all__ = ["above"]
 
 STATUS = Path("/proc/self/status")
 
@@ -41,13 +32,6 @@ def _peak() -> int:
     return value // 1024 if sys.platform == "darwin" else value
 
 
-def peak_memory(case: str, side: str, n: int) -> float | None:
-    """MiB that one call of `side` ("ours" or a peer) takes at its peak beyond its data; None where it failed."""
-    command = [sys.executable, "-m", "benchmarks.memory", case, side, str(n)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
-
-
 def above(call: Callable[[], Any]) -> float:
     """MiB that a call, with its answer, takes at its peak beyond what this process holds before."""
     gc.collect()
@@ -59,15 +43,3 @@ def above(call: Callable[[], Any]) -> float:
     found = max(0, _peak() - before) / 1024
     del answer
     return found
-
-
-def _main(name: str, side: str, n: int) -> None:
-    case = all_cases()[name]
-    call = case.side(side)
-    jax.block_until_ready(call(case.setup(min(case.sizes))))
-    data = case.setup(n)
-    print(above(lambda: call(data)))
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

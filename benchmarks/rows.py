@@ -1,32 +1,33 @@
-"""Seconds and memory of functions that take rows, at 10^4, 10^5 and 10^6 of them: python -m benchmarks.rows [NAME ...].
+"""Processor seconds and memory of functions that take rows: python -m benchmarks.rows [NAME].
 
-Three columns that depend on each other, the settings of a first call. Each number comes from a process of its own that
-has made a smaller call before, so that little is compiled. Writes docs/benchmarks/rows.rst.
+Three columns that depend on each other, the settings of a first call. Each function has a process of its own that has
+made a smaller call before, so that little is compiled. The whole takes part in `python -m benchmarks`, which stores the
+results and writes docs/benchmarks/rows.rst.
 """
 
-import argparse
-import datetime
+import json
 import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import meanmap as mm
-from benchmarks import table
 from benchmarks.memory import above
+from benchmarks.table import duration, list_table
 from meanmap.core import InputError
 
-__all__ = ["CALLS", "alone", "main", "page"]
+__all__ = ["CALLS", "alone", "measure", "measured", "page"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "rows.rst"
-SIZES = (10_000, 100_000, 1_000_000)
+SIZES = (10_000, 100_000)
 SMALL = 2_000
+# After so many processor seconds, or gibibytes, a call is given up.
+SECONDS, GIBIBYTES = 10, 8
+Found = dict[str, Any]
 
 
 def data(n: int, seed: int = 0) -> np.ndarray:
@@ -42,7 +43,6 @@ def named(x: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip("abc", x.T, strict=True))
 
 
-# The quick ones first: the page grows while it is measured.
 CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "two_sample_test": lambda x: mm.two_sample_test(x[::2], x[1::2], rng=0),
     "median_heuristic": lambda x: mm.median_heuristic(x),
@@ -72,67 +72,58 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-def measured(name: str, n: int, seconds: int, gibibytes: int) -> str:
-    """CPU seconds and MiB of one call in words, or what it was given up for."""
-    command = [sys.executable, "-m", "benchmarks.rows", name, "--alone", str(n)]
-    command += ["--seconds", str(seconds), "--gibibytes", str(gibibytes)]
+def measured(name: str, seconds: int = SECONDS, gibibytes: int = GIBIBYTES, sizes: tuple = SIZES) -> list[Any]:
+    """For each size: processor seconds and MiB of one call, or why there are none."""
+    command = [sys.executable, "-m", "benchmarks.rows", name, str(seconds), str(gibibytes), *map(str, sizes)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode == -signal.SIGXCPU:
-        return f"more than {seconds} s"
-    if done.returncode:
-        large = any(word in done.stderr for word in ("MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc"))
-        if not large:
-            raise RuntimeError(f"{name} of {n} rows failed:\n{done.stderr}")
-        return f"more than {gibibytes} GiB"
-    return done.stdout.splitlines()[-1]
+        found.append(f"more than {seconds} s")
+    elif done.returncode and any(word in done.stderr for word in ("MemoryError", "RESOURCE_EXHAUSTED", "bad_alloc")):
+        found.append(f"more than {gibibytes} GiB")
+    elif done.returncode:
+        raise RuntimeError(f"{name} failed:\n{done.stderr}")
+    return found + found[-1:] * (len(sizes) - len(found))
 
 
-def alone(name: str, n: int, seconds: int, gibibytes: int) -> str:
-    """The same in this process, which is ended where it takes more."""
-    call, x = CALLS[name], data(n)
+def alone(name: str, seconds: int, gibibytes: int, *sizes: int) -> None:
+    """Print the same, size by size, from this process, which is ended where it takes more."""
+    call = CALLS[name]
     call(data(SMALL, 1))
-    started = time.process_time()
-    resource.setrlimit(resource.RLIMIT_CPU, (int(started) + seconds + 1, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_DATA, (gibibytes * 2**30, resource.RLIM_INFINITY))
-    try:
-        mib = above(lambda: call(x))
-    except InputError as refusal:
-        return f"refused: {str(refusal).split(': ')[0]}"
-    return f"{time.process_time() - started:.2g} s, {mib:.0f} MiB"
+    for n in sizes:
+        x, started = data(n), time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(started) + seconds + 1, resource.RLIM_INFINITY))
+        try:
+            mib = above(lambda x=x: call(x))
+        except InputError as refusal:
+            print(json.dumps(f"refused: {str(refusal).split(': ')[0]}"), flush=True)
+        else:
+            print(json.dumps([float(f"{time.process_time() - started:.2g}"), round(mib)]), flush=True)
 
 
-def page(rows: dict[str, list[str]], limits: tuple[int, int]) -> str:
-    """The table, and on what it was measured."""
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - function"]
-    lines += [f"     - {n:,} rows" for n in SIZES]
-    for name, cells in rows.items():
-        lines += [f"   * - ``{name}``", *(f"     - {cell}" for cell in cells)]
-    given_up = "What took more than {} s or {} GiB was given up.".format(*limits)
-    return "\n".join([*lines, "", f"{given_up} {table.machine()}; {datetime.date.today():%d %B %Y}."]) + "\n"
+def measure() -> Found:
+    """All functions at all sizes."""
+    found = {}
+    for name in CALLS:
+        found[name] = measured(name)
+        print(name, found[name], file=sys.stderr, flush=True)
+    return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Measure, and write the page unless functions were named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rows", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all unless named: {', '.join(CALLS)}")
-    parser.add_argument("--seconds", type=int, default=300, help="of processor time, after which a call is given up")
-    parser.add_argument("--gibibytes", type=int, default=8, help="of memory, likewise")
-    parser.add_argument("--alone", type=int, metavar="ROWS", help="one call, measured in this process")
-    chosen = parser.parse_args(arguments)
-    limits = chosen.seconds, chosen.gibibytes
-    if chosen.alone:
-        print(alone(chosen.names[0], chosen.alone, *limits))
-        return 0
-    rows: dict[str, list[str]] = {}
-    for name in chosen.names or CALLS:
-        rows[name] = []
-        for n in SIZES:
-            rows[name].append(measured(name, n, *limits))
-            print(f"{name}, {n:,} rows: {rows[name][-1]}", flush=True)
-        if not chosen.names:
-            PAGE.write_text(page(rows, limits), encoding="utf-8")
-    return 0
+def page(found: Found) -> str:
+    """The table, and where calls were given up."""
+    rows = []
+    for name, cells in found.items():
+        shown = [cell if isinstance(cell, str) else f"{duration(cell[0])}, {cell[1]} MiB" for cell in cells]
+        rows.append([f"``{name}``", *shown])
+    told = f"What took more than {SECONDS} s or {GIBIBYTES} GiB was given up."
+    return "\n".join([*list_table(["function", *(f"{n:,} rows" for n in SIZES)], rows), told, ""])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) > 2:
+        alone(sys.argv[1], *map(int, sys.argv[2:]))
+    else:
+        for chosen in sys.argv[1:] or CALLS:
+            print(chosen, measured(chosen), flush=True)

@@ -41,7 +41,7 @@ CASES = (
     Case(
         name="conditional-operator",
         title="Conditional operator of n points in 10 dimensions, ridge given, and 2000 conditional means, float64.",
-        sizes=(1000, 2000, 4000),
+        sizes=(1000, 4000),
         setup=pairs,
         ours=ours,
         peers={"NumPy by hand": by_hand},

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+import jax
 import numpy as np
 
 from benchmarks.harness import Case
@@ -48,12 +49,44 @@ def beyond_a_factor_of_ten(ours: np.ndarray, theirs: np.ndarray) -> float:
     return max(0.0, float(np.median(np.abs(np.log(np.abs(ours / theirs))))) - np.log(10.0))
 
 
+BLACK_BOX = ep.BlackBox(jax.nn.sigmoid, ep.Variable("z", ep.Normal), ep.Variable("p", ep.Beta))
+
+
+def to_a_black_box(n: int) -> Any:
+    """Incoming messages of the sigmoid as a black box."""
+    return cavities(n), ep.Beta(np.full(n, 2.0), np.ones(n))
+
+
+def box_by_quadrature(came: Any) -> np.ndarray:
+    """Precisions of the messages to z."""
+    return ep.ask(BLACK_BOX, *came, oracle=ep.Quadrature()).messages[0].precision
+
+
+def box_by_points(came: Any) -> np.ndarray:
+    """The same from 1000 stratified points, with their errors."""
+    return ep.ask(BLACK_BOX, *came, oracle=ep.Stratified(1000), rng=0).messages[0].precision
+
+
+def beyond_sampling(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """How far precisions are apart beyond what 1000 points leave."""
+    return max(0.0, float(np.max(np.abs(ours - theirs))) - 0.05)
+
+
 CASES = (
+    Case(
+        name="black-box-messages",
+        title="n pairs of messages of the sigmoid as a black box, by quadrature.",
+        sizes=(1000, 10_000),
+        setup=to_a_black_box,
+        ours=box_by_quadrature,
+        peers={"1000 stratified points": box_by_points},
+        difference=beyond_sampling,
+    ),
     Case(
         name="learned-messages",
         title="n messages of the logistic factor, with their doubt, by an operator of 300 and 500 features, float64. "
         f"Importance sampling has a thousandth of the {DRAWS} draws of the paper: its times count a thousandfold.",
-        sizes=(256, 1024, 4096),
+        sizes=(256, 4096),
         setup=cavities,
         ours=predicted,
         peers={"importance sampling, 1/1000": sampled, "quadrature": by_quadrature},

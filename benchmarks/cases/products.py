@@ -41,7 +41,7 @@ CASES = (
     Case(
         name="mixture-products",
         title="100 draws from each of 20 products of two mixtures of n Gaussians.",
-        sizes=(100, 300, 1000),
+        sizes=(100, 1000),
         setup=factors,
         ours=trees,
         peers={"Gibbs sampling, 10 iterations": chains, "written out": written_out},

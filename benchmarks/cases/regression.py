@@ -59,7 +59,5 @@ CASES = (
         ours=ours,
         difference=beyond_half_a_deviation,
         peers={"scikit-learn": scikit_learn, "numpyro NUTS": numpyro},
-        seconds=60.0,
-        packages=("scikit-learn", "numpyro"),
     ),
 )

@@ -5,10 +5,11 @@ A peer takes part where an environment variable says which Python has it:
     python3 -m venv pgmpy && pgmpy/bin/pip install pgmpy==1.1.2
     python3 -m venv pgmax && pgmax/bin/pip install jax==0.4.30 jaxlib==0.4.30 numpy==1.26.4 "scipy<1.14" \
         "numba<0.61" tqdm joblib scikit-learn && pgmax/bin/pip install --no-deps pgmax==0.6.1
-    MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python make bench CASE=discrete-tree
+    MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python make bench
 """
 
 import atexit
+import importlib.util
 import json
 import os
 import subprocess
@@ -18,7 +19,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PGMAX", "PGMPY", "Elsewhere", "Running"]
+__all__ = ["PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
+
+_spent = 0.0
+
+
+def spent() -> float:
+    """Processor seconds that all peers took for their answers so far."""
+    return _spent
 
 
 class Elsewhere:
@@ -72,8 +80,30 @@ class Running:
         if not line:
             raise RuntimeError(f"{self._process.args} ended early; it says why above.")
         head = json.loads(line)
+        global _spent
+        _spent += head["seconds"]
         data = stream.read(int(np.prod(head["shape"])) * np.dtype(head["dtype"]).itemsize)
         return np.frombuffer(data, head["dtype"]).reshape(head["shape"])
+
+
+# What the whole run compares with, and where it comes from. `make bench` installs those of PyPI.
+PACKAGES = {
+    "causallearn": "causal-learn of PyPI",
+    "goodpoints": "goodpoints of PyPI",
+    "mmdagg": "its authors' repository, github.com/antoninschrab/mmdagg",
+    "mmdfuse": "its authors' repository, github.com/antoninschrab/mmdfuse",
+}
+
+
+def missing() -> list[str]:
+    """What the whole run needs and does not find, a line each."""
+    found = [f"{name}: install {where}" for name, where in PACKAGES.items() if not importlib.util.find_spec(name)]
+    for peer, name in ((PGMPY, "pgmpy"), (PGMAX, "PGMax")):
+        if not peer.there:
+            found.append(f"{name}: {peer.variable} has to name a Python that has it; benchmarks/peers says how")
+    if not os.environ.get("MEANMAP_DATA"):
+        found.append("HIGGS and MNIST: MEANMAP_DATA has to name the folder with two_sample/higgs_7000.csv.gz")
+    return found
 
 
 PGMPY = Elsewhere("pgmpy_tree.py", "MEANMAP_PGMPY")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 
 import numpy as np
 
@@ -9,18 +10,21 @@ __all__ = ["serve"]
 
 
 def serve(prepare):
-    """Read the model, say that it is ready, and answer each question, a line of JSON, with an array."""
+    """Read the model, say that it is ready, and answer each question, a line of JSON, with an array and its seconds."""
     out = sys.stdout.buffer
     sys.stdout = sys.stderr
 
-    def send(array):
+    def send(array, seconds):
         array = np.ascontiguousarray(array)
-        out.write((json.dumps({"shape": array.shape, "dtype": array.dtype.str}) + "\n").encode())
+        head = {"shape": array.shape, "dtype": array.dtype.str, "seconds": seconds}
+        out.write((json.dumps(head) + "\n").encode())
         out.write(array.tobytes())
         out.flush()
 
     with np.load(sys.argv[1]) as file:
         answer = prepare(dict(file))
-    send(np.zeros(0))
+    send(np.zeros(0), 0.0)
     for line in sys.stdin:
-        send(answer(**json.loads(line)))
+        started = time.process_time()
+        found = answer(**json.loads(line))
+        send(found, time.process_time() - started)

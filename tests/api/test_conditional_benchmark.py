@@ -19,18 +19,16 @@ def test_data_are_independent_given_z_only_without_an_effect(kind):
         assert np.corrcoef(u, v)[0, 1] == pytest.approx(expected, abs=0.04)
 
 
-def test_the_page_shows_rates_and_marks_those_out_of_bounds(tmp_path, monkeypatch):
-    monkeypatch.setattr(conditional, "PAGE", tmp_path / "page.rst")
+def test_the_page_shows_rates_and_marks_those_out_of_bounds(monkeypatch):
     monkeypatch.setattr(conditional, "PROBLEMS", conditional.PROBLEMS[:1])
-    arguments = ["--repeats", "2", "--power-repeats", "2", "--sizes", "50", "--widths", "1", "2", "--methods", "kci"]
-    assert conditional.main(arguments) == 0
-    text = conditional.PAGE.read_text(encoding="utf-8")
-    assert "* - kci\n     - nonlinear\n     - 50\n" in text
-    assert "2 data sets a cell" in text
-    cells = {
-        ("kci", "linear", 50, 1): (80, 1000),
-        ("kci", "linear", 50, 2): (69, 1000),
-        ("kci", "linear", 50, 4): (5, 300),
-    }
-    marked = conditional.page(cells, {}, 200)
-    assert "- **0.080**\n     - 0.069\n     -\n     - **0.017** (300)\n     -\n" in marked
+    measured = conditional.levels([("kci", "nonlinear", 50, 2)], repeats=2)
+    measured[0] |= {"seconds": 0.02}
+    high = {"method": "kci", "kind": "linear", "n": 50, "d": 1, "rejected": 2, "seconds": 0.02}
+    power = conditional.powers(["kci"], repeats=2, n=50)
+    found = {"level repeats": 2, "level": [*measured, high], "power repeats": 2, "power": power}
+    text = conditional.page(found)
+    assert "* - kci\n     - nonlinear\n     - 50\n     - 2\n" in text
+    assert "     - **1.000**\n     - 20 ms\n" in text
+    assert "2 data sets a row; bold outside" in text
+    assert conditional.shown(80, 1000) == "**0.080**"
+    assert conditional.shown(69, 1000) == "0.069"

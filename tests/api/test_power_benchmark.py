@@ -24,8 +24,8 @@ def test_bumps_leave_the_unit_interval_and_its_mean_alone():
 def test_the_page_shows_every_method_and_marks_the_best():
     methods = {"always": lambda x, y, seed: True, "never": lambda x, y, seed: False}
     problems = {"two modes": power.bimodal}
-    rejections, seconds = power.panel(problems, methods, repeats=3, seed=0)
-    text = power.page(problems, methods, rejections, seconds, repeats=3, seed=0)
+    found = power.panel(problems, methods, repeats=3, seed=0)
+    text = power.page({"repeats": 3, "seed": 0, "problems": found})
     assert "**1.00 ± 0.00**" in text
     assert "     - 0.00 ± 0.00" in text
     assert "3 data sets for each problem, from seed 0" in text

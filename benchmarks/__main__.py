@@ -1,0 +1,81 @@
+"""Measure everything that the documentation states, and write it there: make bench, ten minutes on two quiet cores.
+
+Each part runs in a process of its own on one core, as many at a time as there are cores, and counts processor seconds.
+The results are kept in benchmarks/results.json; `python -m benchmarks --pages` writes the pages from them again and
+measures nothing. One part alone is `python -m benchmarks.power`, and prints its table.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import queue
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+
+from benchmarks import pages, peers, table
+
+__all__ = ["main", "measured"]
+
+# The longest first, so that all cores are done at about the same time.
+ORDER = ("speed", "dependences", "power", "rows", "conditional", "discovery")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, store and write, or only write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--pages", action="store_true", help="measure nothing, write the pages from stored results")
+    parser.add_argument("--part", choices=ORDER, help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.part:
+        print(json.dumps(import_module(f"benchmarks.{chosen.part}").measure()))
+        return 0
+    if not chosen.pages:
+        missing = peers.missing()
+        if missing:
+            print("\n".join(["What others are compared with is not all here:", *missing]), file=sys.stderr)
+            return 2
+        pages.store(measured())
+    for path, text in pages.written(pages.stored()).items():
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(pages.ROOT))
+    return 0
+
+
+def measured() -> dict:
+    """All parts, and the run they come from."""
+    started, load, free = time.perf_counter(), table.others(), queue.SimpleQueue()
+    for core in table.cores():
+        free.put(core)
+
+    def of_part(part: str) -> dict:
+        core, begun = free.get(), time.perf_counter()
+        found = _in_process(part, core)
+        free.put(core)
+        print(f"==> {part}: {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
+        return found
+
+    with ThreadPoolExecutor(len(table.cores())) as pool:
+        found = dict(zip(ORDER, pool.map(of_part, ORDER), strict=True))
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    told = (
+        f"All of it was measured in one run of {(time.perf_counter() - started) / 60:.0f} minutes on "
+        f"{datetime.date.today().isoformat()}, with commit {commit.stdout.strip()}, on {table.machine()}. Before it "
+        f"began, others kept {load:.1f} cores busy. {table.versions()}."
+    )
+    return {"run": {"told": told}, **found}
+
+
+def _in_process(part: str, core: int) -> dict:
+    """One part on one core. Threads of products and of JAX follow the number of cores, so there is one of each."""
+    place = ["taskset", "-c", str(core)] if hasattr(os, "sched_getaffinity") else []
+    command = [*place, sys.executable, "-m", "benchmarks", "--part", part]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""From stored results to pages: every measured number that a reader meets comes from benchmarks/results.json.
+
+Tables are files that pages include. Numbers in sentences have names: `|power-default|` in the documentation, and
+`<!-- power-default -->0.71<!-- / -->` in the README, where the number is replaced in place.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks import dependences, power
+from benchmarks.table import duration
+
+__all__ = ["ROOT", "numbers", "store", "stored", "written"]
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_name("results.json")
+README = ROOT / "README.md"
+FOLDER = ROOT / "docs" / "benchmarks"
+# Pages whose sentences name numbers.
+PAGES = (ROOT / "docs" / "index.rst", ROOT / "docs" / "choosing.rst", FOLDER / "index.rst")
+PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows")
+IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
+IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
+Found = dict[str, Any]
+
+
+def stored() -> Found:
+    """The results of the last run."""
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def store(found: Found) -> None:
+    """Keep a run, one line for each thing that was measured."""
+    parts = []
+    for part, values in found.items():
+        lines = ",\n".join(
+            f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
+        )
+        parts.append(f"{json.dumps(part)}: {{\n{lines}\n}}")
+    RESULTS.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def written(found: Found) -> dict[Path, str]:
+    """The text of every file that holds measured numbers."""
+    known = numbers(found)
+    texts = {FOLDER / f"{part}.rst": import_module(f"benchmarks.{part}").page(found[part]) for part in PARTS}
+    texts[FOLDER / "run.rst"] = found["run"]["told"] + "\n"
+    named = sorted({name for page in PAGES for name in IN_PAGES.findall(page.read_text(encoding="utf-8"))})
+    texts[FOLDER / "numbers.rst"] = "".join(f".. |{name}| replace:: {known[name]}\n" for name in named)
+    texts[README] = in_readme(README.read_text(encoding="utf-8"), known)
+    return texts
+
+
+def in_readme(text: str, known: dict[str, str]) -> str:
+    """The same text with these numbers behind their names."""
+    return IN_README.sub(lambda found: f"<!-- {found[1]} -->{known[found[1]]}<!-- / -->", text)
+
+
+def numbers(found: Found) -> dict[str, str]:
+    """Every number that a sentence may name."""
+    return dict(_named(found))
+
+
+def _named(found: Found) -> Iterator[tuple[str, str]]:
+    for case, of_case in found["speed"].items():
+        for row in of_case["rows"]:
+            key = f"speed-{case}-{row['n']}"
+            yield f"{key}-first", duration(row["first"])
+            for side, seconds in row["seconds"].items():
+                yield f"{key}-{_slug(side)}", duration(seconds)
+            for peer, (_, middle, _) in row["ratio"].items():
+                yield f"{key}-{_slug(peer)}-ratio", f"{middle:.1f}" if middle < 10 else f"{middle:.0f}"
+    for problem, methods in found["power"]["problems"].items():
+        for method, (rate, _) in methods.items():
+            yield f"power-{_slug(problem)}-{_slug(method)}", f"{rate:.2f}"
+            yield f"power-{_slug(method)}", f"{power.mean_power(found['power'], method):.2f}"
+            yield f"power-{_slug(method)}-seconds", duration(power.median_seconds(found["power"], method))
+    for part in ("own", "relations"):
+        rates = found["dependences"][part]
+        for problem, methods in rates.items():
+            for method, rate in methods.items():
+                yield f"dependence-{_slug(problem)}-{_slug(method)}", f"{rate:.2f}"
+                for columns in ("1 column", "3 columns") if part == "relations" else ():
+                    mean = dependences.mean_power(rates, method, columns)
+                    yield f"dependence-{_slug(columns)}-{_slug(method)}", f"{mean:.2f}"
+    for cell in found["conditional"]["level"]:
+        key = f"level-{_slug(cell['method'])}-{cell['kind']}-{cell['n']}-{cell['d']}"
+        yield key, f"{cell['rejected'] / found['conditional']['level repeats']:.3f}"
+        yield f"{key}-seconds", duration(cell["seconds"])
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

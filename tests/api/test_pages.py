@@ -1,0 +1,54 @@
+"""Measured numbers on README, landing page, choosing and benchmarks are those of the stored results."""
+
+import re
+
+import pytest
+
+from benchmarks import pages, peers
+from benchmarks.__main__ import ORDER, main
+from meanmap.experiments import demo
+
+# Numbers in sentences that are settings of a question or thresholds of the library, and were not measured.
+SETTINGS = {
+    "README.md": {"0.05", "3.11"},
+    "docs/index.rst": {"3.11"},
+    "docs/choosing.rst": {"0.05", "0.01", "0.001", "15 %", "20 ms"},
+    "docs/benchmarks/index.rst": set(),
+}
+# A decimal fraction, or a number with a unit.
+NUMBER = re.compile(r"(?<![\w.\-])(?:\d+\.\d+|[\d,]+(?:\.\d+)? ?(?:%|µs|ms|s|seconds|MiB|GiB|times)(?![\w/]))")
+
+
+def test_every_file_is_the_one_that_stored_results_make():
+    for path, text in pages.written(pages.stored()).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: type python -m benchmarks --pages"
+
+
+def test_all_parts_of_the_run_are_stored():
+    assert set(pages.stored()) == {"run", *ORDER} == {"run", *pages.PARTS}
+
+
+def test_a_number_that_nobody_measured_is_refused():
+    known = pages.numbers(pages.stored())
+    with pytest.raises(KeyError, match="power-of-wishes"):
+        pages.in_readme("<!-- power-of-wishes -->1.00<!-- / -->", known)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_measured_number_is_typed_by_hand(name):
+    text = (pages.ROOT / name).read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```|`[^`]*`|<!-- \S+ -->.*?<!-- / -->|\|[a-z0-9-]+\|", " ", text, flags=re.S)
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith((">>>", "...", "(", "array"))]
+    assert {found.strip() for found in NUMBER.findall("\n".join(lines))} <= SETTINGS[name]
+
+
+def test_the_run_says_which_peers_are_missing(monkeypatch, capsys):
+    monkeypatch.setattr(peers, "missing", lambda: ["pgmax: install it"])
+    assert main([]) == 2
+    assert "pgmax: install it" in capsys.readouterr().err
+
+
+def test_the_demo_compares_no_times():
+    """Times of one call beside other work are no comparison; the page of benchmarks has those."""
+    folder = pages.Path(demo.__file__).parent
+    assert not [path.name for path in folder.glob("*.py") if "numpy_seconds" in path.read_text(encoding="utf-8")]
