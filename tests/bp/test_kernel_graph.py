@@ -214,7 +214,8 @@ def test_evidence_that_contradicts_itself_is_reported():
     assert any("the evidence about 'b' contradicts itself" in note for note in notes)
     agreed = model.query({"a": 0.5, "c": 0.4}, targets=["b"]).report
     assert not any("contradicts" in note for note in agreed.notes)
-    assert agreed.measures["agreement of the messages to 'b'"] > 0.5
+    assert agreed.measures["how well the evidence about 'b' agrees, from 0 to 1"] > 0.5
+    assert not any("agrees" in name for name in model.query({"a": 0.5}, targets=["b"]).report.measures)
 
 
 def test_evidence_drawn_from_the_model_seldom_contradicts_itself():

@@ -156,8 +156,9 @@ def query_report(
             measures[f"points behind the belief about {name!r}"] = size
             if isinstance(belief.source, MessageWeights):
                 agreement = float(np.min(belief.source.agreement))
-                measures[f"agreement of the messages to {name!r}"] = agreement
                 heard = len(belief.source.factors) + (belief.source.likelihood is not None)
+                if heard > 1:
+                    measures[f"how well the evidence about {name!r} agrees, from 0 to 1"] = agreement
                 if agreement < least_agreement(samples.nodes[node], heard, seen.size):
                     notes.append(contradiction_note(name, agreement))
             if size < FEW_POINTS:

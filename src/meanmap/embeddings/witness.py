@@ -9,6 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
@@ -154,6 +155,7 @@ class Witness(GaussianElement):
         return np.linspace(float(low[0]), float(high[0]), number)
 
 
+@own_words
 def posterior_witness(x: Any, y: Any, kernel: Any = "learned", *, noise: Any = "empirical", rng: Any = None) -> Witness:
     """The posterior of the witness function μ_P − μ_Q: where x is surely denser than y, and where y is.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.host import HostOracle, check_answer
@@ -20,6 +21,7 @@ from meanmap.families import Family
 __all__ = ["ask"]
 
 
+@own_words
 def ask(
     factor: Factor,
     *incoming: Family,

@@ -233,7 +233,7 @@ def _read_arguments(function: Any, arguments: tuple[Any, ...], name: str | None)
 def _label(function: Any, arguments: tuple[Any, ...]) -> str:
     title = getattr(function, "__name__", type(function).__name__)
     names = [a.name for a in arguments if not isinstance(a, Given)]
-    return f"{'density' if title == '<lambda>' else title}({', '.join(names)})"
+    return f"{title.strip('<>')}({', '.join(names)})"
 
 
 def _inside(kind: type, images: jax.Array) -> Nodes:

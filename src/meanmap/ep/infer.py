@@ -9,6 +9,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.graph import FactorGraph
@@ -29,6 +30,7 @@ from meanmap.ep.variables import concrete
 __all__ = ["infer", "with_oracle"]
 
 
+@own_words
 def infer(
     model: FactorGraph,
     messages: Any = None,

@@ -7,6 +7,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.errors import ColumnError
 from meanmap.core.points import is_sparse
+from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
@@ -18,6 +19,7 @@ from meanmap.learning.median import at_median
 __all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel", "reader_for"]
 
 
+@own_words
 def default_kernel(table: Any, rng: Any = None) -> Kernel:
     """A characteristic kernel for a table: RBF on its numeric columns times Hamming on its labels.
 

@@ -12,6 +12,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
@@ -85,6 +86,7 @@ class LearnedKernel(Value):
         return ax
 
 
+@own_words
 def learn_kernel(
     x: Any,
     kernel: Kernel | None = None,

@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.kernels.base import Composite, Kernel, Wrapper
 from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.reading import read_points
@@ -24,6 +25,7 @@ __all__ = ["at_median", "median_heuristic"]
 MOST_POINTS = 2000
 
 
+@own_words
 def median_heuristic(
     x: Any, *, per_column: bool = False, convention: int = 2, most_points: int = MOST_POINTS, rng: Any = None
 ) -> Any:

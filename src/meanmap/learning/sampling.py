@@ -10,6 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns
@@ -31,6 +32,7 @@ TARGET_ACCEPTANCE = 0.9
 MOST_DOUBLINGS = 6
 
 
+@own_words
 def sample_kernel(
     x: Any,
     kernel: Kernel | None = None,

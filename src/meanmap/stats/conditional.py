@@ -11,6 +11,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.missing import settled
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.kernels.base import Kernel
 from meanmap.stats.conditional_residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
@@ -39,6 +40,7 @@ PLAIN = 0.4
 MISSED = 0.05
 
 
+@own_words
 @one_blas_thread()
 def conditional_independence_test(
     x: Any,

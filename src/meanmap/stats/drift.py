@@ -15,6 +15,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.schema import Schema
+from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.features.base import Concatenated, transform_in_chunks
 from meanmap.stats.collections import fused
@@ -120,6 +121,7 @@ class DriftMonitor:
     missing: str = "raise"
 
     @classmethod
+    @own_words
     def of(
         cls,
         reference: Any,

@@ -15,6 +15,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.missing import settled
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
@@ -46,6 +47,7 @@ MOST_FOR_GRAM = 6000
 MOST_FOR_PERMUTATIONS = 20_000
 
 
+@own_words
 def independence_test(
     x: Any,
     y: Any = None,

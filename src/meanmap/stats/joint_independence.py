@@ -15,6 +15,7 @@ from meanmap.core.missing import settled
 from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
@@ -34,6 +35,7 @@ MOST_POINTS = 5000
 SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 
+@own_words
 def joint_independence_test(
     variables: Any,
     kernel: Any = None,

@@ -9,6 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.missing import settled
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.stats.collections import fused
 from meanmap.stats.gram_statistics import centred_gram
 from meanmap.stats.permutations import Centred, Permuted
@@ -22,6 +23,7 @@ __all__ = ["k_sample_test"]
 MOST_POINTS = 12_000
 
 
+@own_words
 def k_sample_test(
     samples: Any,
     kernel: Any = None,

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
+from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
 from meanmap.stats.settings import check_draws
 
@@ -115,6 +116,7 @@ class TestResult(Value):
     seed: int | None
     warnings: tuple[str, ...] = ()
 
+    @own_words
     def reject(self, level: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at this level, which more draws than 1 / level − 1 can do."""
         check_draws(len(self.null.draws), check_level(level))

@@ -12,6 +12,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
 from meanmap.stats.result import check_level
 
@@ -216,6 +217,7 @@ class PowerCurve(Value):
         return "\n".join([*lines, f"power 0.8 at n = {size}" if size else "power 0.8 is not reached"])
 
 
+@own_words
 def rejection_rate(
     test: Callable[..., Any],
     draw: Callable[[np.random.Generator], Any],
@@ -265,6 +267,7 @@ def rejection_rate(
     return _simulate(test, draw, int(repeats), level, random, np.random.SeedSequence(random.generator.integers(2**63)))
 
 
+@own_words
 def power_curve(
     test: Callable[..., Any],
     draw: Callable[[int, np.random.Generator], Any],

@@ -11,6 +11,7 @@ from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeErr
 from meanmap.core.missing import settled
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
 from meanmap.stats.blocks import block_length, block_test
@@ -42,6 +43,7 @@ MOST_POINTS = 12_000
 PERMUTED = 20_000
 
 
+@own_words
 def two_sample_test(
     x: Any,
     y: Any,

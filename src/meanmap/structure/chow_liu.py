@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
@@ -77,6 +78,7 @@ class DependenceTree(Graph):
         return "\n".join(lines)
 
 
+@own_words
 def chow_liu(
     table: Any,
     *,

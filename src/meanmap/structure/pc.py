@@ -9,6 +9,7 @@ from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
@@ -23,6 +24,7 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 __all__ = ["pc"]
 
 
+@own_words
 @one_blas_thread()
 def pc(
     table: Any,

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from meanmap.ep.interval import Probit
 from meanmap.ep.links import Logistic
-from meanmap.ep.models.design import Design, read_labels
+from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of
 
 __all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
@@ -137,5 +137,5 @@ def _binary(
     mean, covariance = moments(post["w"])
     if ((2 * codes - 1) * (matrix @ mean) > 0).all():
         notes = ("a linear rule separates the labels: only the prior keeps the coefficients from growing.",)
-    title = f"{link} regression, P({classes[1]})"
+    title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)

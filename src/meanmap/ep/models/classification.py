@@ -14,7 +14,7 @@ from meanmap.core.points import bucket
 from meanmap.core.table import Table
 from meanmap.core.values import Value
 from meanmap.ep.models.binary import LINKS
-from meanmap.ep.models.design import read_labels
+from meanmap.ep.models.design import label_text, read_labels
 from meanmap.ep.models.regression import average, fit_linear, moments
 from meanmap.ep.posterior import Posterior
 from meanmap.families import MultivariateNormal, Normal
@@ -116,7 +116,7 @@ class GPClassification(Value):
         grid = mesh.reshape(-1, points.shape[1])
         one = self.predict_proba(grid)[:, 1]
         upper = None if y is None else np.asarray(y) == self.classes[1]
-        label = f"P({self.classes[1]})"
+        label = f"P({label_text(self.classes[1])})"
         if points.shape[1] == 2:
             drawn = ax.contourf(*ticks, one.reshape(80, 80), levels=np.linspace(0, 1, 11), cmap="RdBu", alpha=0.8)
             ax.contour(*ticks, one.reshape(80, 80), levels=[0.5], colors="k", linewidths=1)
@@ -159,7 +159,7 @@ class GPClassification(Value):
         ]
 
     def __str__(self) -> str:
-        title = f"Gaussian-process classification ({self.link}), P({self.classes[1]})"
+        title = f"Gaussian-process classification ({self.link}), P({label_text(self.classes[1])})"
         return "\n".join([title, *(f"  {name}: {text}" for name, text in self._facts())])
 
     def _repr_html_(self) -> str:

@@ -114,7 +114,7 @@ def read_labels(y: Any, rows: int | None = None, name: str = "y") -> tuple[np.nd
     values = _outcome(y, rows, name)
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) != 2:
-        shown = ", ".join(str(label) for label in classes[:5]) + (", ..." if len(classes) > 5 else "")
+        shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise ParameterError(
             f"{name} holds {len(classes)} label{'s' if len(classes) > 1 else ''} ({shown}); expected two."
             + (" For ordered labels use ordinal_regression." if len(classes) > 2 else " There is nothing to learn.")
@@ -140,7 +140,7 @@ def read_codes(y: Any, rows: int, levels: Any = None) -> tuple[np.ndarray, np.nd
     codes = np.array([known[value] for value in values.tolist()])
     absent = sorted(set(range(len(classes))) - set(codes.tolist()))
     if len(classes) < 2 or absent:
-        what = f"never {classes[absent[0]]!s}" if absent else "only one label"
+        what = f"never {label_text(classes[absent[0]])}" if absent else "only one label"
         raise ParameterError(f"y holds {what}; expected at least two ordered labels, each in some row.")
     return classes, codes
 
@@ -151,6 +151,11 @@ def read_outcomes(y: Any, rows: int, name: str = "y") -> np.ndarray:
     if values.dtype.kind not in "fiub":
         raise ParameterError(f"{name} holds {values.flat[0]!r}; expected numbers, one for each row of X.")
     return values.astype(np.float64)
+
+
+def label_text(label: Any) -> str:
+    """A label as people write it: files hold whole numbers as 1.0, which is 1 here."""
+    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
 def as_given(data: Any, values: np.ndarray) -> np.ndarray:

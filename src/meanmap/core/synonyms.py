@@ -1,0 +1,60 @@
+"""Words that the command line and other libraries have for our arguments: the error says which one is meant."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+__all__ = ["own_words"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# What people type, and the argument they mean; the first one that a function has counts.
+MEANT = {
+    "seed": ("rng",),
+    "random_state": ("rng",),
+    "key": ("rng",),
+    "alpha": ("level",),
+    "level": ("alpha",),
+    "n_perm": ("n_permutations",),
+    "permutations": ("n_permutations",),
+}
+
+
+def own_words(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse `seed=` and its like with the name that this function has for them.
+
+    Signature, documentation and types stay those of the function.
+
+    Raises
+    ------
+    TypeError
+        Naming the argument to type instead.
+
+    Examples
+    --------
+    >>> @own_words
+    ... def draw(n, rng=None):
+    ...     return n
+    >>> draw(3, seed=0)
+    Traceback (most recent call last):
+    TypeError: draw() takes no seed=; here it is called rng: type rng=0.
+    """
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for word in kwargs.keys() - known.keys():
+            meant = next((name for name in MEANT.get(word, ()) if name in known), None)
+            if meant:
+                raise TypeError(
+                    f"{function.__name__}() takes no {word}=; here it is called {meant}: type {meant}={kwargs[word]!r}."
+                )
+            if word in ("alpha", "level"):
+                raise TypeError(
+                    f"{function.__name__}() takes no {word}=: it answers with a p-value, which "
+                    f"result.reject({kwargs[word]!r}) compares with a level."
+                )
+        return function(*args, **kwargs)
+
+    return call

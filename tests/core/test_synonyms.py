@@ -1,0 +1,63 @@
+"""Arguments by the names that the command line and other libraries have for them."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.core.synonyms import own_words
+
+TABLE = {"a": np.arange(20.0), "b": np.arange(20.0) ** 2}
+CALLS = {
+    "two_sample_test": ((TABLE, TABLE), "seed"),
+    "k_sample_test": (([TABLE, TABLE],), "seed"),
+    "independence_test": ((TABLE["a"], TABLE["b"]), "random_state"),
+    "joint_independence_test": (([TABLE["a"], TABLE["b"]],), "seed"),
+    "conditional_independence_test": ((TABLE["a"], TABLE["b"], TABLE["b"]), "seed"),
+    "pc": ((TABLE,), "seed"),
+    "chow_liu": ((TABLE,), "seed"),
+    "learn_kernel": ((TABLE["a"],), "seed"),
+    "sample_kernel": ((TABLE["a"],), "seed"),
+    "median_heuristic": ((TABLE["a"],), "seed"),
+    "default_kernel": ((TABLE,), "seed"),
+    "posterior_witness": ((TABLE["a"], TABLE["b"]), "seed"),
+    "rejection_rate": ((None, None), "seed"),
+    "power_curve": ((None, None, [10]), "seed"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_another_word_for_rng_is_answered_with_ours(name):
+    arguments, word = CALLS[name]
+    with pytest.raises(TypeError, match=rf"{name}\(\) takes no {word}=; here it is called rng: type rng=7\."):
+        getattr(mm, name)(*arguments, **{word: 7})
+
+
+def test_every_public_function_with_rng_says_so():
+    public = {name for name in mm.__all__ if inspect.isfunction(getattr(mm, name))}
+    assert {name for name in public if "rng" in inspect.signature(getattr(mm, name)).parameters} == set(CALLS)
+
+
+def test_levels_are_for_results():
+    with pytest.raises(TypeError, match=r"two_sample_test\(\) takes no alpha=: .* result\.reject\(0\.01\)"):
+        mm.two_sample_test(TABLE, TABLE, alpha=0.01)
+    with pytest.raises(TypeError, match=r"pc\(\) takes no level=; here it is called alpha: type alpha=0\.01"):
+        mm.pc(TABLE, level=0.01)
+    result = mm.two_sample_test(np.arange(9.0), np.arange(9.0), n_permutations=19, rng=0)
+    with pytest.raises(TypeError, match=r"reject\(\) takes no alpha=; here it is called level"):
+        result.reject(alpha=0.05)
+    with pytest.raises(TypeError, match=r"of\(\) takes no seed=; here it is called rng"):
+        mm.DriftMonitor.of(TABLE, seed=0)
+
+
+def test_all_else_stays_as_it_was():
+    def draw(n: int, rng=None) -> int:
+        """So many."""
+        return n
+
+    told = own_words(draw)
+    assert inspect.signature(told) == inspect.signature(draw)
+    assert (told.__doc__, told.__name__, told.__module__) == (draw.__doc__, "draw", draw.__module__)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        told(3, colour=1)
