@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.harness import Case
 from meanmap import KernelGraph
 from meanmap.bp import DiscreteGraph
-from meanmap.bp.fitted import FittedKernelGraph
+from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.graphs import Graph
 
 VARIABLES = 10

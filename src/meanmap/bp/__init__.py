@@ -1,38 +1,40 @@
 """Belief propagation: a graph, operators and evidence in, beliefs out. One engine for trees and graphs with cycles."""
 
-from meanmap.bp.approximation import Approximation
-from meanmap.bp.beliefs import Beliefs
-from meanmap.bp.clique_tree import CliqueTree
-from meanmap.bp.densities import Density, NormalMixture
-from meanmap.bp.discrete import DiscreteGraph
-from meanmap.bp.discretized_field import DiscretizedField, FittedDiscretizedField
-from meanmap.bp.factor_graph import FactorGraph
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.densities import Density, NormalMixture
+from meanmap.bp.beliefs.histogram import Histogram
+from meanmap.bp.edges.approximation import Approximation
+from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
+from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
+from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
+from meanmap.bp.edges.updates import Constant, Full, Linear
+from meanmap.bp.engine.messages import Given
+from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
+from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.field import Field, FittedField
-from meanmap.bp.fitted import FittedKernelGraph
-from meanmap.bp.fitted_field import FittedKernelField
-from meanmap.bp.fitted_grid import FittedKernelGrid
-from meanmap.bp.gaussian import spectral_radius
-from meanmap.bp.gaussian_field import FittedGaussianField, GaussianField
-from meanmap.bp.gaussian_graph import GaussianGraph
-from meanmap.bp.histogram import Histogram
-from meanmap.bp.images import neighbour_pairs, patches
-from meanmap.bp.kernel_field import KernelField
-from meanmap.bp.kernel_graph import KernelGraph
-from meanmap.bp.kernel_grid import KernelGrid
-from meanmap.bp.linear_solver import Solution, solve
-from meanmap.bp.messages import Given
-from meanmap.bp.mixture_field import FittedMixtureField, MixtureField
-from meanmap.bp.mixtures import Gibbs, Multiscale
-from meanmap.bp.noise_likelihoods import CentredLikelihood, NoiseLikelihood
-from meanmap.bp.observations import Likelihood, Tempered, UserLikelihood
-from meanmap.bp.operator_likelihood import LearnedLikelihood
-from meanmap.bp.operators import EdgeMatrices, EdgeOperators, Factored
-from meanmap.bp.particle_field import FittedParticleField, ParticleField
-from meanmap.bp.particles import Adaptive, Metropolis
-from meanmap.bp.propagate import Engine, Propagation
-from meanmap.bp.restored import Restored
-from meanmap.bp.stream import Stream
-from meanmap.bp.updates import Constant, Full, Linear
+from meanmap.bp.kernel.fitted_field import FittedKernelField
+from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
+from meanmap.bp.kernel.fitted_grid import FittedKernelGrid
+from meanmap.bp.kernel.images import neighbour_pairs, patches
+from meanmap.bp.kernel.kernel_field import KernelField
+from meanmap.bp.kernel.kernel_graph import KernelGraph
+from meanmap.bp.kernel.kernel_grid import KernelGrid
+from meanmap.bp.kernel.restored import Restored
+from meanmap.bp.kernel.stream import Stream
+from meanmap.bp.normal.gaussian import spectral_radius
+from meanmap.bp.normal.gaussian_field import FittedGaussianField, GaussianField
+from meanmap.bp.normal.gaussian_graph import GaussianGraph
+from meanmap.bp.normal.linear_solver import Solution, solve
+from meanmap.bp.sampled import mixtures as mixtures
+from meanmap.bp.sampled import particles as particles
+from meanmap.bp.sampled.mixture_field import FittedMixtureField, MixtureField
+from meanmap.bp.sampled.mixtures import Gibbs, Multiscale
+from meanmap.bp.sampled.particle_field import FittedParticleField, ParticleField
+from meanmap.bp.sampled.particles import Adaptive, Metropolis
+from meanmap.bp.tables.clique_tree import CliqueTree
+from meanmap.bp.tables.discrete import DiscreteGraph
+from meanmap.bp.tables.discretized_field import DiscretizedField, FittedDiscretizedField
+from meanmap.bp.tables.factor_graph import FactorGraph
 
 __all__ = [
     "Adaptive",

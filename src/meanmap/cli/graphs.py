@@ -110,7 +110,7 @@ def _pairs(edges: str | None) -> list[tuple[str, ...]]:
 
 def _loaded(path: Path) -> Any:
     import meanmap as mm
-    from meanmap.bp.fitted import FittedKernelGraph
+    from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 
     content = mm.load(path)
     if not isinstance(content, FittedKernelGraph):

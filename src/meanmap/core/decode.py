@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from types import UnionType
 from typing import Any
 
@@ -166,7 +167,7 @@ def _class(name: Any) -> type:
     """A class of the library by its name; no other can be named."""
     if not NAME.fullmatch(_checked(name, str)):
         raise FileFormatError(f"it names {name[:80]!r}, which is no class that can be loaded")
-    module, _, last = name.rpartition(".")
+    module, _, last = _today(name).rpartition(".")
     try:
         kind = getattr(import_module(module), last)
     except (ImportError, AttributeError):
@@ -174,6 +175,12 @@ def _class(name: Any) -> type:
     if not isinstance(kind, type) or not kind.__module__.startswith("meanmap."):
         raise FileFormatError(f"it names {name[:80]!r}, which is no class of meanmap")
     return kind
+
+
+def _today(name: str) -> str:
+    """The present name of a class that has moved since a file was written, by the list `MOVED` of its folder."""
+    folder = f"{'.'.join(name.split('.')[:2])}.moved"
+    return import_module(folder).MOVED.get(name, name) if find_spec(folder) else name
 
 
 def _dtype(name: Any, kinds: str) -> np.dtype[Any]:

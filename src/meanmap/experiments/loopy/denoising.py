@@ -53,8 +53,8 @@ def sweep_seconds(model: Any, seen: np.ndarray) -> float:
     import jax
     import jax.numpy as jnp
 
-    from meanmap.bp.flooding import flood
-    from meanmap.bp.messages import Settings
+    from meanmap.bp.engine.flooding import flood
+    from meanmap.bp.engine.messages import Settings
 
     field = model.on(*seen.shape)
     with jax.enable_x64(True):

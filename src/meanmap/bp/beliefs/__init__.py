@@ -1,0 +1,1 @@
+"""What queries answer: beliefs as densities, histograms, labels; their pictures."""

@@ -1,0 +1,75 @@
+"""What a query answers: a belief for each target, by name, with a report."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from meanmap.bp.beliefs.drawing import draw_beliefs
+from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.report import Report
+
+__all__ = ["Beliefs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs(Mapping):
+    """The beliefs about the targets, `beliefs["name"]`.
+
+    Attributes
+    ----------
+    targets : tuple
+        The names.
+    answer : callable or mapping
+        From a target to its belief: probabilities of its states, (k,) or (B, k), or an embedding.
+    report : Report
+        How the messages ended.
+    log_evidence : number or array (B,), optional
+        The logarithm of the partition function with this evidence, log Σ_x Π ψ, where there is one: exact on trees,
+        Bethe's approximation with cycles. The difference of two is the logarithm of a ratio of probabilities.
+    labels : mapping
+        For targets whose values are labels: the label of each point of their belief.
+    """
+
+    targets: tuple[Hashable, ...]
+    answer: Callable[[Hashable], Any] | Mapping[Hashable, Any]
+    report: Report
+    log_evidence: Any = None
+    labels: Mapping[Hashable, tuple] = field(default_factory=dict)
+
+    def __getitem__(self, name: Hashable) -> Any:
+        if name not in self.targets:
+            shown = ", ".join(map(repr, self.targets[:10])) + (", ..." if len(self) > 10 else "")
+            raise InputError(f"there is no belief about {name!r}; the targets were {shown}.")
+        return self.answer[name] if isinstance(self.answer, Mapping) else self.answer(name)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.targets)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def probabilities(self, name: Hashable) -> dict[Any, Any]:
+        """The probability of each label of a variable that has labels, a number or (B,)."""
+        belief = self[name]
+        if name not in self.labels and not isinstance(belief, LabelBelief):
+            raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
+        if isinstance(belief, LabelBelief):
+            return belief.probabilities()
+        found: dict[Any, Any] = {}
+        for i, label in enumerate(self.labels[name]):
+            found[label] = found.get(label, 0.0) + belief.weights[..., i]
+        return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
+        return draw_beliefs(self, ax)
+
+    def to_save(self) -> "Beliefs":
+        """With every belief worked out."""
+        return replace(self, answer=dict(self))
+
+    def __repr__(self) -> str:
+        notes = len(self.report.notes)
+        more = f"; {notes} note{'s' * (notes != 1)} in .report" if notes else ""
+        return f"Beliefs({len(self)} target{'s' * (len(self) != 1)}; {self.report.status}{more})"

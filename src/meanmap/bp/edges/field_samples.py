@@ -1,0 +1,150 @@
+"""Reading pairs for a random field: kinds of variables, relations, and the operator of each directed edge."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.edges.samples import LEAST_PAIRS, Direction, NodeSample, join_samples, labels_of, refuse_both_directions
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.missing import length, present, take
+from meanmap.embeddings.points import is_flat
+from meanmap.graphs import Graph
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import check_alike, read_points
+from meanmap.learning.default import kernel_for
+
+__all__ = ["FieldSamples", "read_relations"]
+
+ONE = "x"
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSamples:
+    """Points of each kind, directions of relations, and what each directed edge and node of the graph is."""
+
+    samples: dict[Hashable, NodeSample]
+    directions: list[Direction]
+    template: np.ndarray
+    kind: np.ndarray
+
+
+def read_relations(field: Any, pairs: Any) -> FieldSamples:
+    """Pairs of each relation, as the edges of the graph need them."""
+    graph: Graph = field.graph
+    kinds, kind = _labels(field.variables, graph.names, graph.size, "variables")
+    labels, relation = _edge_labels(graph, field.relations)
+    found = dict(pairs) if isinstance(pairs, Mapping) else dict.fromkeys(labels[:1], pairs)
+    if not isinstance(pairs, Mapping) and len(labels) > 1:
+        raise KindError(f"pairs is one pair of samples, but there are {len(labels)} relations: pass a mapping.")
+    _check_names(labels, found)
+    symmetric = field.relations is None and len(kinds) == 1
+    parts: dict[Hashable, list[Any]] = {name: [] for name in kinds}
+    ends: dict[Hashable, int] = dict.fromkeys(kinds, 0)
+    directions: list[Direction] = []
+    for r, label in enumerate(labels):
+        sender, receiver = _kinds_of(graph, relation == r, kind, kinds, label)
+        first, second = _pair(found[label], label)
+        starts = []
+        for name, sample in ((sender, first), (receiver, second)):
+            starts.append(ends[name])
+            parts[name].append(sample)
+            ends[name] += length(sample)
+        index = np.arange(length(first))
+        forward = np.stack([starts[0] + index, starts[1] + index], axis=1)
+        if symmetric:
+            directions.append(Direction(sender, receiver, np.concatenate([forward, forward[:, ::-1]])))
+        else:
+            directions += [Direction(sender, receiver, forward), Direction(receiver, sender, forward[:, ::-1])]
+    samples = {}
+    given = field.kernels if isinstance(field.kernels, Mapping) else dict.fromkeys(kinds, field.kernels)
+    _check_kernels(given, kinds)
+    for name in kinds:
+        if not parts[name]:
+            raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
+        samples[name] = _sample(parts[name], given.get(name), name)
+    template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])
+    return FieldSamples(samples, directions, np.concatenate([template, template]) if symmetric else template, kind)
+
+
+def _labels(given: Any, names: Any, size: int, argument: str) -> tuple[list[Hashable], np.ndarray]:
+    """Distinct labels as they first appear, and the number of each item's label."""
+    if given is None:
+        return [ONE], np.zeros(size, dtype=np.int64)
+    if isinstance(given, Mapping):
+        missing = next((name for name in names if name not in given), None)
+        if missing is not None:
+            raise InputError(f"{argument} says nothing about {missing!r}.")
+        given = [given[name] for name in names]
+    items = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if len(items) != size:
+        raise ShapeError(f"{argument} has {len(items)} entries; expected {size}.")
+    number = {label: i for i, label in enumerate(dict.fromkeys(items))}
+    return list(number), np.array([number[item] for item in items], dtype=np.int64)
+
+
+def _edge_labels(graph: Graph, given: Any) -> tuple[list[Hashable], np.ndarray]:
+    if len(graph.edges) == 0:
+        raise EmptyError("the graph has no edges: nothing relates its variables.")
+    if isinstance(given, Mapping):
+        edges = {frozenset(edge) for edge in graph.named_edges}
+        refuse_both_directions((edge for edge in given if frozenset(edge) in edges), "relations")
+        known = {frozenset(edge): label for edge, label in given.items()}
+        turned = [edge for edge in graph.named_edges if edge not in given and edge[::-1] in given]
+        if turned:
+            raise InputError(f"relations names the edge {turned[0][::-1]!r}; the graph has it as {turned[0]!r}.")
+        given = {edge: known[frozenset(edge)] for edge in graph.named_edges if frozenset(edge) in known}
+    return _labels(given, graph.named_edges if isinstance(given, Mapping) else None, len(graph.edges), "relations")
+
+
+def _kinds_of(graph: Graph, chosen: np.ndarray, kind: np.ndarray, kinds: list, label: Hashable) -> tuple[Any, Any]:
+    """The kinds at both ends of a relation's edges."""
+    ends = kind[graph.edges[chosen]]
+    if (ends != ends[0]).any():
+        raise InputError(f"the relation {label!r} joins variables of different kinds in different edges.")
+    return kinds[ends[0, 0]], kinds[ends[0, 1]]
+
+
+def _check_names(labels: list, found: Mapping) -> None:
+    missing = next((label for label in labels if label not in found), None)
+    if missing is not None:
+        raise EmptyError(f"pairs has none for the relation {missing!r}; it has {', '.join(map(repr, found))}.")
+
+
+def _check_kernels(given: Mapping, kinds: list) -> None:
+    for name, kernel in given.items():
+        if name not in kinds:
+            raise InputError(f"kernels names the kind {name!r}; the variables are of {', '.join(map(repr, kinds))}.")
+        if kernel is not None and not isinstance(kernel, Kernel):
+            raise KindError(f"kernels[{name!r}] is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
+
+
+def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
+    """Two samples of equal length without the pairs that miss a value."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise KindError(f"the pairs of {label!r} are a {type(value).__name__}; expected two samples (xs, xt).")
+    first, second = value
+    lengths = length(first), length(second)
+    if lengths[0] != lengths[1]:
+        raise ShapeError(f"the pairs of {label!r} have {lengths[0]} and {lengths[1]} points; expected as many of each.")
+    both = np.flatnonzero(present(first) & present(second))
+    if len(both) < LEAST_PAIRS:
+        raise EmptyError(f"the relation {label!r} has {len(both)} pairs; expected at least {LEAST_PAIRS}.")
+    if len(both) < lengths[0]:
+        first, second = take(first, both), take(second, both)
+    return first, second
+
+
+def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSample:
+    """All points of a kind, read by its kernel."""
+    where = "pairs" if name == ONE else f"pairs of {name!r}"
+    together = parts[0] if len(parts) == 1 else join_samples(parts, name)
+    kernel = kernel_for(together, argument=where) if given is None else given
+    with Door() as door:
+        read = [read_points(kernel, part, where, door) for part in parts]
+        for other in read[1:]:
+            check_alike(read[0], other, f"one sample of {name!r}", "another")
+        points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
+    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels_of(kernel, together))

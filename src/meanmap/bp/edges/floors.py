@@ -1,0 +1,20 @@
+"""The floor of what observed variables tell their neighbours."""
+
+import numpy as np
+
+__all__ = ["raised", "typical"]
+
+
+def raised(message: np.ndarray, floor: float | None) -> np.ndarray:
+    """A message (..., N) at the points of its receiver, scaled to largest value 1 and floored; ones where nothing
+    positive is left. The floor is a share of the mean, so that what is seen counts for that share as not seen at all:
+    of the largest value it would be most of a narrow message.
+    """
+    top = message.max(axis=-1, keepdims=True)
+    scaled = message / np.where(top > 0, top, 1)
+    return np.where(top > 0, scaled if floor is None else np.maximum(scaled, floor * typical(scaled)), 1.0)
+
+
+def typical(scaled: np.ndarray) -> np.ndarray:
+    """The mean of a message's values, those below zero as zero, (..., 1)."""
+    return np.maximum(scaled, 0.0).mean(axis=-1, keepdims=True)

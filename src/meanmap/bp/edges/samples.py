@@ -1,0 +1,261 @@
+"""From tables and pairs to points at nodes: what each edge was seen with."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.labels import Labels
+from meanmap.core.missing import length, present, take
+from meanmap.core.points import count, is_sparse, joined
+from meanmap.core.table import Table, raw_columns
+from meanmap.embeddings.bandwidth import diffusion_widths
+from meanmap.embeddings.points import is_flat
+from meanmap.graphs import Graph
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import check_alike, read_points
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import kernel_for
+
+__all__ = ["Direction", "NodeSample", "Samples", "join_samples", "labels_of", "read_samples"]
+
+LEAST_PAIRS = 5
+# Of the labels that a variable has, so many are listed.
+MOST_SHOWN = 20
+# Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
+# and what further rows would add is far below what a ridge takes away.
+MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSample:
+    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it, and
+    `labels` are the points as they came where they are labels.
+    """
+
+    kernel: Kernel
+    points: Any
+    flat: bool
+    given: bool
+    labels: tuple | None = None
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return count(self.points)
+
+    @cached_property
+    def names(self) -> dict[bytes, Hashable]:
+        """The label behind each code."""
+        return {code.tobytes(): label for code, label in zip(np.asarray(self.points), self.labels or (), strict=True)}
+
+    def named(self, points: Any) -> np.ndarray:
+        """The labels of points that were read; the points themselves where they are no labels."""
+        if self.labels is None:
+            return points
+        found = np.empty(count(points), dtype=object)
+        found[:] = [self.names.get(code.tobytes()) for code in np.asarray(points)]
+        return found
+
+    def check_known(self, points: Any, argument: str) -> None:
+        """Refuse a label that was never seen."""
+        if self.labels is None:
+            return
+        unknown = sum(code.tobytes() not in self.names for code in np.asarray(points))
+        if unknown:
+            shown = sorted(set(self.names.values()), key=str)
+            listed = ", ".join(map(repr, shown[:MOST_SHOWN])) + (", ..." if len(shown) > MOST_SHOWN else "")
+            raise InputError(
+                f"{argument} has a label that is not among the {self.count} of the data; expected one of {listed}."
+            )
+
+    @property
+    def searched(self) -> bool:
+        """Whether a lengthscale is ours to choose."""
+        return not self.given and isinstance(self.kernel, RBF)
+
+    @cached_property
+    def narrow(self) -> Kernel:
+        """The kernel of beliefs: a given one, or one whose modes are those of the density.
+
+        The median distance of a variable with two modes lies between them, and so would the mode of a belief. Modes
+        are found best at n^(−1/(d + 6)), a little wider than densities (Chen et al. 2016).
+        """
+        if not self.searched:
+            return self.kernel
+        n, d = self.points.shape
+        return RBF(diffusion_widths(self.points) * n ** (1 / (d + 4) - 1 / (d + 6)))
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """One direction of a relation: kinds of variables, and the rows (m, 2) of their points, (x_t, x_s)."""
+
+    sender: Hashable
+    receiver: Hashable
+    pairs: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
+    data had where they had more than were learned from.
+    """
+
+    nodes: tuple[NodeSample, ...]
+    pairs: tuple[np.ndarray, ...]
+    given: int | None = None
+
+    def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
+        for e, (t, s) in enumerate(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)):
+            edge = e % len(graph.edges)
+            yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
+
+
+def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
+    """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
+    names = set(graph.names)  # which may be tuples, too
+    if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
+        columns, pairs, given_rows = _from_pairs(graph, data)
+    else:
+        columns, pairs, given_rows = _from_table(graph, data)
+    nodes = []
+    for node, name in enumerate(graph.names):
+        parts = columns[node]
+        if not parts:
+            raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
+        given = kernels.get(name)
+        together = parts[0] if len(parts) == 1 else join_samples(parts, name)
+        kernel = kernel_for(together, argument=f"data[{name!r}]") if given is None else given
+        read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
+        for other in read[1:]:
+            check_alike(read[0], other, f"one sample of {name!r}", "another")
+        points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
+        labels = labels_of(kernel, together)
+        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
+    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None)
+
+
+def labels_of(kernel: Kernel, data: Any) -> tuple | None:
+    """Labels as they came, rows of several as tuples; None for what are no labels."""
+    if not isinstance(kernel.domain, Labels):
+        return None
+    return tuple(tuple(row) if isinstance(row, list) else row for row in np.asarray(data).tolist())
+
+
+def _some(number: int) -> np.ndarray:
+    """Rows that are learned from, in order: all, or as many as `MOST_ROWS`, always the same for the same number."""
+    if number <= MOST_ROWS:
+        return np.arange(number)
+    return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
+
+
+def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:
+    """Columns without their missing values, and for each edge the rows in which both ends are there."""
+    columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
+    raw = {name: _column(columns, name) for name in graph.names}
+    lengths = {name: length(column) for name, column in raw.items()}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of data differ in length: {lengths}.")
+    number = next(iter(lengths.values()))
+    some = _some(number)
+    columns, masks = [], []
+    for name, whole in raw.items():
+        column = whole if len(some) == number else take(whole, some)
+        there = present(column)
+        if not there.any():
+            raise EmptyError(f"data[{name!r}] has no value that is not missing.")
+        columns.append([column if there.all() else take(column, np.flatnonzero(there))])
+        masks.append(there)
+    position = [np.cumsum(there) - 1 for there in masks]
+    pairs = []
+    for e, (a, b) in enumerate(graph.edges):
+        both = np.flatnonzero(masks[a] & masks[b])
+        _check_pairs(len(both), graph.named_edges[e])
+        pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
+    return columns, pairs, number
+
+
+def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray], int]:
+    """Samples of each edge on their own: a node's points are those of all its edges, one after the other."""
+    number = {frozenset(pair): (e, pair) for e, pair in enumerate(graph.named_edges)}
+    unknown = next((key for key in data if frozenset(key) not in number), None)
+    if unknown is not None:
+        raise InputError(f"data has pairs for {unknown!r}, which is no edge of the graph.")
+    refuse_both_directions(data, "data")
+    found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
+    columns: list[list[Any]] = [[] for _ in range(graph.size)]
+    ends = np.zeros(graph.size, dtype=np.int64)
+    pairs, most = [], 0
+    for e, (a, b) in enumerate(graph.edges.tolist()):
+        names = graph.named_edges[e]
+        if e not in found:
+            raise EmptyError(f"data has no pairs for the edge {names!r}: give (sample, sample) for each edge.")
+        key, value = found[e]
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise KindError(f"data[{key!r}] is a {type(value).__name__}; expected a pair of samples (xs, xt).")
+        first, second = value if key == names else value[::-1]
+        lengths = length(first), length(second)
+        if lengths[0] != lengths[1]:
+            raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
+        both = np.flatnonzero(present(first) & present(second))
+        _check_pairs(len(both), names)
+        most = max(most, len(both))
+        both = both[_some(len(both))]
+        pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
+        for node, sample in ((a, first), (b, second)):
+            columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
+            ends[node] += len(both)
+    return columns, pairs, most
+
+
+def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
+    """Each edge may be named in one of its directions; of two, one would be forgotten."""
+    known: set[frozenset] = set()
+    for edge in edges:
+        if frozenset(edge) in known:
+            raise InputError(f"{argument} has the edge {edge!r} in both directions; expected each edge once.")
+        known.add(frozenset(edge))
+
+
+def _check_pairs(number: int, edge: tuple) -> None:
+    if number < LEAST_PAIRS:
+        raise EmptyError(
+            f"the edge {edge!r} has {number} pair{'s' * (number != 1)} without missing values; expected at least "
+            f"{LEAST_PAIRS}."
+        )
+
+
+def _column(data: Any, name: Any) -> Any:
+    """One variable of a table, as it came."""
+    if isinstance(data, Mapping):
+        if str(name) not in data:
+            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
+        return data[str(name)]
+    array = np.asarray(data)
+    if array.ndim != 2:
+        raise KindError(
+            f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "
+            "0 to d − 1, or a mapping from edges to pairs of samples."
+        )
+    if not isinstance(name, int | np.integer) or not 0 <= name < array.shape[1]:
+        raise InputError(f"data has columns 0 to {array.shape[1] - 1}, and the graph a node {name!r}.")
+    return array[:, name]
+
+
+def join_samples(parts: list[Any], name: Hashable) -> Any:
+    """Several samples of one variable, as they came, as one."""
+    arrays = [part if is_sparse(part) else _array(part) for part in parts]
+    shapes = {part.shape[1:] for part in arrays}
+    if len(shapes) > 1:
+        raise ShapeError(f"the samples of {name!r} differ in their columns: {sorted(shapes)}.")
+    return joined(*arrays)
+
+
+def _array(sample: Any) -> np.ndarray:
+    return sample.as_matrix() if hasattr(sample, "as_matrix") else np.asarray(sample)

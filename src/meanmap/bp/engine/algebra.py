@@ -1,0 +1,226 @@
+"""How messages come together at a node: values are multiplied, natural parameters are added.
+
+The schedules do not know which. A third way multiplies powers of messages, for tree-reweighted belief propagation.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.engine.messages import Given, Settings, finish, held
+from meanmap.bp.engine.products import UNROLLED, Wide, all_but_one, scaled, whole
+
+__all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
+
+
+class Algebra(eqx.Module):
+    """What the engine has to know about messages (..., L).
+
+    While messages come together they are open: in a form in which many of them can be joined.
+    """
+
+    neutral: ClassVar[float]
+
+    @abstractmethod
+    def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """A node's own factor (n, ..., L) and all that it received (n, D, ..., L), and the log of a scale."""
+
+    @abstractmethod
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """A node's own factor, and the log of a scale."""
+
+    @abstractmethod
+    def others(self, own: jax.Array, incoming: jax.Array) -> Any:
+        """The same without each of the slots in turn, (n, D, ..., L), open."""
+
+    def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
+        """The same without each of the slots in turn, (n, D, ..., L)."""
+        return self.close(self.others(own, incoming))
+
+    def open(self, values: jax.Array) -> Any:
+        """Values ready to be joined to others."""
+        return values
+
+    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What nobody has said anything to, open."""
+        return jnp.full(shape, self.neutral, dtype)
+
+    def close(self, joined: Any) -> jax.Array:
+        """What came together, as values again."""
+        return joined
+
+    @abstractmethod
+    def join(self, first: Any, second: Any) -> Any:
+        """Two of them, open."""
+
+    @abstractmethod
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """Messages as they are kept, for some rows."""
+
+    def reweighted(self, products: jax.Array, received: jax.Array, rows: Any) -> jax.Array:
+        """What a node knows without one neighbour; `received` is what that one said."""
+        del received, rows
+        return products
+
+    def at_rows(self, row: np.ndarray, rows: int) -> "Algebra":
+        """For messages that lie at rows; `row` (2 |E|,) is that of each directed edge."""
+        del row, rows
+        return self
+
+    def floored(self, factors: int, floor: float, dtype: Any) -> "Algebra":
+        """For up to so many messages at a node, none of whose values is below a floor."""
+        del factors, floor, dtype
+        return self
+
+
+class Product(Algebra):
+    """Values are multiplied and scaled to largest value 1.
+
+    Attributes
+    ----------
+    narrow : bool
+        Whether messages are so few, and have such a floor, that plain numbers hold every product of them.
+    """
+
+    neutral: ClassVar[float] = 1.0
+    narrow: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Scaled, with the logarithm of the scale."""
+        if self.narrow:
+            return scaled(whole(own, incoming))
+        return whole(Wide.of(own), Wide.of(incoming)).scaled()
+
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Scaled."""
+        return scaled(own)
+
+    def others(self, own: jax.Array, incoming: jax.Array) -> Any:
+        """Up to a positive factor."""
+        if self.narrow:
+            return all_but_one(own, incoming)
+        return all_but_one(Wide.of(own), Wide.of(incoming))
+
+    def open(self, values: jax.Array) -> Any:
+        """Each value with a power of two."""
+        return values if self.narrow else Wide.of(values)
+
+    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Ones."""
+        return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
+
+    def close(self, joined: Any) -> jax.Array:
+        """Scaled."""
+        return joined if self.narrow else joined.scaled()[0]
+
+    def join(self, first: Any, second: Any) -> Any:
+        """Multiplied."""
+        return first * second
+
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """Floored and scaled."""
+        del rows
+        return finish(message, given, settings)
+
+    def floored(self, factors: int, floor: float, dtype: Any) -> "Product":
+        """Narrow where no product of messages comes near the smallest number."""
+        tiny = float(np.finfo(dtype).tiny)
+        return replace(self, narrow=floor > 0 and factors * math.log(floor) > 0.5 * math.log(tiny))
+
+
+class Sum(Algebra):
+    """Natural parameters, or logarithms, are added."""
+
+    neutral: ClassVar[float] = 0.0
+
+    def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The sum; there is no scale."""
+        return own + incoming.sum(axis=1), jnp.zeros(own.shape[:-1], own.dtype)
+
+    def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """As it is."""
+        return own, jnp.zeros(own.shape[:-1], own.dtype)
+
+    def others(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
+        """Sums of what comes before plus sums of what comes behind: a difference would cancel digits."""
+        slots = jnp.moveaxis(incoming, 1, 0)
+        if len(slots) > UNROLLED:
+            none = jnp.zeros_like(slots[:1])
+            before, behind = (jnp.cumsum(jnp.concatenate([none, each[:-1]]), axis=0) for each in (slots, slots[::-1]))
+            return jnp.moveaxis(own + before + behind[::-1], 0, 1)
+        before, behind = [own], [jnp.zeros_like(own)]
+        for j in range(len(slots) - 1):
+            before.append(before[-1] + slots[j])
+            behind.append(behind[-1] + slots[-1 - j])
+        return jnp.stack([first + second for first, second in zip(before, behind[::-1], strict=True)], axis=1)
+
+    def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
+        """The sum."""
+        return first + second
+
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """As they are."""
+        del rows, settings
+        return held(message, given)
+
+
+class Reweighted(Product):
+    """Tree-reweighted products (Wainwright, Jaakkola & Willsky 2003): with ρ how often an edge is in a spanning tree,
+
+        m_ts(x_s) ∝ [Σ_{x_t} ψ_st(x_t, x_s)^(1/ρ_st) φ_t(x_t) Π_{u≠s} m_ut(x_t) · m_st(x_t)^(1 − 1/ρ_st)]^ρ_st.
+
+    Messages are kept as their power ρ, so that beliefs are plain products. With ρ = 1 it is sum-product.
+
+    Attributes
+    ----------
+    appearance : array (2 |E|,), or (rows,) once laid out
+        ρ of each directed edge.
+    """
+
+    appearance: Any
+
+    def at_rows(self, row: np.ndarray, rows: int) -> "Reweighted":
+        """ρ of each row, ones where a slot is empty."""
+        placed = np.ones(rows)
+        placed[row] = self.appearance
+        return Reweighted(placed)
+
+    def reweighted(self, products: jax.Array, received: jax.Array, rows: Any) -> jax.Array:
+        """Times what the receiver said, to the power 1 − 1/ρ."""
+        power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
+        return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
+
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+        """Scaled to largest value 1, to the power ρ."""
+        top = jnp.max(message, axis=-1, keepdims=True)
+        power = self.appearance[rows][:, None, None].astype(message.dtype)
+        message = jnp.maximum(message / jnp.where(top > 0, top, 1), 0) ** power
+        return finish(message, given, settings)
+
+
+class Counted(Product):
+    """Tree-reweighted products with one share μ for all edges, of messages that have a floor and may be learned ratios.
+
+    A node knows own × Π_j m_j^μ, and without its i-th neighbour that over m_i: the fixed points of `Reweighted` with
+    ρ = μ and potentials to the power 1/μ, with messages kept, floored and damped before they are raised to ρ.
+    """
+
+    share: Any
+
+    def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Of messages to the power μ."""
+        return super().whole(own, incoming**self.share)
+
+    def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
+        """The same over one message."""
+        return self.whole(own, incoming)[0][:, None] / incoming
+
+
+PRODUCT = Product()
+SUM = Sum()

@@ -1,0 +1,112 @@
+"""Reading beliefs: what a node heard, at the atoms of its variable instead of its landmarks."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.bp.engine.algebra import Algebra, Counted
+from meanmap.bp.engine.layout import Layout
+from meanmap.bp.engine.products import split
+from meanmap.core.progress import track
+
+__all__ = ["beliefs_at_atoms", "outgoing"]
+
+# Numbers that are worked on at once: some tens of megabytes.
+AT_ONCE = 4_000_000
+# Beyond so many messages each value of their product carries a power of two of its own: it may underflow on the way.
+FEW = 8
+
+
+def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
+    """What each node knows without one neighbour, (rows, B, L), from settled messages of directed edges.
+
+    Some nodes at a time: with a million of them, what is in between would need two gigabytes.
+    """
+    products = np.ones((len(layout.reverse), *own.shape[1:]), own.dtype)
+    products[layout.row] = messages
+    for nodes, (start, width) in zip(layout.nodes, layout.widths, strict=True):
+        step = max(AT_ONCE // max(width * own[0].size, 1), 1)
+        for first in range(0, len(nodes), step):
+            part = np.asarray(nodes)[first : first + step]
+            rows = slice(start + first * width, start + (first + len(part)) * width)
+            received = products[rows].reshape(len(part), width, *own.shape[1:])
+            products[rows] = np.asarray(_all_but_one(layout.algebra, own[part], received)).reshape(-1, *own.shape[1:])
+    return products
+
+
+@jax.jit
+def _all_but_one(algebra: Algebra, own: Any, received: Any) -> jax.Array:
+    return algebra.all_but_one(own, received)
+
+
+def beliefs_at_atoms(
+    layout: Layout,
+    nodes: np.ndarray,
+    products: np.ndarray,
+    readouts: list[np.ndarray],
+    own: Callable[[np.ndarray], np.ndarray],
+    fixed: tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]] | None,
+    floor: float | None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """own(x) Π_u m_u(x) at the G atoms x of nodes of one kind, largest value 1: chunks (nodes, values (c, B, G)).
+
+    Each incoming message is computed from the landmarks of the node that sent it, floored as messages are, and
+    multiplied: no product is interpolated, so that beliefs stay positive. Cost as G / L sweeps.
+
+    `products` are those of `outgoing`, `readouts` (L_t, G) one for each operator (those that never arrive at these
+    nodes are not used), `own(nodes)` gives (c, B, G); `fixed` says which directed edges have messages known beforehand,
+    and gives them for some edges, (c, 1, G).
+    """
+    first, width = _places(layout, int(nodes.max(initial=0)) + 1)
+    template, reverse, empty = (np.asarray(a) for a in (layout.template, layout.reverse, layout.empty))
+    edge = np.full(products.shape[0], -1)
+    edge[np.asarray(layout.row)] = np.arange(len(layout.row))
+    size = max(AT_ONCE // (products.shape[1] * readouts[0].shape[1]), 1) if readouts else len(nodes)
+    groups = [nodes[width[nodes] == w] for w in np.unique(width[nodes])]
+    jobs = [group[i : i + size] for group in groups for i in range(0, len(group), size)]
+    for part in track(jobs, "reading beliefs"):
+        values = own(part)
+        many, powers = width[part[0]] > FEW, 0
+        for slot in range(width[part[0]]):
+            here = first[part] + slot
+            heard = _heard(products, reverse[here], template, readouts, values)
+            top = heard.max(axis=-1, keepdims=True)
+            heard /= np.where(top > 0, top, 1)
+            if floor is not None:
+                np.maximum(heard, floor, out=heard)
+            heard = np.where((top > 0) & ~empty[here][:, None, None], heard, 1)
+            if isinstance(layout.algebra, Counted):
+                heard **= layout.algebra.share
+            if fixed is not None:
+                known = np.flatnonzero((edge[here] >= 0) & fixed[0][edge[here]])
+                heard[known] = fixed[1](edge[here[known]]) if len(known) else 1
+            values *= heard
+            if many:
+                values, powers = split(values, powers)
+        if many:
+            values = np.ldexp(values, powers - powers.max(axis=-1, keepdims=True))
+        values /= np.maximum(values.max(axis=-1, keepdims=True), np.finfo(values.dtype).tiny)
+        yield part, values
+
+
+def _places(layout: Layout, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each node, and how many it has."""
+    first, width = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for nodes, (start, slots) in zip(layout.nodes, layout.widths, strict=True):
+        inside = np.flatnonzero(np.asarray(nodes) < size)
+        first[np.asarray(nodes)[inside]], width[np.asarray(nodes)[inside]] = start + inside * slots, slots
+    return first, width
+
+
+def _heard(
+    products: np.ndarray, senders: np.ndarray, template: np.ndarray, readouts: list[np.ndarray], like: np.ndarray
+) -> Any:
+    """The messages from some rows, by one product for each operator among them."""
+    which = template[senders]
+    heard = np.empty_like(like)
+    for operator in np.unique(which):
+        chosen, readout = which == operator, readouts[operator]
+        heard[chosen] = products[senders[chosen]][..., : len(readout)] @ readout.astype(like.dtype, copy=False)
+    return heard

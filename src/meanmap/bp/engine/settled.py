@@ -1,0 +1,107 @@
+"""What is read off settled messages: beliefs, the partition function, how many values were low or negative."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from meanmap.bp.engine.algebra import Product
+from meanmap.bp.engine.layout import Layout
+from meanmap.bp.engine.messages import Given, Settings
+from meanmap.bp.engine.operators import EdgeOperators
+from meanmap.bp.engine.two_pass import Passes, two_pass
+
+__all__ = ["beliefs_of", "pass_and_read", "read_settled"]
+
+# Signs of messages are counted in up to so many of the queries that are answered at once, and in about so many rows.
+QUERIES_COUNTED = 8
+ROWS_COUNTED = 100_000
+
+
+@jax.jit
+def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
+    """Beliefs from messages of directed edges."""
+    return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
+
+
+@partial(jax.jit, static_argnames="potentials")
+def pass_and_read(
+    passes: Passes,
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    potentials: bool,
+) -> tuple[jax.Array, Any]:
+    """Two passes and what is read off them, in one program."""
+    messages = two_pass(passes, layout, operators, own, given, settings)
+    return messages, read_settled(layout, operators, own, given, settings, messages, potentials)
+
+
+@partial(jax.jit, static_argnames="potentials")
+def read_settled(
+    layout: Layout,
+    operators: EdgeOperators,
+    own: jax.Array,
+    given: Given | None,
+    settings: Settings,
+    messages: jax.Array,
+    potentials: bool,
+) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
+    """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
+    placed = layout.silence(own).at[layout.row].set(messages)
+    beliefs, log_scale = layout.beliefs(placed, own)
+    if not isinstance(layout.algebra, Product):
+        return beliefs, None, jnp.zeros(()), jnp.zeros(())
+    if not potentials:
+        return beliefs, None, *_shares(layout, operators, own, given, settings, placed)
+    products = layout.pre_messages(placed, own)
+    raw = operators.send(products, layout.template, layout.grouping)
+    raw = raw[layout.reverse][layout.row]
+    none = jnp.zeros((), own.dtype)
+    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
+    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
+
+
+def _shares(
+    layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings, placed: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The shares of low and of negative values among messages before floor and scale.
+
+    Counted where messages leave, on up to about `ROWS_COUNTED` evenly spread rows and `QUERIES_COUNTED` queries: with a
+    million nodes all of them would take gigabytes.
+    """
+    some = slice(QUERIES_COUNTED)
+    step = max(len(layout.reverse) // ROWS_COUNTED, 1)
+    rows = layout.every(step)
+    products = layout.pre_messages(placed[:, some], own[:, some], step)
+    raw = operators.send(products, layout.template[rows], layout.grouping if step == 1 else None)
+    answer = layout.reverse[rows]
+    counted = ~layout.empty[rows][:, None, None] & (own[layout.receiver[answer], some] > 0)  # not what fills up
+    if given is not None:
+        known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
+        counted &= ~known[answer][:, some, None]
+    number = jnp.maximum(jnp.sum(counted), 1)
+    negative = jnp.sum((raw < 0) & counted) / number
+    if settings.floor is None:
+        return negative, negative
+    # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
+    low = raw <= settings.floor * jnp.max(raw, axis=-1, keepdims=True)
+    return jnp.sum(low & counted) / number, negative
+
+
+def _bethe(
+    products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array, log_scale: jax.Array, reduce: Any
+) -> jax.Array:
+    """log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V).
+
+    With p the product of what a node knows without one neighbour, r a message before and m after scaling,
+    Z_st = Σ p_t r_st, Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
+    """
+    edges = messages.shape[0] // 2
+    nodes = jnp.log(reduce(beliefs, axis=-1)) + log_scale
+    own_part = jnp.log(reduce(products * messages, axis=-1))
+    pairs = jnp.log(reduce(products[:edges] * raw[:edges], axis=-1)) - own_part[:edges] - own_part[edges:]
+    return nodes.sum(axis=0) + pairs.sum(axis=0)

@@ -1,0 +1,168 @@
+"""Evidence for random fields of any method: values that were seen, functions, and an observation for every node."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.edges.observations import Likelihood, UserLikelihood, read_likelihood
+from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
+from meanmap.bp.evidence.kernel_evidence import by_name
+from meanmap.core.arrays import as_array
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.points import count
+from meanmap.kernels.reading import check_alike, read_points
+
+__all__ = ["Evidence", "Observed", "learn_likelihoods", "read_field_evidence"]
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Observations (B, n, ...) of the nodes of a kind, through a likelihood; `there` (B, n) says where there is one."""
+
+    likelihood: Likelihood
+    values: np.ndarray
+    there: np.ndarray
+
+    def at(self, nodes: np.ndarray, points: Any) -> np.ndarray:
+        """Likelihoods (nodes, B, points): ones where nothing was observed."""
+        there = self.there[:, nodes]
+        out = np.ones((*there.shape, count(points)))
+        if there.any():
+            out[there] = self.likelihood.at(self.values[:, nodes][there], points)
+        return np.swapaxes(out, 0, 1)
+
+    def at_each(self, nodes: np.ndarray, points: np.ndarray, query: int) -> np.ndarray:
+        """Likelihoods (nodes, n) in one query, each node at its own points (nodes, n, d)."""
+        out, there = np.ones(points.shape[:2]), self.there[query, nodes]
+        if there.any():
+            out[there] = self.likelihood.at_each(self.values[query, nodes[there]], points[there])
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known in B queries.
+
+    Attributes
+    ----------
+    values : dict
+        For each node that was seen, its value as a sample of one point.
+    functions : dict
+        For each node with a likelihood of its own.
+    observed : dict
+        Observations for each kind.
+    informed : array (n,) of bool
+        Where there is any evidence.
+    """
+
+    values: dict[int, Any]
+    functions: dict[int, UserLikelihood]
+    observed: dict[Hashable, Observed]
+    informed: np.ndarray
+    size: int
+    batched: bool
+
+    def at(self, kind: Hashable, nodes: np.ndarray, points: Any) -> np.ndarray:
+        """The nodes' own factors (nodes, B, points)."""
+        if kind in self.observed:
+            values = self.observed[kind].at(nodes, points)
+        else:
+            values = np.ones((len(nodes), self.size, count(points)))
+        for i, node in enumerate(nodes.tolist() if self.functions else ()):
+            if node in self.functions:
+                values[i] *= self.functions[node].at([None], points)[0]
+        return values
+
+    def at_each(self, kind: Hashable, nodes: np.ndarray, points: np.ndarray, query: int) -> np.ndarray:
+        """The nodes' own factors (nodes, n) in one query, each at its own points (nodes, n, d)."""
+        if kind in self.observed:
+            values = self.observed[kind].at_each(nodes, points, query)
+        else:
+            values = np.ones(points.shape[:2])
+        for i, node in enumerate(nodes.tolist() if self.functions else ()):
+            if node in self.functions:
+                values[i] *= self.functions[node].at_each([None], points[i : i + 1])[0]
+        return values
+
+
+def learn_likelihoods(
+    samples: Mapping, observed: Any, likelihood: Any, default: type[Likelihood] = LearnedLikelihood
+) -> dict[Hashable, Likelihood]:
+    """A likelihood for each kind that is observed: learned from pairs, or given."""
+    kinds = list(samples)
+    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
+    if isinstance(likelihood, Mapping):
+        given = likelihood
+    else:
+        given = {} if likelihood is None else dict.fromkeys(kinds, likelihood)
+    found = {}
+    for kind in kinds:
+        chosen = read_likelihood(given.get(kind, default))
+        if isinstance(chosen, UserLikelihood):
+            found[kind] = UserLikelihood(chosen.function, samples[kind])
+        elif isinstance(chosen, Likelihood):
+            found[kind] = chosen
+        elif kind in pairs:
+            found[kind] = chosen.fit(*pairs[kind])
+    return found
+
+
+def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidence:
+    """Evidence by node number, observations by kind."""
+    values, functions = {}, {}
+    kinds = list(field.samples)
+    informed = np.zeros(field.graph.size, dtype=bool)
+    for name, value in by_name(evidence).items():
+        node = field.graph.index(name)
+        informed[node] = True
+        sample = field.samples[kinds[field.kind[node]]]
+        if callable(value):
+            heard = lambda _, x, value=value: as_array(value(x), "the likelihood")[None]  # noqa: E731
+            functions[node] = UserLikelihood(heard, sample)
+            continue
+        with Door() as door:
+            data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
+            read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
+        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
+        if count(read) != 1:
+            raise ShapeError(f"evidence[{name!r}] has {count(read)} values; expected one.")
+        sample.check_known(read, f"evidence[{name!r}]")
+        values[node] = read
+    observed: dict[Hashable, Observed] = {}
+    size, batched = 1, False
+    if observations is not None:
+        given = observations if isinstance(observations, Mapping) else {kinds[0]: observations}
+        for kind, data in given.items():
+            if kind not in field.likelihoods:
+                raise InputError(
+                    f"variables of kind {kind!r} have no likelihood: pass observed=(hidden, observed) or "
+                    "likelihood= to fit."
+                )
+            observed[kind], batched = _observed(field.likelihoods[kind], data, field.graph.size)
+            informed |= observed[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
+        sizes = {len(entry.values) for entry in observed.values()}
+        if len(sizes) > 1:
+            raise ShapeError(f"observations come for different numbers of queries: {sorted(sizes)}.")
+        size = sizes.pop()
+    return Evidence(values, functions, observed, informed, size, batched)
+
+
+def _observed(likelihood: Likelihood, data: Any, nodes: int) -> tuple[Observed, bool]:
+    """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands."""
+    array = np.asarray(data)
+    if array.dtype.kind in "fiub":
+        array = as_array(data, "observations").astype(np.float64)
+    batched = array.ndim >= 2 and array.shape[0] != nodes and array.shape[1] == nodes
+    if not batched and (array.ndim == 0 or array.shape[0] != nodes):
+        raise ShapeError(f"observations has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
+    values = array if batched else array[None]
+    if values.dtype.kind != "f":
+        there = np.ones(values.shape[:2], dtype=bool)
+    else:
+        if np.isinf(values).any():
+            raise InputError("observations holds infinity; expected numbers, and NaN where nothing was observed.")
+        there = np.asarray(~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1))
+    return Observed(likelihood, values, there), batched

@@ -1,0 +1,130 @@
+"""Reading evidence about any variable: values that were seen, and likelihood functions."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.bp.edges.samples import NodeSample, Samples
+from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.domains import Real, Rotations
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.labels import Labels
+from meanmap.core.points import count
+from meanmap.core.table import Table, raw_columns
+from meanmap.embeddings.element import Embedding
+from meanmap.graphs import Graph
+from meanmap.kernels.reading import check_alike, read_points
+
+__all__ = ["Evidence", "by_name", "likelihood_at", "read_evidence"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known in B queries.
+
+    Attributes
+    ----------
+    points : dict
+        Values of observed nodes, B of them or one for all queries.
+    likelihoods : dict
+        Likelihoods (N,) at the points of nodes, the largest value 1.
+    functions : dict
+        The functions or embeddings that they are values of.
+    size : int
+        B.
+    batched : bool
+        Whether beliefs have a batch axis.
+    """
+
+    points: dict[int, Any]
+    likelihoods: dict[int, np.ndarray]
+    functions: dict[int, Any]
+    size: int
+    batched: bool
+
+    def queries(self, node: int) -> range:
+        """As many numbers as a node has values."""
+        return range(count(self.points[node]))
+
+
+def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
+    """Values and functions by node number."""
+    points, likelihoods, functions, sizes = {}, {}, {}, {}
+    for name, value in by_name(evidence).items():
+        node = graph.index(name)
+        sample = samples.nodes[node]
+        if callable(value):
+            likelihoods[node] = _function(sample, value, name, door)
+            functions[node] = value
+            continue
+        single, data = _as_sample(sample, value, name)
+        read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
+        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
+        sample.check_known(read, f"evidence[{name!r}]")
+        points[node] = read
+        if not single:
+            sizes[name] = count(read)
+    if len(set(sizes.values())) > 1:
+        raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
+    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes))
+
+
+def by_name(evidence: Any) -> Mapping[Any, Any]:
+    """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
+    if evidence is None:
+        return {}
+    if isinstance(evidence, Mapping):
+        return evidence
+    if Table.looks_like_one(evidence):
+        return dict(zip(*raw_columns(evidence, "evidence"), strict=True))
+    if hasattr(evidence, "items") and hasattr(evidence, "index"):  # a row of a pandas table
+        return dict(evidence.items())
+    raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
+
+
+def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
+    """Whether one value came, and the values as a sample."""
+    domain = sample.kernel.domain
+    if isinstance(domain, Rotations):
+        matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
+        return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
+    if isinstance(domain, Real) and not hasattr(value, "tocsr"):
+        array = value if isinstance(value, jax.Array) else as_array(value, f"evidence[{name!r}]")
+        axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
+        if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):
+            width = "a number, or (B,) numbers" if axes == 0 else f"{sample.points.shape[1]} numbers, or (B, d) of them"
+            raise ShapeError(f"evidence[{name!r}] has shape {array.shape}; expected {width}.")
+        return (True, array.reshape((1,) if axes == 0 else (1, -1))) if array.ndim == axes else (False, array)
+    width = sample.points.shape[1] if isinstance(domain, Labels) else 1
+    if isinstance(value, str) or np.ndim(value) == 0 or (width > 1 and np.shape(value) == (width,)):
+        return True, [value]
+    return False, value
+
+
+def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> np.ndarray:
+    """A likelihood at the points of a node, its largest value 1."""
+    values = likelihood_at(sample, function, sample.points, door, f"the likelihood of {name!r}")
+    if not (values > 0).any():
+        raise InputError(f"the likelihood of {name!r} is zero at every point of the data.")
+    return values / values.max()
+
+
+def likelihood_at(
+    sample: NodeSample, function: Any, points: Any, door: Door, where: str = "the likelihood"
+) -> np.ndarray:
+    """A likelihood, or 1 where there is none, at points that were read."""
+    if function is None:
+        return np.ones(count(points))
+    if isinstance(function, Embedding):
+        return np.maximum(np.asarray(function.evaluate(points, door)), 0.0)
+    values = as_array(function(points[:, 0] if sample.flat else sample.named(points)), where)
+    if values.shape != (count(points),):
+        raise ShapeError(f"{where} gave shape {values.shape}; expected ({count(points)},), one for each point.")
+    check_finite(values, where)
+    if (values < 0).any():
+        raise InputError(f"{where} has the negative value {values.min():.3g}.")
+    return values

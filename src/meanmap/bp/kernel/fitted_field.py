@@ -1,0 +1,300 @@
+"""Queries of a learned random field: evidence in, settled messages, beliefs out."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.bp.edges.approximation import Approximation, approximation
+from meanmap.bp.edges.coordinates import transformed
+from meanmap.bp.edges.observations import Likelihood
+from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
+from meanmap.bp.edges.relations import Relations
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing
+from meanmap.bp.engine.messages import Given
+from meanmap.bp.engine.propagate import Engine
+from meanmap.bp.evidence.field_evidence import Evidence, read_field_evidence
+from meanmap.bp.field import DAMPING, SWEEPS
+from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
+from meanmap.core.door import Door
+from meanmap.core.points import count
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.graphs import Flooding, Graph
+from meanmap.graphs.rooted import Rooted, informed
+
+__all__ = ["FLOOR", "FittedKernelField"]
+
+# Values of a message below this share of its largest are raised to it: learned messages dip below zero, and a product
+# of negative values would flip the sign of everything behind it.
+FLOOR = 1e-3
+# So many contradictions are told.
+MOST_CONTRADICTIONS = 5
+# Likelihoods are computed for so many nodes at once.
+NODES_AT_ONCE = 65_536
+
+
+class FittedKernelField:
+    """A `KernelField` with learned operators, ready for queries.
+
+    Attributes
+    ----------
+    graph : Graph
+    learned : Relations
+        Operators, and the ridge and lengthscale that were chosen.
+    template : array (2 |E|,)
+        The operator of each directed edge.
+    kind : array (n,)
+        The kind of each variable, a position in `learned.variables`.
+    likelihoods : dict
+        For each kind that can be observed.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        learned: Relations,
+        template: np.ndarray,
+        kind: np.ndarray,
+        likelihoods: Mapping[Hashable, Likelihood] | None = None,
+        *,
+        schedule: Any = None,
+    ):
+        self.graph, self.learned, self.template, self.kind = graph, learned, template, kind
+        self.likelihoods = dict(likelihoods or {})
+        if schedule is None and not graph.is_forest:
+            schedule = Flooding(SWEEPS)
+        self.engine = Engine(graph, learned.operators, template, schedule)
+
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        floor: float | None = FLOOR,
+        damping: float = DAMPING,
+        dtype: Any = np.float64,
+        counting: float | None = None,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence : mapping from names to values or functions
+            Values that were seen, and functions from points to likelihoods.
+        targets : names, optional
+            All unless given.
+        observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
+            An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
+            the likelihoods of `fit`.
+        floor : float or None
+            Values of a message below this share of its largest are raised to it.
+        damping : float
+            The share of the old message that is kept.
+        dtype : float32 or float64
+            Of the messages.
+        counting : float in (0, 1], optional
+            μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle is
+            heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of the
+            graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
+            beliefs are not sure enough; `KernelGrid` says what was measured between.
+
+        Notes
+        -----
+        Potentials that are fitted to moments are p(x, y) / (p(x) p(y)) to the power μ, and a reweighted message takes
+        their 1/μ-th power: the learned operators serve every μ.
+        """
+        names = tuple(self.graph.names if targets is None else targets)
+        wanted = np.array([self.graph.index(name) for name in names], dtype=np.int64)
+        with Door():
+            seen = read_field_evidence(self, evidence, observations)
+            weights, report = self.propagate(seen, wanted, floor, damping, np.dtype(dtype), counting)
+        place = {int(node): i for i, node in enumerate(wanted)}
+
+        def answer(name: Hashable) -> PointEmbedding:
+            node = self.graph.index(name)
+            found = weights[place[node]]
+            variable = self._variable(node)
+            sample, points, mass = variable.sample, variable.atoms, found if seen.batched else found[0]
+            if node in seen.values:
+                points, mass = seen.values[node], np.ones(1)
+            if sample.labels is not None:
+                return LabelBelief(variable.kernel, points, mass, tuple(sample.named(points)))
+            return PointEmbedding(variable.kernel, points, mass, sample.flat)
+
+        return Beliefs(names, answer, report)
+
+    def propagate(
+        self,
+        seen: Evidence,
+        nodes: np.ndarray,
+        floor: float | None,
+        damping: float,
+        dtype: np.dtype,
+        counting: float | None = None,
+    ) -> tuple[Any, Any]:
+        """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
+        own = self._own(seen, dtype)
+        known = self._known(seen)
+        given = self._given(seen, known, dtype)
+        operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
+        found = self.engine.run(
+            jnp.asarray(own), given, operators=operators, damping=damping, floor=floor, counting=counting
+        )
+        notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own))
+        report = replace(found.report, notes=(*notes, *found.report.notes))
+        weights: list[Any] = [None] * len(nodes)
+        place = np.zeros(self.graph.size, dtype=np.int64)
+        if self.learned.readouts is None:
+            beliefs = np.asarray(found.beliefs[nodes])
+            for i, node in enumerate(nodes):
+                values = beliefs[i, :, : self._variable(int(node)).size]
+                weights[i] = values / values.sum(axis=-1, keepdims=True)
+        else:
+            layout = found.layout
+            products = outgoing(layout, found.messages, own)
+            del found  # with a million nodes, half a gigabyte of messages
+            for which, (name, variable) in enumerate(self.learned.variables.items()):
+                chosen = nodes[self.kind[nodes] == which]
+                if len(chosen) == 0:
+                    continue
+                readouts = self._readouts(name, dtype)
+                own_at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
+                heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms)[:, None]  # noqa: E731
+                fixed = None if known is None else (known, heard)
+                table = np.empty((len(chosen), seen.size, len(variable.masses)), dtype)
+                place[chosen] = np.arange(len(chosen))
+                for part, values in beliefs_at_atoms(layout, chosen, products, readouts, own_at, fixed, floor):
+                    values *= variable.masses.astype(dtype)
+                    values /= values.sum(axis=-1, keepdims=True)
+                    table[place[part]] = values
+                if len(chosen) == len(nodes):  # all of one kind: a million of them are a gigabyte, not copied
+                    return table[place[nodes]] if (np.diff(place[nodes]) != 1).any() else table, report
+                for i in np.flatnonzero(self.kind[nodes] == which):
+                    weights[i] = table[place[nodes[i]]]
+        return weights, report
+
+    def _far(self, seen: Evidence) -> list[str]:
+        """Which seen values are out of sight of all data."""
+        notes, order, start = [], *self.graph.outgoing
+        for node, value in seen.values.items():
+            leaving = order[start[node] : start[node + 1]]
+            if len(leaving):
+                features = self._seen_likelihood(int(self.template[leaving[0]])).phi
+                typical = np.mean(np.sum(np.asarray(features.factor) ** 2, axis=1))  # k(x, x) of the pivots
+                far = np.sum(transformed(features, value) ** 2, axis=1) < NEAR * typical
+                if far.any():
+                    notes.append(far_note(self.graph.names[node], self._variable(node).sample, value, far))
+        return notes
+
+    def _contradictions(self, seen: Evidence, nodes: np.ndarray, messages: Any, own: np.ndarray) -> list[str]:
+        """Of which nodes the messages contradict each other; on forests, where none was heard twice."""
+        if not self.graph.is_forest:
+            return []
+        heard = np.asarray(seen.informed, dtype=int)
+        np.add.at(heard, self.graph.targets, informed(Rooted.at(self.graph), seen.informed))
+        notes = []
+        with np.errstate(divide="ignore"):
+            product = np.log(own)
+            np.add.at(product, self.graph.targets, np.log(np.asarray(messages)))
+        for node in nodes:
+            agreement = float(np.exp(product[node].max(axis=-1).min()))
+            sample = self._variable(int(node)).sample
+            if int(node) not in seen.values and agreement < least_agreement(
+                sample, int(heard[node]), seen.size * len(nodes)
+            ):
+                notes.append(contradiction_note(self.graph.names[node], agreement))
+        return notes[:MOST_CONTRADICTIONS]
+
+    @property
+    def samples(self) -> dict[Hashable, NodeSample]:
+        """The points that were seen of each kind."""
+        return {name: variable.sample for name, variable in self.learned.variables.items()}
+
+    def _variable(self, node: int) -> Any:
+        return list(self.learned.variables.values())[self.kind[node]]
+
+    def _readouts(self, kind: Hashable, dtype: Any) -> list[np.ndarray]:
+        """Operators to the atoms of a kind; those that arrive elsewhere are not used, and stand empty."""
+        readouts = self.learned.readouts or []
+        arriving = [r for r, d in zip(readouts, self.learned.directions, strict=True) if d.receiver == kind]
+        width = arriving[0].shape[1] if arriving else 1
+        return [
+            r.astype(dtype) if d.receiver == kind else np.zeros((0, width), dtype)
+            for r, d in zip(readouts, self.learned.directions, strict=True)
+        ]
+
+    def _own(self, seen: Evidence, dtype: np.dtype) -> np.ndarray:
+        """The nodes' own factors (n, B, L): ones at the points of each, times what was observed."""
+        own = np.zeros((self.graph.size, seen.size, self.learned.length), dtype)
+        for which, (name, variable) in enumerate(self.learned.variables.items()):
+            nodes = np.flatnonzero(self.kind == which)
+            for start in range(0, len(nodes), NODES_AT_ONCE):
+                part = nodes[start : start + NODES_AT_ONCE]
+                own[part, :, : variable.size] = seen.at(name, part, variable.points)
+        return own
+
+    def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:
+        return seen.at(kind, nodes, self.learned.variables[kind].atoms).astype(dtype)
+
+    def _known(self, seen: Evidence) -> np.ndarray | None:
+        """Directed edges whose messages are known beforehand: from nodes that were seen, and from branches of a forest
+        that know nothing.
+        """
+        known = np.zeros(len(self.graph.sources), dtype=bool)
+        known[np.isin(self.graph.sources, list(seen.values))] = True
+        if self.graph.is_forest:
+            known |= ~informed(Rooted.at(self.graph), seen.informed)
+        return known if known.any() else None
+
+    def _given(self, seen: Evidence, known: np.ndarray | None, dtype: np.dtype) -> Given | None:
+        """Known messages at the points of their receivers."""
+        if known is None:
+            return None
+        values = np.ones((len(known), seen.size, self.learned.length), dtype)
+        for which, variable in enumerate(self.learned.variables.values()):
+            edges = np.flatnonzero(known & (self.kind[self.graph.targets] == which))
+            values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
+        return Given(jnp.asarray(np.repeat(known[:, None], seen.size, axis=1)), jnp.asarray(values))
+
+    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Any) -> np.ndarray:
+        """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
+        values = np.ones((len(edges), count(points)))
+        sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))
+        for operator in np.unique(self.template[edges[sending]]):
+            chosen = sending[self.template[edges[sending]] == operator]
+            sent = np.concatenate([seen.values[int(node)] for node in self.graph.sources[edges[chosen]]])
+            values[chosen] = self._seen_likelihood(int(operator)).at_points(sent, points)
+        return values
+
+    def _seen_likelihood(self, operator: int) -> LearnedLikelihood:
+        """What a seen value says to its neighbour, learned when first asked for."""
+        if operator not in self._seen_likelihoods:
+            direction = self.learned.directions[operator]
+            hidden = self.learned.variables[direction.receiver].sample
+            seen = self.learned.variables[direction.sender].sample
+            self._seen_likelihoods[operator] = LearnedLikelihood.between(hidden, seen, direction.pairs)
+        return self._seen_likelihoods[operator]
+
+    @cached_property
+    def _seen_likelihoods(self) -> dict[int, LearnedLikelihood]:
+        return {}
+
+    @cached_property
+    def approximation(self) -> list[Approximation]:
+        """For each direction, what the update leaves out, measured, with the bound of the paper beside it."""
+        return [approximation(self.learned, e) for e in range(len(self.learned.directions))]
+
+    def __repr__(self) -> str:
+        pairs = [len(direction.pairs) for direction in self.learned.directions]
+        return (
+            f"FittedKernelField({self.graph!r}, {len(pairs)} operators from {min(pairs)} to {max(pairs)} pairs, "
+            f"messages of {self.learned.length} values)"
+        )

@@ -1,0 +1,255 @@
+"""A learned graphical model: evidence in, beliefs out."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
+from meanmap.bp.edges.samples import Samples
+from meanmap.bp.engine.messages import Given
+from meanmap.bp.engine.operators import Factored
+from meanmap.bp.engine.propagate import Engine, Propagation
+from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
+from meanmap.bp.evidence.observed import Observed
+from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
+from meanmap.bp.kernel.support import Support, learning_notes, query_report
+from meanmap.core.door import Door
+from meanmap.core.points import bucket
+from meanmap.core.report import Report
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.graphs import Graph, Rooted
+from meanmap.graphs.drawing import draw_forest
+from meanmap.graphs.rooted import informed
+
+__all__ = ["FLOOR", "FittedKernelGraph"]
+
+# Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
+QUERIES_AT_ONCE = 128
+# Ranks are filled up to multiples of this.
+RANK_STEP = 16
+# Learned messages dip below zero where the truth is nearly zero. Values are raised to this share of the largest.
+FLOOR = 1e-3
+
+
+class FittedKernelGraph:
+    """A `KernelGraph` with learned operators, ready for queries.
+
+    Attributes
+    ----------
+    graph : Graph
+    samples : Samples
+        The points of each node and the pairs of each edge.
+    chosen : dict
+        For each directed edge (t, s) what was chosen: the ridge and the multiple of the median distance of the message
+        operator and of the likelihood operator, their ranks, and the share of the kernels that these leave out.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        samples: Samples,
+        messages: tuple[MessageEdge, ...],
+        likelihoods: tuple[LikelihoodEdge, ...],
+        schedule: Any = None,
+    ):
+        self.graph, self.samples, self.messages, self.likelihoods = graph, samples, messages, likelihoods
+        self.chosen = {
+            (graph.names[t], graph.names[s]): {
+                "ridge": message.ridge,
+                "median_multiple": message.receiver.multiple,
+                "rank": message.receiver.values.shape[1],
+                "left_out": message.receiver.left_out,
+                "likelihood_ridge": likelihood.ridge,
+                "likelihood_median_multiple": likelihood.receiver.multiple,
+                "likelihood_rank": min(likelihood.inner.shape),
+                "likelihood_left_out": max(likelihood.receiver.left_out, likelihood.observed.left_out),
+            }
+            for t, s, message, likelihood in zip(graph.sources, graph.targets, messages, likelihoods, strict=True)
+        }
+        self._counts = np.array([node.count for node in samples.nodes])
+        most = bucket(int(self._counts.max()))
+        self._inside = (np.arange(most) < self._counts[:, None]).astype(float)
+        self._engine = Engine(graph, _operators(messages, most), np.arange(len(messages)), schedule)
+        self._tree = Rooted.at(graph) if graph.is_forest else None
+
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        floor: float | None = FLOOR,
+        damping: float = 0.0,
+    ) -> Beliefs:
+        """The belief about each target given evidence.
+
+        Parameters
+        ----------
+        evidence : mapping from names to values, or table with a row for each query
+            A value of the variable: a number, a vector, a label, a rotation. With one more axis, B values are B
+            queries at once, and single ones are repeated for all of them. A function from points (as the kernel reads
+            them, plain numbers as (n,)) to (n,) is a likelihood; an embedding of a sample or distribution is one, too.
+        targets : names, optional
+            All variables unless given.
+        floor : float or None
+            Values of a message below this share of its largest are raised to it; of what comes from a variable that was
+            seen, below this share of their mean.
+        damping : float
+            For graphs with cycles.
+
+        Returns
+        -------
+        Beliefs
+            Embeddings with all their read-outs: `beliefs["s"].mean()`, `.density(grid)`, `.quantile(q)`, `.mode()`,
+            `.sample(n, rng)`, `.expect(f)`; `.ratio(points)`, p(x | evidence) / p(x) at any points, whose largest value
+            among candidates is retrieval; `beliefs.report` says how much stands behind them.
+
+        Notes
+        -----
+        Cost O(|E| N r) for a query. A branch without evidence sends nothing, and an observed variable hides what is
+        behind it (section 2.1).
+        """
+        names = tuple(self.graph.names if targets is None else targets)
+        nodes = [self.graph.index(name) for name in names]
+        with Door() as door:
+            seen = read_evidence(self.graph, self.samples, evidence, door)
+            observed = Observed.of(self.graph, self.likelihoods, seen)
+            weights: list[np.ndarray] = []
+            functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
+            found = []
+            for part, here in self.propagated(observed, floor, damping):
+                number = part.stop - part.start
+                messages = np.asarray(here.messages)[:, :number]
+                weights.append(np.asarray(here.beliefs)[nodes, :number])
+                for node, parts in functions.items():
+                    parts.append(self._arriving(node, observed, part, messages))
+                found.append(replace(here, messages=None, beliefs=None))
+            values = np.concatenate(weights, axis=1)
+            answers = {
+                name: self.belief(node, values[i], seen, factors_of(functions[node], seen.size), floor)
+                for i, (name, node) in enumerate(zip(names, nodes, strict=True))
+            }
+            report = self.report(answers, observed, found, floor)
+        labels = {
+            name: known
+            for name, node in zip(names, nodes, strict=True)
+            if (known := self.samples.nodes[node].labels) is not None and node not in seen.points
+        }
+        return Beliefs(names, answers.__getitem__, report, labels=labels)
+
+    def propagated(
+        self, observed: Observed, floor: float | None, damping: float = 0.0
+    ) -> Iterator[tuple[slice, Propagation]]:
+        """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
+        for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
+            part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
+            given, own = self._prepared(observed, part, floor)
+            yield part, self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
+
+    def report(
+        self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Any
+    ) -> Report:
+        """What stands behind beliefs: for each observation, the edge of its node that draws on the fewest data."""
+        support: dict[Hashable, Support] = {}
+        for e, phi in observed.features.items():
+            name = self.graph.names[self.graph.sources[e]]
+            data = Support.of(self.likelihoods[e], phi)
+            if name not in support or data.size.min() < support[name].size.min():
+                support[name] = data
+        ranks = [message.receiver.values.shape[1] for message in self.messages]
+        notes = learning_notes(self.graph, self.samples, self.likelihoods)
+        return query_report(self.graph, self.samples, beliefs, observed.seen, support, found, floor, ranks, notes)
+
+    def _prepared(self, observed: Observed, part: slice, floor: float | None) -> tuple[Given, np.ndarray]:
+        """Known messages and the nodes' own factors for some queries, padded to a number of a short list."""
+        number = part.stop - part.start
+        size = number if number == 1 else bucket(number)
+        graph, seen, most = self.graph, observed.seen, self._inside.shape[1]
+        own = np.repeat(self._inside[:, None], size, axis=1)
+        for node, values in seen.likelihoods.items():
+            own[node, :, : values.shape[-1]] *= values
+        known = np.repeat(~self._informed(seen)[:, None], size, axis=1)
+        known[:, number:] = True  # what fills up to `size` sends nothing
+        values = np.ones((len(graph.sources), size, most))
+        for e in observed.features:
+            message = observed.message(e, part, floor)
+            known[e] = True
+            values[e, : size if len(message) == 1 else number, : message.shape[1]] = message
+        return Given(jnp.asarray(known), jnp.asarray(values)), own
+
+    def _informed(self, seen: Evidence) -> np.ndarray:
+        """Behind which directed edges there may be evidence."""
+        if self._tree is None:
+            return np.ones(len(self.messages), dtype=bool)
+        there = np.zeros(self.graph.size, dtype=bool)
+        there[[*seen.points, *seen.likelihoods]] = True
+        return informed(self._tree, there)
+
+    def _arriving(self, node: int, observed: Observed, part: slice, messages: np.ndarray) -> Arriving:
+        """The messages that a node receives, as coordinates and coefficients, from the values (2 |E|, B, L) of all."""
+        order, start = self.graph.outgoing
+        seen, edges, there = observed.seen, len(self.graph.edges), self._informed(observed.seen)
+        found = []
+        for back in order[start[node] : start[node + 1]]:
+            e, sender = int(back + edges) % (2 * edges), int(self.graph.targets[back])
+            if not there[e]:
+                continue
+            if sender in seen.points:
+                found.append((self.likelihoods[e].receiver, observed.coefficients(e, part), True))
+                continue
+            product = seen.likelihoods.get(sender, np.ones(self._counts[sender]))
+            for other in order[start[sender] : start[sender + 1]]:
+                if other != e:
+                    product = product * messages[(other + edges) % (2 * edges), :, : self._counts[sender]]
+            found.append((self.messages[e].receiver, np.atleast_2d(product) @ self.messages[e].into, False))
+        return found
+
+    def belief(
+        self,
+        node: int,
+        weights: np.ndarray,
+        seen: Evidence,
+        factors: tuple[Factor, ...] | None = None,
+        floor: float | None = FLOOR,
+    ) -> PointEmbedding:
+        """The embedding Σ w_i k(x_i, ·) / Σ w_i; a point where the variable was seen."""
+        sample = self.samples.nodes[node]
+        if node in seen.points:
+            number = len(seen.queries(node))
+            points = seen.points[node]
+            source: Any = np.eye(number) if seen.batched and number > 1 else np.ones((seen.size, 1))
+        else:
+            points, source = sample.points, weights[:, : sample.count]
+            source = source / source.sum(axis=-1, keepdims=True)
+            if factors is not None:
+                source = MessageWeights.of(source, factors, sample, seen.functions.get(node), floor)
+        kernel = sample.narrow if node not in seen.points else sample.kernel
+        if sample.labels is not None:
+            beliefs: PointEmbedding = LabelBelief(kernel, points, source, tuple(sample.named(points)))
+        else:
+            beliefs = PointEmbedding(kernel, points, source, sample.flat)
+        return beliefs if seen.batched else beliefs[0]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph; returns the matplotlib Axes."""
+        return draw_forest(self.graph, ax)
+
+    def __repr__(self) -> str:
+        pairs = [len(pair) for pair in self.samples.pairs]
+        shown = f"{min(pairs)}" if min(pairs) == max(pairs) else f"{min(pairs)} to {max(pairs)}"
+        return f"FittedKernelGraph({self.graph!r}, {shown} pairs an edge)"
+
+
+def _operators(messages: tuple[MessageEdge, ...], most: int) -> Factored:
+    """All edges' operators, padded to the most points and the highest rank."""
+    rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
+    into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
+    for e, edge in enumerate(messages):
+        into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
+        out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
+    with Door():
+        return Factored(jnp.asarray(into), jnp.asarray(out))

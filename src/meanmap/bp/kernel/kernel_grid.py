@@ -1,0 +1,178 @@
+"""Images as random fields: learn from clean and noisy ones."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
+from meanmap.bp.edges.observations import Likelihood, read_likelihood
+from meanmap.bp.edges.updates import Update
+from meanmap.bp.kernel.fitted_grid import FittedKernelGrid
+from meanmap.bp.kernel.images import band_of, neighbour_pairs, read_images
+from meanmap.bp.kernel.kernel_field import KernelField
+from meanmap.core.arrays import as_array, parameter
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.rng import Rng
+from meanmap.graphs import DIRECTIONS, grid
+from meanmap.kernels.base import Kernel
+
+__all__ = ["KernelGrid"]
+
+# Pairs beyond so many for each relation change nothing that can be seen; fitting stays within seconds.
+MOST_PAIRS = 100_000
+
+
+class KernelGrid:
+    """A random field on pixels, whose relations are learned from images.
+
+    Parameters
+    ----------
+    neighbours : 4 or 8
+        Above, below and at both sides, or along the diagonals, too: these close many short cycles, so that messages
+        should count less than whole, see below.
+    directions : bool
+        Whether pixels are related differently along each direction, and each way; otherwise all neighbours are alike.
+    bands : int
+        Horizontal bands of the image with relations of their own: its height for one for each row.
+    kernel : Kernel, optional
+        Of pixel values; by default RBF with a cross-validated lengthscale.
+    ridge, update
+        As of `KernelField`.
+
+    Notes
+    -----
+    What goes round a cycle is heard again: beliefs about what was not observed are too sure. On rings of 50 grey levels
+    with noise of 30, intervals of 90 % were measured to hold .92 of the pixels and .71 of those in a hole without
+    observations, with errors of 4.8 and 6.5 grey levels. With 8 neighbours and ``restore(..., counting=0.5,
+    floor=0.03)`` they hold .94 and .85, with errors of 4.7 and 5.6. Counting divides by messages: the higher floor
+    keeps that tame.
+    1000 × 1000 pixels at rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> down, right = np.mgrid[:30, :30]
+    >>> clean = 5.0 * (down + right)
+    >>> noisy = clean + 30 * rng.normal(size=clean.shape)
+    >>> model = mm.KernelGrid().fit(clean, noisy)
+    >>> restored = model.restore(clean + 30 * rng.normal(size=clean.shape)).mean()
+    >>> bool(np.sqrt(np.mean((restored - clean) ** 2)) < 10)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        neighbours: int = 4,
+        directions: bool = False,
+        bands: int = 1,
+        kernel: Kernel | None = None,
+        ridge: float | None = None,
+        update: Update | None = None,
+    ):
+        if neighbours not in (4, 8):
+            raise ParameterError(f"neighbours is {neighbours!r}; expected 4 or 8.")
+        self.neighbours = neighbours
+        self.bands = int(parameter(bands, "bands", axes=0, integer=True))
+        self.directions = bool(directions) or self.bands > 1
+        self.kernel, self.ridge, self.update = kernel, ridge, update
+
+    def fit(
+        self,
+        images: Any,
+        observed: Any = None,
+        *,
+        likelihood: Any = None,
+        pairs: int | None = MOST_PAIRS,
+        rng: Any = None,
+    ) -> "FittedKernelGrid":
+        """Learn from images, and from what is observed of them.
+
+        Parameters
+        ----------
+        images : array (H, W), (B, H, W), or list of images of any sizes
+            What is to be restored; NaN for missing pixels.
+        observed : the same with pixels, or features (H, W, d), optional
+            Noisy images or `mm.bp.patches` of them, one for each of `images`.
+        likelihood : class, Likelihood or function, optional
+            By default `NoiseLikelihood` for noisy pixels and `CentredLikelihood` for features, whose guesses are judged
+            on images that were left out, where there are several.
+        pairs : int or None
+            The most pairs of neighbours, and of pixels with their observations, drawn at random.
+        rng : None, int, numpy.random.Generator or JAX key
+            Draws the pairs.
+        """
+        read = read_images(images, "images")
+        if pairs is not None:
+            pairs = int(parameter(pairs, "pairs", axes=0, integer=True))
+        generator = Rng.of(rng).generator
+        labelled: Any = neighbour_pairs(read, self.neighbours, None, generator, self.bands)
+        if not self.directions:
+            both = [np.concatenate(side) for side in zip(*labelled.values(), strict=True)]
+            chosen = generator.permutation(len(both[0]))[:pairs]
+            labelled = both[0][chosen], both[1][chosen]
+        else:
+            for label, ends in labelled.items():
+                chosen = generator.permutation(len(ends[0]))[:pairs]
+                labelled[label] = ends[0][chosen], ends[1][chosen]
+        field = self._on(max(8, self.bands), 8)
+        with Door():
+            fitted = field.fit(labelled)
+            learned = _likelihood(read, observed, likelihood, pairs, generator)
+        return FittedKernelGrid(self, fitted, learned)
+
+    def _on(self, height: int, width: int) -> KernelField:
+        """The field of an image."""
+        graph, direction = grid(height, width, self.neighbours)
+        relations = None
+        if self.directions:
+            names = list(DIRECTIONS)
+            band = band_of(height, self.bands)[graph.edges[:, 0] // width]
+            relations = [(names[d], int(b)) for d, b in zip(direction, band, strict=True)]
+        return KernelField(graph, relations=relations, kernels=self.kernel, ridge=self.ridge, update=self.update)
+
+
+def _likelihood(
+    images: list[np.ndarray], observed: Any, likelihood: Any, pairs: int | None, generator: Any
+) -> Likelihood | None:
+    """The likelihood of a pixel, learned from some of them."""
+    if observed is None and likelihood is None:
+        return None
+    if observed is None:
+        given = read_likelihood(likelihood)
+        if not isinstance(given, Likelihood):
+            raise EmptyError(f"{given.__name__} is learned from observations: pass observed= to fit.")
+        return given
+    features = _read_features(observed, images)
+    default = NoiseLikelihood if features[0].ndim == 2 else CentredLikelihood
+    chosen = read_likelihood(default if likelihood is None else likelihood)
+    if isinstance(chosen, Likelihood):
+        return chosen
+    hidden = np.concatenate([image.ravel() for image in images])
+    seen = np.concatenate([f.reshape(i.size, *f.shape[2:]) for f, i in zip(features, images, strict=True)])
+    there = np.flatnonzero(~np.isnan(hidden) & ~np.isnan(seen.reshape(len(seen), -1)).any(axis=1))
+    there = generator.permutation(there)[:pairs]
+    image = np.repeat(np.arange(len(images)), [image.size for image in images])[there]
+    if issubclass(chosen, CentredLikelihood) and len(np.unique(image)) > 1:
+        return chosen.fit(hidden[there], seen[there], groups=image)
+    return chosen.fit(hidden[there], seen[there])
+
+
+def _read_features(observed: Any, images: list[np.ndarray]) -> list[np.ndarray]:
+    """Observations of each image: (H, W) or (H, W, d)."""
+    listed = isinstance(observed, list | tuple) and len(observed) > 0 and np.ndim(observed[0]) > 1
+    many = listed or (np.ndim(observed) > 2 and len(observed) == len(images) > 1)
+    parts = [as_array(part, "observed").astype(float) for part in (observed if many else [observed])]
+    if len(parts) == 1 and parts[0].ndim > 2 and parts[0].shape[:3] == (1, *images[0].shape):
+        parts = [parts[0][0]]
+    if len(parts) != len(images):
+        raise ShapeError(f"observed has {len(parts)} images, and images {len(images)}; expected one for each.")
+    for i, (part, image) in enumerate(zip(parts, images, strict=True)):
+        if part.shape[:2] != image.shape or part.ndim > 3:
+            raise ShapeError(f"observed[{i}] has shape {part.shape}; expected {image.shape} or {(*image.shape, 'd')}.")
+        if np.isinf(part).any():
+            raise InputError(f"observed[{i}] holds infinity; expected numbers, and NaN where nothing was observed.")
+    return parts

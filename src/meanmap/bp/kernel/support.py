@@ -1,0 +1,177 @@
+"""What stands behind a belief, in words and numbers: data near the evidence, points under the belief, signs, ranks."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from meanmap.bp.edges.learning import LikelihoodEdge
+from meanmap.bp.edges.samples import NodeSample, Samples
+from meanmap.bp.engine.propagate import Propagation, low_note
+from meanmap.bp.evidence.kernel_evidence import Evidence
+from meanmap.bp.kernel.belief_weights import MessageWeights
+from meanmap.core.report import Report
+from meanmap.graphs import Graph
+
+__all__ = ["NEAR", "Support", "contradiction_note", "far_note", "learning_notes", "least_agreement", "query_report"]
+
+# Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
+NEAR = 1e-3
+# How often evidence that was drawn from the model is said to contradict itself. Two messages about a number do so below
+# an agreement of .01.
+FALSE_CONTRADICTIONS = 0.0025
+# A belief that rests on fewer points than this has little behind it.
+FEW_POINTS = 3.0
+# Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
+# in none of 760 (20 data sets of 100 and 300 points).
+FEW_DATA = 5.0
+# The distance to the nearest point is found for up to so many queries.
+MOST_MEASURED = 100
+# A larger share of a kernel than this that low rank leaves out is told.
+MOST_LEFT_OUT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """How much of the data an observation x̄ draws on, in each of B queries.
+
+    Attributes
+    ----------
+    far : array (B,) of bool
+        Whether x̄ is out of sight of all data: ‖φ(x̄)‖² is the part of k(x̄, x̄) that they can see.
+    size : array (B,)
+        (Σ lᵢ)² / Σ lᵢ² with the weights lᵢ = φ(x̄)ᵀ (C + λ I)⁻¹ φ(xᵢ) that the likelihood operator gives to the data.
+    """
+
+    far: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def of(cls, edge: LikelihoodEdge, phi: np.ndarray) -> "Support":
+        """Of the observations that one edge sends on, φ(x̄) in rows."""
+        values = edge.observed.values
+        far = np.sum(phi**2, axis=1) < NEAR * np.sum(values**2) / len(values)
+        weights = phi @ edge.precision @ values.T
+        return cls(far, np.sum(weights, axis=1) ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300))
+
+
+def far_note(name: Hashable, sample: NodeSample, seen: Any, far: np.ndarray) -> str:
+    """That what was seen is out of sight of all data, and for numbers how far away."""
+    text = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries"
+    if isinstance(seen, np.ndarray) and seen.dtype.kind == "f" and seen.ndim == 2:
+        spread = np.maximum(sample.points.std(axis=0), np.finfo(float).tiny)
+        there = np.broadcast_to(seen, (len(far), seen.shape[1]))[far][:MOST_MEASURED] / spread
+        nearest = [np.abs(sample.points / spread - each).max(axis=1).min() for each in there]
+        text += f", {max(nearest):.3g} standard deviations from the nearest"
+    return text + ": it hardly says anything about the others."
+
+
+def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
+    """The agreement of so many messages below which they contradict each other in one of some queries.
+
+    Where messages are likelihoods of what was drawn from the model, −2 log of the largest product of k of them, each
+    with largest value 1, is at most χ² with (k − 1) d degrees of freedom (Wilks 1938): each falls short of its own
+    maximum by χ² with d of them, d the dimension of the variable. Labels have one dimension less than there are of
+    them; of what is neither a number nor a label nothing is known, and it is never said to be contradicted.
+    """
+    points = sample.points
+    if sample.labels is not None:
+        dimension = len(sample.names) - 1
+    elif isinstance(points, np.ndarray) and points.dtype.kind == "f":
+        dimension = int(np.prod(points.shape[1:]))
+    else:
+        return 0.0
+    if heard < 2 or dimension < 1:
+        return 0.0
+    return float(np.exp(-chdtri((heard - 1) * dimension, FALSE_CONTRADICTIONS / queries) / 2))
+
+
+def contradiction_note(name: Hashable, agreement: float) -> str:
+    """That messages to a variable contradict each other."""
+    return (
+        f"the evidence about {name!r} contradicts itself: no value of it has more than {agreement:.2g} of what each "
+        "message alone would grant."
+    )
+
+
+def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
+    """What the model did not learn from: rows beyond the most, and what low ranks leave out of kernels."""
+    notes = []
+    if samples.given is not None:
+        most = max(len(pairs) for pairs in samples.pairs)
+        notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
+    worst: dict[Hashable, tuple[float, int]] = {}
+    for node, edge in zip(graph.targets, likelihoods, strict=True):
+        left, rank = edge.receiver.left_out, edge.receiver.values.shape[1]
+        worst[graph.names[node]] = max(worst.get(graph.names[node], (0.0, 0)), (left, rank))
+    for name, (left, rank) in worst.items():
+        if left > MOST_LEFT_OUT:
+            notes.append(
+                f"{100 * left:.2g} % of the kernel of {name!r} is left out at rank {rank}: pass a larger rank= to "
+                "mm.KernelGraph for more."
+            )
+    return notes
+
+
+def query_report(
+    graph: Graph,
+    samples: Samples,
+    beliefs: Mapping[Hashable, Any],
+    seen: Evidence,
+    support: Mapping[Hashable, Support],
+    found: Sequence[Propagation],
+    floor: float | None,
+    ranks: Sequence[int],
+    learned: Sequence[str] = (),
+) -> Report:
+    """The report of a query: how messages ended, and what a careful reader should know about these beliefs."""
+    raised = max(part.low_share for part in found)
+    measures = {"share of message values below zero": max(part.negative_share for part in found)}
+    if ranks:
+        measures |= {"lowest rank of an operator": min(ranks), "highest rank of an operator": max(ranks)}
+    notes = list(learned)
+    for name, data in support.items():
+        measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
+        queries = len(data.size)
+        if data.far.any():
+            node = graph.index(name)
+            notes.append(far_note(name, samples.nodes[node], seen.points[node], data.far))
+        few = (data.size < FEW_DATA) & ~data.far
+        if few.any():
+            notes.append(
+                f"evidence[{name!r}] rests on {data.size[few].min():.1f} of the data in {int(few.sum())} of {queries} "
+                "queries: beliefs may be in the wrong mode."
+            )
+    if raised > 0 and floor is not None:
+        notes.append(low_note(raised, floor))
+    reached = {int(graph.components[i]) for i in (*seen.points, *seen.likelihoods)}
+    for name, belief in beliefs.items():
+        node = graph.index(name)
+        if reached and int(graph.components[node]) not in reached:
+            notes.append(f"no evidence is connected to {name!r}: its belief is its prior.")
+        elif node not in seen.points:
+            size = float(np.min(belief.effective_size))
+            measures[f"points behind the belief about {name!r}"] = size
+            if isinstance(belief.source, MessageWeights):
+                agreement = float(np.min(belief.source.agreement))
+                heard = len(belief.source.factors) + (belief.source.likelihood is not None)
+                if heard > 1:
+                    measures[f"how well the evidence about {name!r} agrees, from 0 to 1"] = agreement
+                if agreement < least_agreement(samples.nodes[node], heard, seen.size):
+                    notes.append(contradiction_note(name, agreement))
+            if size < FEW_POINTS:
+                notes.append(
+                    f"the belief about {name!r} rests on {size:.1f} points: evidence is contradictory, or far from "
+                    "the data."
+                )
+    first = found[0].report
+    return Report(
+        first.status,
+        all(part.report.converged for part in found),
+        max(part.report.steps for part in found),
+        first.residuals,
+        notes=tuple(notes),
+        measures=measures,
+    )

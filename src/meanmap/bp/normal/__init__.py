@@ -1,0 +1,1 @@
+"""Gaussian models: two numbers a message."""

@@ -1,0 +1,1 @@
+"""Models whose messages are drawn: mixtures and particles."""

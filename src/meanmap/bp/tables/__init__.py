@@ -1,0 +1,1 @@
+"""Models of states: discrete networks, clique trees, numbers in bins."""

@@ -1,0 +1,219 @@
+"""Discrete networks with factors on any number of variables, exactly: cliques tell each other about what they share."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.tables.potentials import read_labelled
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.report import Report
+from meanmap.graphs import Factors, Graph
+from meanmap.graphs.elimination import CliqueForest
+
+__all__ = ["CliqueTree"]
+
+# Joint states of all cliques together, in all queries that are answered at once: eight bytes each, and some for work.
+MOST_STATES = 4 * 10**8
+STATES_AT_ONCE = 10**7
+
+
+class CliqueTree:
+    """A discrete network p(x) ∝ Π_c ψ_c(x_c) turned into a tree of cliques, in which messages are exact.
+
+    A message is a table of the variables that two neighbouring cliques share (Lauritzen & Spiegelhalter 1988; Jensen,
+    Lauritzen & Olesen 1990). Cliques come from greedy orders of elimination.
+
+    Parameters
+    ----------
+    factors : Factors
+        Such as [`mm.graphs.read_uai`][] and [`mm.graphs.from_pgmpy`][] give. Memory and time are those of the joint
+        states of all cliques: networks that would need more than a few gigabytes are refused.
+
+    Examples
+    --------
+    Both causes of an alarm, when it rings:
+
+    >>> import numpy as np
+    >>> rings = np.array([[0.01, 0.9], [0.8, 0.99]])
+    >>> causes = np.array([0.95, 0.05]), np.array([0.99, 0.01])
+    >>> alarm = Factors(
+    ...     [2, 2, 2], ((0,), (1,), (0, 1, 2)), (*causes, np.stack([1 - rings, rings], -1)), ("thief", "quake", "alarm")
+    ... )
+    >>> network = CliqueTree(alarm)
+    >>> [round(float(network.query({"alarm": 1})[name][1]), 3) for name in ("thief", "quake")]
+    [0.691, 0.156]
+    """
+
+    def __init__(self, factors: Factors):
+        if not isinstance(factors, Factors):
+            raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
+        self.factors = factors
+        if self._forest.size > MOST_STATES:
+            raise InputError(
+                f"the cliques of this network have {self._forest.size:.2g} joint states: exact answers would take "
+                f"{8 * self._forest.size / 2**30:.0f} GiB. mm.bp.FactorGraph(factors) gives approximate ones."
+            )
+
+    @property
+    def cliques(self) -> tuple[tuple[int, ...], ...]:
+        """The variables of each clique, by number."""
+        return self._forest.cliques
+
+    @cached_property
+    def _forest(self) -> CliqueForest:
+        return CliqueForest.of(self.factors.cardinalities, self.factors.scopes)
+
+    @cached_property
+    def _homes(self) -> list[int]:
+        """A small clique that holds each factor."""
+        sets = [set(clique) for clique in self.cliques]
+        holding: list[list[int]] = [[] for _ in range(self.factors.size)]
+        for c in sorted(range(len(sets)), key=lambda c: np.prod(self._shape(c), dtype=float)):
+            for i in sets[c]:
+                holding[i].append(c)
+        scopes = [*self.factors.scopes, *((i,) for i in range(self.factors.size))]
+        return [next(c for c in holding[scope[0]] if sets[c] >= set(scope)) if scope else 0 for scope in scopes]
+
+    def query(self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None) -> Beliefs:
+        """The marginal of each target given evidence, exactly; evidence and answer as for `DiscreteGraph.query`.
+
+        A state may also be given by its label, where the factors have labels.
+        """
+        graph = Graph.of([], nodes=self.factors.names)
+        names = tuple(self.factors.names if targets is None else targets)
+        wanted = {name: graph.index(name) for name in names}
+        found: dict[Hashable, list[np.ndarray]] = {name: [] for name in names}
+        totals = []
+        likelihoods, batched = self._evidence(graph, evidence or {})
+        for part in self._parts(likelihoods):
+            tables, logs = self._inwards(part, np.sum)
+            totals.append(logs)
+            self._outwards(tables)
+            for name, i in wanted.items():
+                c = self._homes[len(self.factors.scopes) + i]
+                marginal = _onto(tables[c], self.cliques[c], (i,), np.sum)
+                found[name].append(marginal / marginal.sum(axis=-1, keepdims=True))
+        beliefs = {name: np.concatenate(parts) if batched else parts[0][0] for name, parts in found.items()}
+        log_evidence = np.concatenate(totals) if batched else totals[0][0]
+        return Beliefs(names, beliefs, _exact(), log_evidence)
+
+    def most_probable(self, evidence: Mapping[Any, Any] | None = None) -> Beliefs:
+        """The most probable state of all variables together given evidence, by max-product; ties are decoded together.
+
+        Returns
+        -------
+        Beliefs
+            A state for each variable, an integer or (B,); `log_evidence` is the logarithm of Π ψ there.
+        """
+        graph = Graph.of([], nodes=self.factors.names)
+        likelihoods, batched = self._evidence(graph, evidence or {})
+        states, totals = [], []
+        for part in self._parts(likelihoods):
+            tables, logs = self._inwards(part, np.max)
+            totals.append(logs)
+            states.append(self._decoded(tables))
+        together, log_evidence = np.concatenate(states), np.concatenate(totals)
+        answers = {
+            name: together[:, i] if batched else int(together[0, i]) for i, name in enumerate(self.factors.names)
+        }
+        return Beliefs(self.factors.names, answers, _exact(), log_evidence if batched else log_evidence[0])
+
+    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: Any) -> tuple[list[np.ndarray], np.ndarray]:
+        """Tables (B, ...) of what each clique knows from its factors and its children, and log Z (B,)."""
+        factors = self.factors
+        scopes = [*factors.scopes, *((i,) for i in likelihoods)]
+        values = [*(np.asarray(table, dtype=float)[None] for table in factors.tables), *likelihoods.values()]
+        homes = [*self._homes[: len(factors.scopes)], *(self._homes[len(factors.scopes) + i] for i in likelihoods)]
+        size = max((len(value) for value in likelihoods.values()), default=1)
+        logs = np.zeros(size)
+        tables = [np.ones((1, *self._shape(c))) for c in range(len(self.cliques))]
+        for scope, value, home in zip(scopes, values, homes, strict=True):
+            tables[home] = tables[home] * _among(value, scope, self.cliques[home])
+        for c, up in enumerate(self._forest.parent):
+            table = tables[c] = np.broadcast_to(tables[c], (size, *self._shape(c))).copy()
+            axes = tuple(range(1, table.ndim))
+            top = table.max(axis=axes)
+            impossible = np.flatnonzero(~(top > 0))
+            if len(impossible):
+                raise InputError(
+                    "the evidence contradicts itself: no joint state is possible"
+                    + (f" in query {impossible[0]}." if size > 1 else ".")
+                )
+            logs += np.log(top)
+            table /= top.reshape(-1, *(1 for _ in axes))
+            if up < 0:
+                logs += np.log(reduce(table, axis=axes))
+                continue
+            shared = self._shared(c)
+            message = _onto(table, self.cliques[c], shared, reduce)
+            tables[up] = tables[up] * _among(message, shared, self.cliques[up])
+        return tables, logs
+
+    def _outwards(self, tables: list[np.ndarray]) -> None:
+        """What each clique knows becomes what all know: its message inwards is divided out and the answer put in."""
+        for c in reversed(range(len(tables))):
+            up = self._forest.parent[c]
+            if up < 0:
+                continue
+            shared = self._shared(c)
+            said = _onto(tables[c], self.cliques[c], shared, np.sum)
+            known = _onto(tables[up], self.cliques[up], shared, np.sum)
+            known = np.divide(known, said, out=np.zeros_like(known), where=said > 0)
+            tables[c] *= _among(known, shared, self.cliques[c])
+            tables[c] /= tables[c].max(axis=tuple(range(1, tables[c].ndim)), keepdims=True)
+
+    def _decoded(self, tables: list[np.ndarray]) -> np.ndarray:
+        """From the roots outwards the best states of each clique, given those of its parent, (B, n)."""
+        size = len(tables[0])
+        states = np.zeros((size, self.factors.size), dtype=np.int64)
+        for c in reversed(range(len(tables))):
+            shared = self._shared(c) if self._forest.parent[c] >= 0 else ()
+            free = tuple(i for i in self.cliques[c] if i not in shared)
+            order = [1 + self.cliques[c].index(i) for i in (*shared, *free)]
+            table = tables[c].transpose(0, *order)[(np.arange(size), *(states[:, i] for i in shared))]
+            best = table.reshape(size, -1).argmax(axis=1)
+            for i, state in zip(free, np.unravel_index(best, table.shape[1:]), strict=True):
+                states[:, i] = state
+        return states
+
+    def _shared(self, c: int) -> tuple[int, ...]:
+        """The variables of a clique that its parent has, too."""
+        up = set(self.cliques[self._forest.parent[c]])
+        return tuple(i for i in self.cliques[c] if i in up)
+
+    def _shape(self, c: int) -> tuple[int, ...]:
+        return tuple(int(self.factors.cardinalities[i]) for i in self.cliques[c])
+
+    def _parts(self, likelihoods: dict[int, np.ndarray]) -> Iterable[dict[int, np.ndarray]]:
+        """Evidence of a few queries at a time."""
+        size = max((len(value) for value in likelihoods.values()), default=1)
+        step = max(int(STATES_AT_ONCE // self._forest.size), 1)
+        for start in range(0, size, step):
+            yield {i: each if len(each) == 1 else each[start : start + step] for i, each in likelihoods.items()}
+
+    def _evidence(self, graph: Graph, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
+        """Likelihoods (B or 1, k) of the states of some variables."""
+        with Door(evidence) as door:
+            read, batched = read_labelled(graph, self.factors, evidence, door)
+        return {i: np.asarray(value, dtype=float) for i, value in read.items()}, batched
+
+
+def _exact() -> Report:
+    return Report("exact on a tree of cliques: two passes", True, 2, np.empty(0))
+
+
+def _among(table: np.ndarray, scope: tuple[int, ...], clique: tuple[int, ...]) -> np.ndarray:
+    """A table (B, ...) on some variables of a clique, with axes of one state for the others."""
+    order = sorted(range(len(scope)), key=lambda axis: clique.index(scope[axis]))
+    ordered = table.transpose(0, *(1 + axis for axis in order))
+    sizes = dict(zip((scope[axis] for axis in order), ordered.shape[1:], strict=True))
+    return ordered.reshape(len(table), *(sizes.get(i, 1) for i in clique))
+
+
+def _onto(table: np.ndarray, clique: tuple[int, ...], kept: tuple[int, ...], reduce: Any) -> np.ndarray:
+    """A clique's table (B, ...) summed, or maximised, over all variables but some, which keep their order."""
+    return reduce(table, axis=tuple(1 + axis for axis, i in enumerate(clique) if i not in kept))

@@ -1,0 +1,71 @@
+"""Choosing for an edge: losses against refitting, the rule among equals, and leaving it where data say so."""
+
+import numpy as np
+import pytest
+
+from meanmap.bp.edges.choice import LEAST, MESSAGE_RULE, Rule, held_out_surprises, left_out_errors
+
+
+@pytest.fixture
+def features():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(40, 4))
+    return phi, phi[:, :3] + 0.5 * rng.normal(size=(40, 3))
+
+
+def test_left_out_errors_are_those_of_refitting(features):
+    phi, targets = features
+    ridges = np.array([1e-3, 0.1])
+    found = left_out_errors(phi, targets, ridges)
+    for i, ridge in enumerate(ridges):
+        for row in range(40):
+            kept = np.arange(40) != row
+            # The ridge of the sum, so that leaving out a row does not change it.
+            gram = phi[kept].T @ phi[kept] + 40 * ridge * np.eye(4)
+            predicted = phi[row] @ np.linalg.solve(gram, phi[kept].T @ targets[kept])
+            np.testing.assert_allclose(found[i, row], np.sum((targets[row] - predicted) ** 2), rtol=1e-8)
+
+
+def test_held_out_surprises_are_those_of_the_operator(features):
+    phi, psi = features
+    phi, psi = np.exp(phi / 3), np.exp(psi / 3)
+    found = held_out_surprises(phi, psi, np.array([0.01]), np.array([0.02]))[0]
+    folds = np.arange(40) % 10
+    for row in (0, 17, 39):
+        kept = folds != folds[row]
+        c_x, c_y = (f[kept].T @ f[kept] / kept.sum() for f in (phi, psi))
+        weights = phi[row] @ np.linalg.inv(c_x + 0.01 * np.eye(4)) @ (phi[kept].T @ psi[kept] / kept.sum())
+        weights = weights @ np.linalg.inv(c_y + 0.02 * np.eye(3))
+        there = weights @ psi[kept].T
+        here = max(weights @ psi[row] / there.max(), LEAST)
+        np.testing.assert_allclose(found[row], np.log(np.maximum(there / there.max(), LEAST).mean() / here), rtol=1e-8)
+
+
+def test_among_equals_the_rule_is_chosen_and_better_ones_move_it():
+    rule = Rule(1.0, 0.1, (0.5, 1.0, 2.0), np.array([0.1, 1.0, 10.0])).on(100, True, None)
+    assert rule.ridge == pytest.approx(0.01)
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=100)
+    losses = {(m, r): noise + 0.1 * rng.normal(size=100) for m in rule.multiples for r in rule.ridges}
+    assert rule.choose(losses) == (1.0, rule.ridge)
+    better = losses | {(2.0, rule.ridges[2]): noise - 1.0}
+    assert rule.choose(better) == (2.0, rule.ridges[2])
+
+
+def test_what_is_given_is_kept():
+    rule = MESSAGE_RULE.on(100, False, 0.3)
+    assert (rule.multiples, rule.ridges.tolist()) == ((1.0,), [0.3])
+    assert rule.choose({(1.0, 0.3): np.zeros(3)}) == (1.0, 0.3)
+
+
+@pytest.mark.parametrize(("best", "tried"), [(1.0, [0.5, 1.0, 2.0]), (0.3, [0.5, 1.0, 2.0, 0.25, 0.125])])
+def test_narrower_lengthscales_are_tried_while_the_narrowest_is_chosen(best, tried):
+    asked = []
+
+    def score(multiple):
+        asked.append(multiple)
+        return {0.01: np.full(10, abs(np.log(multiple / best))) + np.arange(10) / 1e6}
+
+    rule = Rule(1.0, 0.1, (0.5, 1.0, 2.0), np.array([0.1])).on(100, True, None)
+    assert rule.search(score)[0] == min(tried, key=lambda m: abs(np.log(m / best)))
+    assert asked == tried

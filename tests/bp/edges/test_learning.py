@@ -1,0 +1,73 @@
+"""Learned edges against the dense formulas, and what is chosen."""
+
+import numpy as np
+import pytest
+
+from meanmap import kernels
+from meanmap.bp.edges.learning import CoordinateBook, learn_likelihood, learn_message
+from meanmap.bp.edges.samples import read_samples
+from meanmap.core.door import Door
+from meanmap.embeddings import likelihood
+from meanmap.graphs import Graph
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    with Door():
+        yield
+
+
+def books(x, y, given=True):
+    chosen = {"s": kernels.RBF(0.8), "t": kernels.RBF(1.2)} if given else {}
+    with Door() as door:
+        samples = read_samples(Graph.of([("s", "t")]), {"s": x, "t": y}, chosen, door)
+    return CoordinateBook(samples.nodes[0]), CoordinateBook(samples.nodes[1]), samples.pairs[0]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=80)
+    return s, np.sin(2 * s) + 0.3 * rng.normal(size=80)
+
+
+def test_a_message_is_a_ridge_regression_of_the_product_on_the_receiver(pair):
+    s, t = pair
+    first, second, rows = books(s, t)
+    edge = learn_message(second, first, rows[:, ::-1], ridge=0.01)
+    product = np.exp(-((t - 0.5) ** 2))
+    gram = kernels.RBF(0.8)(s)
+    expected = gram @ np.linalg.solve(gram + 80 * 0.01 * np.eye(80), product)
+    np.testing.assert_allclose(product @ edge.into @ edge.out, expected, rtol=1e-5)
+
+
+def test_an_observation_sends_the_likelihood_operators_function(pair):
+    s, t = pair
+    first, second, rows = books(s, t)
+    edge = learn_likelihood(second, first, rows[:, ::-1], ridge=0.01)
+    seen = np.array([[0.3], [-0.8]])
+    operator = likelihood(t, s, kernel_x=kernels.RBF(1.2), kernel_y=kernels.RBF(0.8), ridge=0.01)
+    np.testing.assert_allclose(edge.observed.at(seen) @ edge.matrix, operator(seen[:, 0])(s), rtol=1e-4, atol=1e-5)
+
+
+def test_the_order_of_the_two_inverses_is_that_of_the_errata(pair):
+    s, t = pair
+    first, second, rows = books(s, t)
+    edge = learn_likelihood(second, first, rows[:, ::-1], ridge=0.01)
+    k_s, k_t, shift = kernels.RBF(0.8)(s), kernels.RBF(1.2)(t), 80 * 0.01 * np.eye(80)
+    at = kernels.RBF(1.2)(t, [0.3])[:, 0]
+    right = 80 * k_s @ np.linalg.solve(k_s + shift, np.linalg.solve(k_t + shift, at))
+    other = 80 * k_s @ np.linalg.solve(k_t + shift, np.linalg.solve(k_s + shift, at))
+    got = (edge.observed.at(np.array([[0.3]])) @ edge.matrix)[0]
+    np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+    assert np.abs(got - other).max() > 0.1
+
+
+def test_narrow_relations_choose_narrower_kernels_than_wide_ones():
+    rng = np.random.default_rng(1)
+    s = rng.uniform(-3, 3, 200)
+    narrow = books(s, np.sin(6 * s) + 0.05 * rng.normal(size=200), given=False)
+    wide = books(s, s + 0.5 * rng.normal(size=200), given=False)
+    chosen = [learn_message(b[1], b[0], b[2][:, ::-1], None) for b in (narrow, wide)]
+    assert chosen[0].receiver.multiple < chosen[1].receiver.multiple
+    assert chosen[0].ridge > 0
