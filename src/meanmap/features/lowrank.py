@@ -25,6 +25,8 @@ __all__ = ["Nystrom", "PivotedCholesky"]
 
 # A column of sparse points takes nearly as long as a block of them: up to so many points all are found at once.
 SPARSE_ROWS = 4000
+# Of so few dense points one call for all columns costs less than one for each pivot.
+FEW_ROWS = 128
 
 
 class PivotedCholesky(Features):
@@ -158,6 +160,9 @@ def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int |
         else:
             columns = lambda i: np.asarray(kernel.gram(rows(points, slice(i, i + 1)), points))[0]  # noqa: E731
         return pivoted_cholesky(np.asarray(kernel.diagonal(points)), columns, tolerance=tolerance, max_rank=max_rank)
+    if n <= FEW_ROWS and not door.follows:
+        gram = gram_matrix(kernel, points)
+        return pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=tolerance, max_rank=max_rank)
     on_device = jax.tree.map(jnp.asarray, kernel)
     padded = jax.tree.map(jnp.asarray, pad(points, bucket(n)))
 

@@ -72,13 +72,10 @@ class Rule:
 
     def choose(self, losses: Mapping[tuple[float, float], np.ndarray]) -> tuple[float, float]:
         """The multiple and the ridge, from the loss of each candidate at each pair."""
-        best = min(losses.values(), key=np.mean)
-        good = []
-        for candidate, loss in losses.items():
-            worse = loss - best
-            if worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
-                good.append(candidate)
-        return min(good, key=self._distance)
+        candidates, table = list(losses), np.array(list(losses.values()))
+        worse = table - table[np.argmin(table.mean(axis=1))]
+        good = worse.mean(axis=1) <= worse.std(axis=1, ddof=1) / np.sqrt(table.shape[1])
+        return min((candidates[i] for i in np.flatnonzero(good)), key=self._distance)
 
     def _distance(self, candidate: tuple[float, float]) -> float:
         """In octaves of lengthscales and decades of ridges."""
@@ -135,10 +132,12 @@ def held_out_surprises(phi: np.ndarray, psi: np.ndarray, ridges_x: np.ndarray, r
         (values_x, axes_x), (values_y, axes_y) = (np.linalg.eigh(f[kept].T @ f[kept] / kept.sum()) for f in (phi, psi))
         x, y, everywhere = phi @ axes_x, psi @ axes_y, psi[places[kept[places]]] @ axes_y
         cross = x[kept].T @ y[kept] / kept.sum()
-        for i, (lam_x, lam_y) in enumerate(zip(ridges_x, ridges_y, strict=True)):
-            weights = x[held] @ (cross / (np.maximum(values_x, 0) + lam_x)[:, None] / (np.maximum(values_y, 0) + lam_y))
-            there = weights @ everywhere.T
-            top = np.maximum(there.max(axis=1), 1e-300)
-            here = np.sum(weights * y[held], axis=1) / top
-            losses[i, held] = np.log(np.maximum(there / top[:, None], LEAST).mean(axis=1) / np.maximum(here, LEAST))
+        shrunk_x = np.maximum(values_x, 0) + ridges_x[:, None]
+        shrunk_y = np.maximum(values_y, 0) + ridges_y[:, None]
+        weights = x[held] @ (cross / shrunk_x[:, :, None] / shrunk_y[:, None, :])
+        there = weights @ everywhere.T
+        top = np.maximum(there.max(axis=2), 1e-300)
+        here = np.sum(weights * y[held], axis=2) / top
+        some = np.maximum(there / top[:, :, None], LEAST).mean(axis=2)
+        losses[:, held] = np.log(some / np.maximum(here, LEAST))
     return losses
