@@ -3,16 +3,22 @@ PYTHON ?= python3
 WORKERS ?= 2
 ARGS ?=
 
+# pip does not compile what it installs, most of which is never imported: Python does, at first use, and keeps it.
+export PYTHONDONTWRITEBYTECODE =
+
 # One thread pool per test worker: two pools on the same cores spin against each other. What is compiled for one test is
 # kept for the others, and for the next run.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.jax_cache \
   JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 # Most of the time goes into compiling programs that run once: by day without the costly passes of the compiler, which
-# takes a quarter of it away; `make test-all` compiles as users do.
-QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+# takes half of it away; `make test-all` compiles as users do.
+QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true \
+  --xla_cpu_use_fusion_emitters=false"
+# The tests of a file share programs, so that one worker runs them all.
+PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format bench docs clean
+.PHONY: help demo test test-day test-all costs check format bench docs clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -26,11 +32,14 @@ define setup
 	@echo "Setting up $(1) with the $(3) versions (once; a minute or two)"
 	@$(PYTHON) -m venv $(1)
 	@PIP_CONSTRAINT=constraints/$(3).txt PIP_BUILD_CONSTRAINT=constraints/$(3).txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	  $(1)/bin/python -m pip install -qq -e ".[$(2)]"
+	  $(1)/bin/python -m pip install -qq --no-compile -e ".[$(2)]"
 	@touch $@
 endef
 
 .venv/.ready: pyproject.toml constraints/newest.txt
+	$(call setup,.venv,test,newest)
+
+.venv/.dev-ready: .venv/.ready
 	$(call setup,.venv,dev,newest)
 
 .venv/.docs-ready: .venv/.ready
@@ -45,23 +54,29 @@ endef
 demo: .venv/.ready ## every part of the library on small data, drawn into meanmap-demo.html
 	.venv/bin/meanmap demo
 
-test: .venv/.ready .venv-oldest/.ready ## the daily tests on the newest versions, then those marked `oldest` on the oldest
-	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q -n $(WORKERS) $(ARGS)
-	$(TEST_ENV) $(QUICKLY) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m "oldest and not slow" tests
+test: .venv/.ready ## what can be tested while one waits (under four minutes), on the newest versions
+	MEANMAP_TEST_PROFILE=quick $(TEST_ENV) $(QUICKLY) .venv/bin/python $(PYTEST) -m "not slow and not thorough" $(ARGS)
 
-test-all: .venv/.ready .venv-oldest/.ready ## the same with the slow tests and many more random cases
-	MEANMAP_TEST_PROFILE=night $(TEST_ENV) .venv/bin/python -m pytest -q -n $(WORKERS) -m "" $(ARGS)
-	$(TEST_ENV) .venv-oldest/bin/python -m pytest -q -n $(WORKERS) -m oldest tests
+test-day: .venv/.ready .venv-oldest/.ready ## all tests but the slow ones, then those marked `oldest` on the oldest versions
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python $(PYTEST) $(ARGS)
+	$(TEST_ENV) $(QUICKLY) .venv-oldest/bin/python $(PYTEST) -m "oldest and not slow" tests
 
-check: .venv/.ready ## formatting, lint, types and the floors (changes nothing)
-	.venv/bin/ruff format --check src tests benchmarks docs
-	.venv/bin/ruff check src tests benchmarks docs
+test-all: .venv/.ready .venv-oldest/.ready ## all tests, many more random cases, compiled as users do (hours)
+	MEANMAP_TEST_PROFILE=night $(TEST_ENV) .venv/bin/python $(PYTEST) -m "" $(ARGS)
+	$(TEST_ENV) .venv-oldest/bin/python $(PYTEST) -m oldest tests
+
+costs: .venv/.ready ## measure which tests are too costly for `make test`; writes tests/costs.json
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q --costs
+
+check: .venv/.dev-ready ## formatting, lint, types and the floors (changes nothing)
+	.venv/bin/ruff format --check $(CODE)
+	.venv/bin/ruff check $(CODE)
 	.venv/bin/basedpyright
 	.venv/bin/lint-imports
 
-format: .venv/.ready ## format the code and mend what lint can mend
-	.venv/bin/ruff format src tests benchmarks docs
-	.venv/bin/ruff check --fix src tests benchmarks docs
+format: .venv/.dev-ready ## format the code and mend what lint can mend
+	.venv/bin/ruff format $(CODE)
+	.venv/bin/ruff check --fix $(CODE)
 
 bench: .venv/.bench-ready ## measure every number of README and documentation again, in ten minutes, and write it there
 	.venv/bin/python -m benchmarks $(ARGS)

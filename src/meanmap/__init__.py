@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from meanmap.graphs import Graph
     from meanmap.io import load, save
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
+    from meanmap.programs import keep_programs
     from meanmap.stats import (
         DriftMonitor,
         TestResult,
@@ -88,6 +89,7 @@ _NAMES = {
     "embed": "meanmap.embeddings",
     "independence_test": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
+    "keep_programs": "meanmap.programs",
     "joint_independence_test": "meanmap.stats",
     "learn_kernel": "meanmap.learning",
     "load": "meanmap.io",
@@ -131,6 +133,7 @@ __all__ = [
     "io",
     "joint_independence_test",
     "k_sample_test",
+    "keep_programs",
     "kernels",
     "learn_kernel",
     "learning",

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from meanmap import __version__
 from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
 from meanmap.cli.options import Command, say, to_be_written
+from meanmap.programs import keep_programs
 
 __all__ = ["app", "main"]
 
@@ -63,6 +65,8 @@ def demo(
 
 def main() -> None:
     """Entry point of the `meanmap` command."""
+    keep_programs()  # each command is a process of its own
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")  # then it is compiled
     os.environ["MPLBACKEND"] = "agg"  # pictures go into files, whatever else is set for windows
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
