@@ -1,9 +1,12 @@
 """The figures of Bayesian kernel learning at their smallest scale."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from meanmap.experiments.experiment import Setting, verdict
+from meanmap.experiments.kernel_learning.printed import printed_log_density
 from meanmap.experiments.kernel_learning.samples import grid_of_normals, three_normals, three_normals_embedding
 from meanmap.experiments.registry import all_experiments
 from meanmap.kernels import RBF
@@ -36,3 +39,25 @@ def test_it_runs_at_the_smallest_scale(id):
     assert outcome.table
     assert verdict(experiment.claims, outcome.numbers, "smoke")
     assert all(np.isfinite(number.value) for number in outcome.numbers.values())
+
+
+def test_the_printed_program_as_loops():
+    """Statement by statement, with the indices of the listing."""
+    x, z = np.random.default_rng(0).normal(size=7), np.array([-1.0, 0.2, 0.9])
+    n, m, scale, noise = 7, 3, 0.6, 0.4
+    k = np.exp(-((x[:, None] - z) ** 2) / (2 * scale**2))
+    r = np.exp(-((z[:, None] - z) ** 2) / (4 * scale**2))
+    j = k * k * (x[:, None] - z) ** 2 / scale**4
+    e2, q2 = np.linalg.eigh(r)
+    q1, e1 = np.linalg.eigh(np.ones((n, n)))[1], np.zeros(n)
+    e1[0] = n
+    e = np.zeros(n * m)
+    for jj in range(m):
+        for ii in range(n):
+            e[jj * n + ii] = 1 / (e1[ii] * e2[jj] + noise)
+    mv2 = (q2.T @ k.T @ q1).ravel(order="F")
+    expected = -0.5 * (np.log(e2 * n + noise).sum() + m * (n - 1) * np.log(noise)) - 0.5 * np.sum(mv2 * e * mv2)
+    expected += sum(np.log(0.5 * row.sum()) for row in j)
+    with jax.enable_x64(True):
+        found = float(printed_log_density(scale, noise, jnp.asarray(x), jnp.asarray(z)))
+    assert found == pytest.approx(expected, rel=1e-10)

@@ -8,10 +8,9 @@ import scipy.special
 
 from meanmap.families import real_gamma
 
-digamma, digamma_minus_log, log_gamma, log_gamma_divergence, stirling_remainder, trigamma = map(
+digamma_minus_log, log_gamma, log_gamma_divergence, stirling_remainder, trigamma = map(
     jax.jit,
     (
-        real_gamma.digamma,
         real_gamma.digamma_minus_log,
         real_gamma.log_gamma,
         real_gamma.log_gamma_divergence,
@@ -19,6 +18,11 @@ digamma, digamma_minus_log, log_gamma, log_gamma_divergence, stirling_remainder,
         real_gamma.trigamma,
     ),
 )
+
+
+def digamma(x):
+    return jnp.log(x) + digamma_minus_log(x)
+
 
 SMALL = np.geomspace(1e-6, 50.0, 200)
 LARGE = np.geomspace(100.0, 1e12, 200)

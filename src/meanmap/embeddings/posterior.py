@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
+from meanmap.core.settings import is_number, probability, whole_number
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -52,15 +53,13 @@ class GaussianElement(Value):
         """Lower and upper ends of the interval that holds each value with this probability."""
         from scipy.special import ndtri
 
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-            raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95.")
+        level = probability(level)
         mean, half = self.mean(points), ndtri((1 + level) / 2) * self.std(points)
         return mean - half, mean + half
 
     def sample(self, points: Any, n: int = 1, rng: Any = None) -> np.ndarray:
         """Joint draws of the function at m points, (n, m)."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n is {n!r}; expected a whole number of at least 1.")
+        whole_number(n, "n")
         values, vectors = np.linalg.eigh(self.cov(points))
         normal = Rng.of(rng).generator.standard_normal((n, len(values)))
         return self.mean(points) + normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
@@ -214,7 +213,7 @@ def posterior_embedding(
         scale = float(np.mean(kernel.diag(z)))
         if isinstance(noise, str) and noise == "empirical":
             observed_noise = covariance / n + JITTER * scale * np.eye(len(mean))
-        elif isinstance(noise, int | float | np.number) and not isinstance(noise, bool) and noise > 0:
+        elif is_number(noise) and noise > 0:
             observed_noise = float(noise) / n * np.eye(len(mean))
         else:
             raise ParameterError(f"noise is {noise!r}; expected 'empirical' or a number above 0.")

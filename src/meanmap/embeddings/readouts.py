@@ -14,6 +14,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError, ShapeErro
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
@@ -222,7 +223,7 @@ class Readouts(eqx.Module):
         if candidates is not None:
             values = self(candidates)  # pyright: ignore[reportCallIssue]
             return _library(values).argmax(values, axis=-1)
-        n_starts = _whole(n_starts, "n_starts")
+        n_starts = whole_number(n_starts, "n_starts")
         if any_sparse(self.points):
             raise KindError("the points are sparse: pass mode(candidates=...), or embed x.toarray() instead of x.")
         with Door(self) as door:
@@ -234,7 +235,7 @@ class Readouts(eqx.Module):
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
         """
-        n = _whole(n, "n")
+        n = whole_number(n, "n")
         random = Rng.of(rng)
         with Door(self, bandwidth) as door:
             weights = jnp.asarray(positive_part(self._shares()))
@@ -256,7 +257,7 @@ class Readouts(eqx.Module):
         Kernel herding (Chen, Welling & Smola 2010, eq. 2): x_{t+1} = argmax_x f(x) − (1/(t+1)) Σ_s k(x, x_s). The error
         ‖f − (1/n) Σ k(x_s, ·)‖ falls faster than the n^(−1/2) of independent draws. Cost O(n × points).
         """
-        n = _whole(n, "n")
+        n = whole_number(n, "n")
         if any_sparse(self.points):
             raise KindError("herding needs dense points: embed x.toarray() instead of x.")
         with Door(self) as door:
@@ -267,12 +268,6 @@ class Readouts(eqx.Module):
 
 def _library(*arrays: Any) -> Any:
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
-
-
-def _whole(n: Any, name: str) -> int:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"{name} is {n!r}; expected a whole number of at least 1.")
-    return int(n)
 
 
 def _real(points: Any) -> Any:

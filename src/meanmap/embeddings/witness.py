@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
+from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
@@ -69,26 +71,21 @@ class Witness(GaussianElement):
         """Quantiles of the mixture at each point, by bisection of its distribution function."""
         from scipy.special import ndtr
 
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-            raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95.")
+        level = probability(level)
         if len(self.parts) == 1:
             return self.parts[0].interval(points, level)
         means, stds = self._moments(points)
         stds = np.maximum(stds, np.finfo(float).tiny)
         ends = []
-        for probability in ((1 - level) / 2, (1 + level) / 2):
-            low, high = np.min(means - 40 * stds, axis=0), np.max(means + 40 * stds, axis=0)
-            for _ in range(HALVINGS):
-                middle = (low + high) / 2
-                below = np.mean(ndtr((middle - means) / stds), axis=0) < probability
-                low, high = np.where(below, middle, low), np.where(below, high, middle)
+        start = np.min(means - 40 * stds, axis=0), np.max(means + 40 * stds, axis=0)
+        for share in ((1 - level) / 2, (1 + level) / 2):
+            low, high = bisect(lambda x, p=share: np.mean(ndtr((x - means) / stds), axis=0) < p, *start, HALVINGS)
             ends.append((low + high) / 2)
         return ends[0], ends[1]
 
     def sample(self, points: Any, n: int = 1, rng: Any = None) -> np.ndarray:
         """Joint draws (n, m): of a kernel, then of the function."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n is {n!r}; expected a whole number of at least 1.")
+        whole_number(n, "n")
         generator = Rng.of(rng).generator
         counts = generator.multinomial(n, np.full(len(self.parts), 1 / len(self.parts)))
         drawn = [part.sample(points, int(k), generator) for part, k in zip(self.parts, counts, strict=True) if k]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.bisection import bisect
 from meanmap.core.errors import KindError
 from meanmap.ep.lines import LINES, REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
 from meanmap.ep.sampling import Sampler
@@ -112,13 +113,9 @@ def _normal_edges(strata: int) -> np.ndarray:
     from scipy.special import ndtr
 
     level = np.arange(1, strata) / strata
-    low, high = np.full(strata - 1, -REACH), np.full(strata - 1, REACH)
-    middle = np.zeros(strata - 1)
-    for _ in range(60):
-        middle = (low + high) / 2
-        above = (ndtr(middle) + ndtr(middle / 2)) / 2 > level
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.concatenate([[-REACH], middle, [REACH]])
+    start = np.full(strata - 1, -REACH), np.full(strata - 1, REACH)
+    low, high = bisect(lambda x: (ndtr(x) + ndtr(x / 2)) / 2 <= level, *start, 60)
+    return np.concatenate([[-REACH], (low + high) / 2, [REACH]])
 
 
 def _edges(cavity: Family, strata: int) -> jax.Array:

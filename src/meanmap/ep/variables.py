@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.settings import is_whole
 from meanmap.families import Bernoulli as BernoulliFamily
 from meanmap.families import Beta, Categorical, Dirichlet, Family, Gamma, MultivariateNormal, Normal
 
@@ -196,7 +197,7 @@ def plate_of(argument: Any) -> int | None:
 
 
 def _read_plate(name: str, plate: Any, prior: Any) -> int | None:
-    if plate is not None and (not isinstance(plate, int | np.integer) or isinstance(plate, bool) or plate < 1):
+    if plate is not None and not (is_whole(plate) and plate >= 1):
         more = " A plate has one axis: count all members, and select them by x[index]." if np.ndim(plate) else ""
         raise ParameterError(f"plate of variable {name!r} is {plate!r}; expected a whole number, 1 or more.{more}")
     if prior is None or prior.shape == ():
@@ -218,7 +219,7 @@ def _read_dimension(name: str, kind: type, dimension: int | None, prior: Any) ->
         if dimension is not None and dimension != own:
             raise ShapeError(f"variable {name!r} has dimension={dimension}, but its prior has length {own}.")
         return int(own)
-    if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
+    if dimension is None or not is_whole(dimension) or dimension < 1:
         raise ParameterError(
             f"variable {name!r} is a {kind.__name__} without a prior, and dimension is {dimension!r}: "
             f"type Variable({name!r}, {kind.__name__}, dimension=3), say."

@@ -12,6 +12,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
 
 __all__ = ["Distribution", "build", "require_proper"]
@@ -185,8 +186,7 @@ class Distribution(eqx.Module):
             Randomness; an integer repeats the draws.
         """
         require_proper(self, "samples")
-        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
-            raise ParameterError(f"n is {n!r}; expected a whole number of draws, 0 or more.")
+        whole_number(n, "n", 0)
         key = Rng.of(rng).key
         with Door(self, () if is_concrete(key) else key) as door:
             draws = _draw(to_jax(self, door.dtype), key, int(n))

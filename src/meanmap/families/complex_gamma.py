@@ -1,54 +1,11 @@
-"""Log-gamma of complex arguments, which JAX lacks, and the ratio Γ(a + iw)/Γ(a) of characteristic functions."""
+"""The ratio Γ(a + iw)/Γ(a), the characteristic function of the logarithm of a Gamma variable."""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from meanmap.families.real_gamma import HALF_LOG_TWO_PI, SHIFT, stirling_series
+from meanmap.families.real_gamma import SHIFT, stirling_series
 
-__all__ = ["complex_log_gamma", "gamma_ratio", "log_gamma_ratio"]
-
-
-@jax.jit
-def complex_log_gamma(z: jax.Array) -> jax.Array:
-    """The principal branch of log Γ(z), analytic off the negative real axis, as `scipy.special.loggamma`.
-
-    For Re z ≥ ½ the argument is moved up by ten with Γ(z + 1) = z Γ(z), and Stirling's series is summed there. For
-    Re z < ½ it is reflected: log Γ(z) = log π − log sin πz − log Γ(1 − z), with the branch of log sin πz that is
-    analytic in each half-plane.
-
-    Parameters
-    ----------
-    z : complex array
-        Any shape; not a pole (0, −1, −2, ...).
-
-    Notes
-    -----
-    Abramowitz & Stegun (1964), eq. 6.1.15, 6.1.17 and 6.1.40; Hare (1997) for the branch. Pure and traceable.
-    """
-    z = jnp.asarray(z)
-    left = z.real < 0.5
-    right_half = jnp.where(left, 1 - z, z)
-    y = right_half + SHIFT
-    forward = (y - 0.5) * jnp.log(y) - y + HALF_LOG_TWO_PI + stirling_series(y)
-    for k in range(SHIFT):
-        forward = forward - jnp.log(right_half + k)
-    inside = jnp.where(left, z, 0.25 + 0.25j)  # any harmless point, so that the unused branch has finite derivatives
-    return jnp.where(left, float(np.log(np.pi)) - _log_sin_pi(inside) - forward, forward)
-
-
-def _log_sin_pi(z: jax.Array) -> jax.Array:
-    """log sin πz in the branch that is analytic in Im z > 0 and real on (0, 1); conjugate below the real axis."""
-    sign = jnp.where(z.imag < 0, -1.0, 1.0)
-    x, y = z.real, z.imag * sign
-    # sin πz = (i/2) e^{−iπz} (1 − e^{2πiz}); x is reduced to |turn| ≤ ½ first, so that zeros of sin are seen exactly.
-    turn = x - jnp.round(x)
-    decay, angle = -2 * np.pi * y, 2 * np.pi * turn
-    real = -jnp.expm1(decay) + jnp.exp(decay) * 2 * jnp.sin(angle / 2) ** 2
-    imaginary = -jnp.exp(decay) * jnp.sin(angle)
-    log_modulus = 0.5 * jnp.log(real**2 + imaginary**2) + np.pi * y - float(np.log(2))
-    phase = jnp.arctan2(imaginary, real) + np.pi * (0.5 - x)
-    return jax.lax.complex(log_modulus, sign * phase)
+__all__ = ["gamma_ratio", "log_gamma_ratio"]
 
 
 def gamma_ratio(a: jax.Array, w: jax.Array) -> jax.Array:

@@ -12,7 +12,6 @@ import numpy as np
 __all__ = [
     "HALF_LOG_TWO_PI",
     "SHIFT",
-    "digamma",
     "digamma_minus_log",
     "excess_minus_log",
     "log_gamma",
@@ -63,11 +62,6 @@ def digamma_minus_log(x: jax.Array) -> jax.Array:
     for k in range(len(_STIRLING), 0, -1):
         tail = tail * square + _STIRLING[k - 1] * (2 * k - 1)
     return jnp.log1p(SHIFT / x) - inverse / 2 - tail * square - (1 / _steps(x)).sum(-1)
-
-
-def digamma(x: jax.Array) -> jax.Array:
-    """ψ(x) for x > 0."""
-    return jnp.log(x) + digamma_minus_log(x)
 
 
 def trigamma(x: jax.Array) -> jax.Array:

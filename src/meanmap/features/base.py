@@ -12,6 +12,7 @@ from meanmap.core.domains import Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
+from meanmap.core.settings import is_whole
 from meanmap.kernels.base import Composite, Kernel
 from meanmap.kernels.reading import read_points
 
@@ -220,7 +221,7 @@ def _parts(features: Any, x: Any) -> tuple[Any, ...]:
 
 def sample_row(kernel: Kernel, like: Any, door: Door) -> Any:
     """One point to take shapes from: the first of `like`, or zeros if `like` is a number of columns."""
-    if isinstance(like, int | np.integer) and not isinstance(like, bool):
+    if is_whole(like):
         if like < 1:
             raise ParameterError(f"like is {like}; expected a number of columns of at least 1, or a sample.")
         like = np.zeros((1, int(like)), door.dtype)

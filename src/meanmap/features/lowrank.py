@@ -13,6 +13,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.features.base import Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, point_values
@@ -222,9 +223,7 @@ class Nystrom(Features):
             points = read_points(kernel, x, "x", door)
             cast = door.cast(kernel)
             n = count(points)
-            if isinstance(n_landmarks, bool) or not isinstance(n_landmarks, int | np.integer):
-                raise ParameterError(f"n_landmarks is {n_landmarks!r}; expected a whole number.")
-            if not 1 <= n_landmarks <= n:
+            if whole_number(n_landmarks, "n_landmarks") > n:
                 raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
             chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
             return cls.at(cast, rows(points, chosen), door)

@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.features.base import Concatenated, Features
 from meanmap.features.fourier import Fourier
 from meanmap.features.mean_fourier import FeaturesOfLaws, Kind, MeanFourier, compiled
@@ -100,8 +101,7 @@ class TwoStage(FeaturesOfLaws):
         if kind not in ("cos-sin", "cos-phase"):
             raise ParameterError(f"kind is {kind!r}; expected 'cos-sin' or 'cos-phase'.")
         for name, number in (("d_in", d_in), ("d_out", d_out)):
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise ParameterError(f"{name} is {number!r}; expected a whole number of at least 1.")
+            whole_number(number, name)
             if kind == "cos-sin" and number % 2:
                 raise ParameterError(f"{name} is {number}; cosines and sines come in pairs: use an even number.")
         source = Rng.of(rng)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.core.errors import ParameterError
+from meanmap.core.settings import whole_number
 from meanmap.graphs.graph import Graph
 
 __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "TwoPass", "breadth_first", "layers"]
@@ -21,7 +21,7 @@ class Schedule:
     max_sweeps: int = 100
 
     def __post_init__(self):
-        _whole(self.max_sweeps, "max_sweeps")
+        whole_number(self.max_sweeps, "max_sweeps")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Residual(Schedule):
 
     def __post_init__(self):
         super().__post_init__()
-        _whole(self.at_once, "at_once")
+        whole_number(self.at_once, "at_once")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Splash(Schedule):
 
     def __post_init__(self):
         super().__post_init__()
-        _whole(self.splash_size, "splash_size")
+        whole_number(self.splash_size, "splash_size")
 
 
 def layers(graph: Graph) -> list[np.ndarray]:
@@ -103,8 +103,3 @@ def breadth_first(graph: Graph, root: int, size: int) -> np.ndarray:
                 found[neighbour] = None
                 queue.append(neighbour)
     return np.array(list(found))
-
-
-def _whole(value: object, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} is {value!r}; expected a whole number of at least 1.")

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
@@ -51,8 +52,7 @@ def posterior_draws(
     """
     if isinstance(posterior, KernelDraws):
         return posterior.groups()
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise ParameterError(f"draws is {draws!r}; expected a whole number of at least 1.")
+    whole_number(draws, "draws")
     generator = Rng.of(rng).generator
     if isinstance(posterior, Regression | Ranking):
         names = posterior.names if isinstance(posterior, Regression) else map(str, posterior.players)

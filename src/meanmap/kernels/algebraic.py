@@ -10,9 +10,10 @@ import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.domains import Domain, Real
-from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.errors import ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import inner_products, known, safe_sqrt, squared_norms
 
@@ -79,8 +80,7 @@ class Polynomial(_OfInnerProduct):
     offset: Any
 
     def __init__(self, degree: int = 2, offset: Any = 1.0):
-        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-            raise ParameterError(f"degree is {degree!r}; expected a whole number of at least 1.")
+        whole_number(degree, "degree")
         self.degree = int(degree)
         self.offset = parameter(offset, "offset", axes=0, positive=False, at_least=0.0)
 
@@ -140,8 +140,7 @@ class RandomProjection(Kernel):
     def draw(cls, labels: int, dimensions: int = 100, rng: Any = None) -> "RandomProjection":
         """A kernel with a fresh A of shape (dimensions, labels)."""
         for name, size in (("labels", labels), ("dimensions", dimensions)):
-            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-                raise ParameterError(f"{name} is {size!r}; expected a whole number of at least 1.")
+            whole_number(size, name)
         return cls(Rng.of(rng).generator.normal(size=(dimensions, labels)) / np.sqrt(dimensions))
 
     @property

@@ -12,8 +12,9 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.domains import Columns, Domain, Each, Real, column_names
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.settings import whole_number
 from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
@@ -333,10 +334,8 @@ class Power(Wrapper):
     power: int = eqx.field(static=True)
 
     def __init__(self, kernel: Kernel, power: int):
-        if isinstance(power, bool) or not isinstance(power, int | np.integer) or power < 1:
-            raise ParameterError(f"power is {power!r}; a power of a kernel must be a whole number of at least 1.")
         self.kernel = kernel
-        self.power = int(power)
+        self.power = whole_number(power, "power")
 
     def evaluate(self, x: Any, y: Any) -> jax.Array:
         """k(x, y) for two points."""

@@ -10,8 +10,9 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.domains import Domain, Indices, Strings
 from meanmap.core.door import is_concrete
-from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
+from meanmap.core.settings import whole_number
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel
 
@@ -99,8 +100,7 @@ class Spectrum(Kernel):
     normalise: bool = eqx.field(static=True)
 
     def __init__(self, length: int = 3, normalise: bool = True):
-        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-            raise ParameterError(f"length is {length!r}; expected a whole number of at least 1.")
+        whole_number(length, "length")
         self.length = int(length)
         self.normalise = bool(normalise)
 

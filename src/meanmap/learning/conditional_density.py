@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from meanmap.core.errors import ColumnError, EmptyError, ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, EmptyError, ShapeError
+from meanmap.core.settings import whole_number
 from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
 
 __all__ = ["least_squares_density", "nadaraya_watson_density"]
@@ -68,8 +69,7 @@ def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalM
     >>> bool(at[1] < -2 < at[0]), bool(at[1] < -2 < at[2])
     (True, True)
     """
-    if isinstance(centres, bool) or not isinstance(centres, int | np.integer) or centres < 1:
-        raise ParameterError(f"centres is {centres!r}; expected a whole number of at least 1.")
+    whole_number(centres, "centres")
 
     def solve(of_u: np.ndarray, of_v: np.ndarray, between: np.ndarray) -> np.ndarray:
         h = np.mean(of_u * of_v, axis=0)

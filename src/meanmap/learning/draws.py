@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.domains import Domain, Real
-from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
+from meanmap.core.settings import whole_number
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF, check_lengthscale
 
@@ -68,8 +68,7 @@ class KernelDraws(Kernel):
 
     def each(self, number: int = MOST_TERMS) -> list[RBF]:
         """So many of the draws, evenly spread over all chains, as kernels."""
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise ParameterError(f"number is {number!r}; expected a whole number of at least 1.")
+        whole_number(number, "number")
         return [RBF(scale) for scale in np.asarray(self._thinned(int(number)))]
 
     def check(self, points: Any, argument: str) -> None:

@@ -12,6 +12,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
@@ -20,7 +21,7 @@ from meanmap.learning.doubts import check_columns, data_doubts, mode_doubts
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.landscape import landscape_of
 from meanmap.learning.modes import Mode, Profile, find_modes
-from meanmap.learning.samples import check_count, draw_landmarks, read_sample, rows_used, units_of
+from meanmap.learning.samples import draw_landmarks, read_sample, rows_used, units_of
 
 __all__ = ["LearnedKernel", "learn_kernel"]
 
@@ -170,7 +171,7 @@ def learn_kernel(
     if score not in SCORES:
         raise ParameterError(f"score is {score!r}; expected one of {', '.join(map(repr, SCORES))}.")
     parameter(noise, "noise", axes=0)
-    check_count(draws, "draws", 1)
+    whole_number(draws, "draws")
     learned_width = isinstance(width, str)
     if learned_width and width != "learn":
         raise ParameterError(f"width is {width!r}; expected a number, 'learn' or None.")

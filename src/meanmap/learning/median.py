@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.kernels.base import Composite, Kernel, Wrapper
 from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
@@ -64,8 +65,7 @@ def median_heuristic(
     """
     if convention not in (1, 2):
         raise ParameterError(f"convention is {convention!r}; expected 2, for exp(-r²/2l²), or 1, for exp(-r²/l²).")
-    if isinstance(most_points, bool) or not isinstance(most_points, int | np.integer) or most_points < 2:
-        raise ParameterError(f"most_points is {most_points!r}; expected a whole number of at least 2.")
+    whole_number(most_points, "most_points", 2)
     with Door(x) as door:
         points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
         factor = 1.0 if convention == 2 else 0.5**0.5

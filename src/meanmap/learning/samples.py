@@ -10,11 +10,12 @@ from meanmap.core.chunks import chunks_of, count_rows, is_stream, take_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
+from meanmap.core.settings import is_number
 from meanmap.core.table import Table
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 
-__all__ = ["check_count", "draw_landmarks", "read_sample", "rows_used", "units_of"]
+__all__ = ["draw_landmarks", "read_sample", "rows_used", "units_of"]
 
 # In one and two dimensions the lengthscale follows the spacing of landmarks: few give a coarse scale, many a fine one.
 LEAST_LANDMARKS = 20
@@ -59,7 +60,7 @@ def draw_landmarks(
 ) -> np.ndarray:
     """Landmarks of each draw, (draws, m, d)."""
     d = points.shape[1]
-    if isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool):
+    if is_number(wanted):
         if isinstance(wanted, float | np.floating) and not 0 < wanted < 1:
             raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
         share = isinstance(wanted, float | np.floating)
@@ -81,9 +82,3 @@ def units_of(points: np.ndarray, by_column: bool) -> np.ndarray:
     """The size of each column, or of all together: a base measure has a unit, which then is the sample's own."""
     spread = points.std(axis=0)
     return spread if by_column else np.full(len(spread), np.sqrt(np.mean(spread**2)))
-
-
-def check_count(value: Any, name: str, least: int) -> None:
-    """Refuse what is not a whole number, or too small a one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")

@@ -1,5 +1,6 @@
 """Lengthscales and noise drawn from their posterior by the No-U-Turn sampler (Hoffman & Gelman 2014)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,19 +11,22 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
+from meanmap.core.settings import is_number, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns
 from meanmap.learning.draws import KernelDraws
 from meanmap.learning.median import median_heuristic
-from meanmap.learning.printed import printed_log_density
 from meanmap.learning.pseudolikelihood import log_normal, log_volumes, objective
-from meanmap.learning.samples import check_count, draw_landmarks, read_sample, units_of
+from meanmap.learning.samples import draw_landmarks, read_sample, units_of
 
-__all__ = ["sample_kernel"]
+__all__ = ["Potential", "drawn", "log_posterior", "sample_kernel"]
 
-MODELS = ("tempered", "fixed", "stan")
+# Minus a log density, at a vector of logarithms.
+Potential = Callable[[jax.Array], jax.Array]
+
+MODELS = ("tempered", "fixed")
 # Two orders of magnitude about the median distance have 95 % of the prior.
 PRIOR_SPREAD = 1.2
 # Draws cost hundreds of gradients each.
@@ -59,10 +63,9 @@ def sample_kernel(
         τ², for model="fixed" (1 by default); otherwise it is drawn too.
     rng : None, int, numpy.random.Generator or JAX key
         `draws.seed` repeats the run.
-    model : {"tempered", "fixed", "stan"}
+    model : {"tempered", "fixed"}
         "tempered", the default, is not in the paper: the pseudolikelihood with its Gaussian part to the power d/m.
-        "fixed" keeps the noise. "stan" is the program printed with the paper, whose density differs (see the errata),
-        in one column, with Gamma(1, 1) priors in the unit of the data; for comparison with the paper's figure 3.
+        "fixed" keeps the noise.
     chains, warmup, draws : int
         Chains, run side by side, from starts spread over the prior; steps to adapt; draws of each.
 
@@ -95,14 +98,39 @@ def sample_kernel(
     ((1, 20), (20,))
     """
     if model not in MODELS:
-        raise ParameterError(f"model is {model!r}; expected one of {', '.join(map(repr, MODELS))}.")
+        moved = "the program printed with the paper is meanmap.experiments.kernel_learning.printed.sample_printed"
+        expected = moved if model == "stan" else f"expected one of {', '.join(map(repr, MODELS))}"
+        raise ParameterError(f"model is {model!r}; {expected}.")
     if noise is not None and model != "fixed":
         raise ParameterError(f"noise is drawn under model={model!r}: leave it out, or pass model='fixed'.")
-    if noise is not None and not (isinstance(noise, int | float) and not isinstance(noise, bool) and noise > 0):
+    if noise is not None and not (is_number(noise) and noise > 0):
         raise ParameterError(f"noise is {noise!r}; expected a number above 0.")
     for value, name, least in ((chains, "chains", 1), (warmup, "warmup", 10), (draws, "draws", 4)):
-        check_count(value, name, least)
-    kernel = RBF() if kernel is None else kernel
+        whole_number(value, name, least)
+    fixed = None if model == "tempered" else 1.0 if noise is None else float(noise)
+
+    def potential(x: np.ndarray, z: np.ndarray, centre: np.ndarray) -> Potential:
+        return log_posterior(x, z, centre, fixed)
+
+    return drawn(potential, x, RBF() if kernel is None else kernel, landmarks, fixed, rng, chains, warmup, draws)
+
+
+def drawn(
+    potential_of: Callable[[np.ndarray, np.ndarray, np.ndarray], Potential],
+    x: Any,
+    kernel: Kernel,
+    landmarks: Any,
+    noise: float | None,
+    rng: Any,
+    chains: int,
+    warmup: int,
+    draws: int,
+    scale: bool = True,
+) -> KernelDraws:
+    """Draws under minus a log density of (log θ, log τ²), made from points, landmarks and the logarithm of the median.
+
+    With `noise` given, the density is of log θ alone; with `scale` all of them are in units of the sample's own.
+    """
     if not isinstance(kernel, RBF):
         raise KindError(f"kernel is {kernel!r}; expected RBF, with one lengthscale or one per column.")
     random = Rng.of(rng)
@@ -112,24 +140,22 @@ def sample_kernel(
         d, own = points.shape[1], np.ndim(kernel.lengthscale) == 1
         if own and len(kernel.lengthscale) != d:
             raise ShapeError(f"kernel has {len(kernel.lengthscale)} lengthscales for {d} columns; expected {d}.")
-        if model == "stan" and d > 1:
-            raise ShapeError(f"x has {d} columns, and the printed program is for one: pass model='tempered'.")
         z = draw_landmarks(landmarks, points, n, 1, random.generator, door)[0]
-        units = np.ones(d) if model == "stan" else units_of(points, own)
+        units = units_of(points, own) if scale else np.ones(d)
         points, z = points / units, z / units
         centre = np.log(median_heuristic(points, per_column=own, rng=random.generator) * np.ones(d if own else 1))
-        potential = _potential(model, points, z, centre, 1.0 if noise is None else float(noise))
-        count = len(centre) + (model != "fixed")
+        potential = potential_of(points, z, centre)
+        count = len(centre) + (noise is None)
         starts = random.generator.normal(0, 0.5, (chains, count)) + np.r_[centre, np.zeros(count - len(centre))] - 0.5
         found = _nuts(potential, starts, chains, warmup, draws, random.key)
     scales = np.exp(found["q"][..., : len(centre)]) * units[: len(centre)]
-    drawn = np.exp(found["q"][..., -1]) if model != "fixed" else np.full((chains, draws), noise or 1.0)
+    noises = np.exp(found["q"][..., -1]) if noise is None else np.full((chains, draws), noise)
     scales = scales if own else scales[..., 0]
-    return KernelDraws(scales, drawn, found["diverging"], found["steps"], random.seed)
+    return KernelDraws(scales, noises, found["diverging"], found["steps"], random.seed)
 
 
-def _potential(model: str, x: np.ndarray, z: np.ndarray, centre: np.ndarray, noise: float) -> Any:
-    """Minus the log density of log θ and log τ²."""
+def log_posterior(x: np.ndarray, z: np.ndarray, centre: np.ndarray, noise: float | None) -> Potential:
+    """Minus the log density of log θ, and of log τ² where no noise is given."""
     m, d = z.shape
     points, marks = jnp.asarray(x), jnp.asarray(z)
     scales = len(centre)
@@ -138,21 +164,20 @@ def _potential(model: str, x: np.ndarray, z: np.ndarray, centre: np.ndarray, noi
         logs = q[:scales]
         kernel = RBF(jnp.exp(logs) if scales > 1 else jnp.exp(logs[0]))
         prior = -jnp.sum((logs - centre) ** 2) / (2 * PRIOR_SPREAD**2)
-        if model == "fixed":
+        if noise is not None:
             return -objective(kernel, points, marks, noise) - prior
         tau = jnp.exp(q[-1])
         # Gamma(1, 1), with the volume of the logarithm.
         prior_noise = q[-1] - tau
-        if model == "stan":
-            printed = printed_log_density(jnp.exp(logs[0]), tau, points[:, 0], marks[:, 0])
-            return -printed - prior_noise - (logs[0] - jnp.exp(logs[0]))
         gaussian = log_normal(kernel, points, marks, tau)
         return -(d / m * gaussian + jnp.sum(log_volumes(kernel, points, marks))) - prior - prior_noise
 
     return potential
 
 
-def _nuts(potential: Any, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Any) -> dict[str, np.ndarray]:
+def _nuts(
+    potential: Potential, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Any
+) -> dict[str, np.ndarray]:
     """Chains side by side, (chains, draws, ...)."""
     from numpyro.infer import MCMC, NUTS
 

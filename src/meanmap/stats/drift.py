@@ -15,6 +15,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.schema import Schema
+from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.features.base import Concatenated, transform_in_chunks
@@ -154,11 +155,7 @@ class DriftMonitor:
             Chooses landmarks, subsets and pools.
         """
         check_draws(n_permutations)
-        if (
-            isinstance(run_length, bool)
-            or not isinstance(run_length, int | float | np.number)
-            or not 4 <= run_length <= 1e6
-        ):
+        if not is_number(run_length) or not 4 <= run_length <= 1e6:
             raise ParameterError(f"run_length is {run_length!r}; expected a number from 4 to 1e6, such as 1000.")
         random = Rng.of(rng)
         if random.seed is None:

@@ -29,7 +29,7 @@ from meanmap.stats.hsic import (
     permuted_hsic,
     single_gram,
 )
-from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, Moments, all_features, features_of
+from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, all_features, features_of
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
@@ -245,7 +245,7 @@ def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng,
     fitted = [
         features_of(k, part, name, random.generator, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)
     ]
-    moments = Moments.of(blocks, (fitted[0], fitted[1]), NAMES, door)
+    moments = JointMoments.of(blocks, (fitted[0], fitted[1]), NAMES, door)
     for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
         if spectrum.max(initial=0) <= 1e-14:
             raise constant(name)

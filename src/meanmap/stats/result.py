@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
-from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
+from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
 from meanmap.stats.settings import check_draws
 
-__all__ = ["Null", "TestResult", "check_level", "flat", "larger_and_tied"]
+__all__ = ["Null", "TestResult", "flat", "larger_and_tied"]
 
 # Sums in single precision are not told apart below this share of the largest.
 SINGLE = 1e-6
@@ -119,7 +119,7 @@ class TestResult(Value):
     @own_words
     def reject(self, level: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at this level, which more draws than 1 / level − 1 can do."""
-        check_draws(len(self.null.draws), check_level(level))
+        check_draws(len(self.null.draws), probability(level, example=0.05))
         return self.pvalue <= level
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,10 +167,3 @@ class TestResult(Value):
         """As notebooks show it."""
         rows = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in self.lines())
         return f"<table><caption>{html.escape(self.method)}</caption>{rows}</table>"
-
-
-def check_level(level: float, name: str = "level") -> float:
-    """A level of a test, refused outside (0, 1); `name` is what the argument is called."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise ParameterError(f"{name} is {level!r}; expected a number between 0 and 1, such as 0.05.")
-    return float(level)

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
+from meanmap.core.settings import is_whole
 
 __all__ = ["LEAST_POINTS", "MOST_PERMUTATIONS", "check_choice", "check_draws", "doubt_about_limit", "finite_distances"]
 
@@ -33,10 +34,9 @@ def check_choice(statistic: str, null: str, choices: Mapping[str, Sequence[str]]
 
 def check_draws(n_permutations: Any, level: float = 0.05) -> None:
     """Refuse fewer draws than a level needs, as then no p-value is as small, and more than memory holds."""
-    whole = isinstance(n_permutations, int | np.integer) and not isinstance(n_permutations, bool)
     # Rounded: 1 / 0.05 is a little more than 20 in binary.
     least = max(LEAST_PERMUTATIONS, int(np.ceil(np.round(1 / level, 6))) - 1)
-    if not whole or not least <= n_permutations <= MOST_PERMUTATIONS:
+    if not is_whole(n_permutations) or not least <= n_permutations <= MOST_PERMUTATIONS:
         needed = f", which level {level:g} needs," if least > LEAST_PERMUTATIONS else ""
         raise ParameterError(
             f"n_permutations is {n_permutations!r}; expected a whole number of at least {least}{needed} and at most "

@@ -12,9 +12,9 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
-from meanmap.stats.result import check_level
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
@@ -77,7 +77,7 @@ class RejectionRate(Value):
             raise ParameterError(f"method is {method!r}; expected 'exact' or 'wilson'.")
         if not self.repeats:
             return 0.0, 1.0
-        found = binomtest(self.rejections, self.repeats).proportion_ci(check_level(confidence), method)
+        found = binomtest(self.rejections, self.repeats).proportion_ci(probability(confidence, "confidence"), method)
         return float(found.low), float(found.high)
 
     def keeps_level(self, failure_rate: float = 0.01) -> bool:
@@ -87,7 +87,7 @@ class RejectionRate(Value):
         """
         from scipy.stats import binom
 
-        low, high = binom.interval(1 - check_level(failure_rate), self.repeats, self.level)
+        low, high = binom.interval(1 - probability(failure_rate, "failure_rate", 0.01), self.repeats, self.level)
         return bool(low <= self.rejections <= high)
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class RejectionRate(Value):
         """Half the width of the simultaneous band of `plot`."""
         from scipy.stats import kstwo
 
-        return float(kstwo.ppf(check_level(confidence), self.repeats)) if self.repeats else 1.0
+        return float(kstwo.ppf(probability(confidence, "confidence"), self.repeats)) if self.repeats else 1.0
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -163,12 +163,12 @@ class PowerCurve(Value):
 
         The first size is returned if it already does.
         """
-        return self._crossing(np.array([rate.rate for rate in self.rates]), check_level(power))
+        return self._crossing(np.array([rate.rate for rate in self.rates]), probability(power, "power"))
 
     def needed_interval(self, power: float = 0.8, confidence: float = 0.95) -> tuple[int | None, int | None]:
         """The same read from the upper and the lower ends of each size's interval: a cautious range."""
         bounds = np.array([rate.interval(confidence) for rate in self.rates])
-        return self._crossing(bounds[:, 1], check_level(power)), self._crossing(bounds[:, 0], power)
+        return self._crossing(bounds[:, 1], probability(power, "power")), self._crossing(bounds[:, 0], power)
 
     def _crossing(self, rates: np.ndarray, power: float) -> int | None:
         from scipy.optimize import isotonic_regression
@@ -261,8 +261,8 @@ def rejection_rate(
     >>> result.repeats, result.keeps_level()
     (20, True)
     """
-    check_level(level)
-    _whole(repeats, "repeats")
+    probability(level, example=0.05)
+    whole_number(repeats, "repeats")
     random = Rng.of(rng)
     return _simulate(test, draw, int(repeats), level, random, np.random.SeedSequence(random.generator.integers(2**63)))
 
@@ -305,11 +305,11 @@ def power_curve(
     >>> power_curve(test, line, [10, 40], repeats=20, rng=0).needed(0.8) <= 40
     True
     """
-    check_level(level)
-    _whole(repeats, "repeats")
+    probability(level, example=0.05)
+    whole_number(repeats, "repeats")
     if not len(sizes):
         raise ParameterError("sizes is empty; expected sample sizes such as [50, 100, 200].")
-    ordered = sorted({_whole(size, "sizes") for size in sizes})
+    ordered = sorted({whole_number(size, "each of sizes") for size in sizes})
     random = Rng.of(rng)
     roots = np.random.SeedSequence(random.generator.integers(2**63)).spawn(len(ordered))
     rates: list[RejectionRate] = []
@@ -356,9 +356,3 @@ def _pvalue(result: Any) -> float:
     if not 0 <= value <= 1:
         raise ParameterError(f"the test gave the p-value {value}; expected a number between 0 and 1.")
     return value
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(f"{name} holds {value!r}; expected whole numbers of at least 1.")
-    return int(value)

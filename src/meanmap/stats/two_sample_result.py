@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import CentredGram, permuted_mmd
@@ -54,8 +55,7 @@ class TwoSampleResult(TestResult):
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
         witness = self._on_points()
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise ParameterError(f"number is {number!r}; expected a whole number of at least 1.")
+        whole_number(number, "number")
         with Door() as door:
             values, n = np.asarray(witness.evaluate(witness.points, door)), self.sizes[0]
         return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]

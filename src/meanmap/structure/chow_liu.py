@@ -8,14 +8,15 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.errors import EmptyError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
-from meanmap.stats.result import Null, check_level
+from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
 from meanmap.structure.dependence import Dependence
 
@@ -141,9 +142,8 @@ def chow_liu(
       b — c  0.665  p 0.00498
     """
     if alpha is not None:
-        check_draws(n_permutations, check_level(alpha, "alpha"))
-    if isinstance(half_samples, bool) or not isinstance(half_samples, int | np.integer) or half_samples < 0:
-        raise ParameterError(f"half_samples is {half_samples!r}; expected a whole number, 0 or more.")
+        check_draws(n_permutations, probability(alpha, "alpha", 0.05))
+    whole_number(half_samples, "half_samples", 0)
     random = Rng.of(rng)
     names, dependence = Dependence.of(table, measure, random.generator)
     if len(names) < 2:

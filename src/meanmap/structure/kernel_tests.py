@@ -9,13 +9,13 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.settings import probability
 from meanmap.core.table import Table
 from meanmap.stats import independence_test
 from meanmap.stats.conditional import WHOLE, Fitted, judge, judge_streamed
 from meanmap.stats.conditional_residuals import Given, Residuals, residuals
 from meanmap.stats.conditional_variables import Variable, read_given, read_variable
 from meanmap.stats.pairwise import PairwiseHSIC
-from meanmap.stats.result import check_level
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.structure.conditional_tests import Pair
 
@@ -74,9 +74,9 @@ class KernelTests:
         if method not in METHODS:
             raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
         if n_permutations is None:
-            needed = int(np.ceil(5 / check_level(alpha, "alpha")))
+            needed = int(np.ceil(5 / probability(alpha, "alpha", 0.05)))
             n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)
-        check_draws(n_permutations, check_level(alpha, "alpha"))
+        check_draws(n_permutations, probability(alpha, "alpha", 0.05))
         self._table = Table.of(table)
         self.names, self.n = self._table.names, len(self._table)
         if self.n < LEAST_POINTS:

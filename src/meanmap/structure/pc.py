@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import EmptyError, KindError, ParameterError
+from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
-from meanmap.stats.result import check_level
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests
 from meanmap.structure.discovered import DiscoveredGraph
@@ -105,10 +105,10 @@ def pc(
       water → growth
       growth → harvest
     """
-    check_level(alpha, "alpha")
+    probability(alpha, "alpha", 0.05)
     for value, name in ((most_given, "most_given"), (half_samples, "half_samples")):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0):
-            raise ParameterError(f"{name} is {value!r}; expected a whole number, 0 or more.")
+        if value is not None:
+            whole_number(value, name, 0)
     random = Rng.of(rng)
     tests: Any = _tests(table, test, alpha, random)
     if len(tests.names) < 2:

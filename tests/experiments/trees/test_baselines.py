@@ -5,8 +5,6 @@ import pytest
 
 from meanmap import kernels
 from meanmap.experiments.trees.baselines.embedding_dynamics import EmbeddingDynamics
-from meanmap.experiments.trees.baselines.gaussian import GaussianTree
-from meanmap.experiments.trees.baselines.grid import GridTree
 from meanmap.experiments.trees.baselines.kalman import LinearDynamics
 from meanmap.experiments.trees.baselines.lengths import length_distance, normalised
 from meanmap.experiments.trees.baselines.topics import BilingualTopics, jensen_shannon, route
@@ -87,39 +85,6 @@ def tree_table(m):
     for s, t in EDGES:
         table[:, t] = 0.7 * table[:, s] + 0.5 * table[:, t] + 1
     return table
-
-
-@pytest.mark.parametrize(("evidence", "target"), [({0: 0.5, 2: 1.0, 4: 3.0}, 1), ({4: 3.0}, 0), ({1: 2.0, 0: 9.0}, 3)])
-def test_gaussian_messages_are_conditionals_of_the_dense_gaussian(evidence, target):
-    table = tree_table(300)
-    tree = GaussianTree(EDGES, table)
-    # The tree's covariance: correlations multiply along paths.
-    correlation = np.eye(5)
-    for s, t in EDGES:  # t is new, s is not
-        correlation[t, :t] = correlation[:t, t] = tree.correlation[s, t] * correlation[s, :t]
-    scale = np.sqrt(tree.variance)
-    covariance = correlation * scale[:, None] * scale
-    seen = list(evidence)
-    weights = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen, target])
-    rest = np.array(list(evidence.values())) - table.mean(axis=0)[seen]
-    mean, variance = tree.query(evidence, target)
-    assert mean == pytest.approx(table[:, target].mean() + weights @ rest, abs=1e-10)
-    assert variance == pytest.approx(covariance[target, target] - weights @ covariance[seen, target], abs=1e-10)
-
-
-def test_a_fine_grid_finds_the_gaussian_posterior_and_the_products_of_its_tables():
-    table = tree_table(50_000)
-    bins = np.linspace(-5, 8, 53)
-    grid = GridTree(EDGES, table, bins)
-    density = grid.density({0: 0.5, 2: 1.0}, 1)
-    mean, variance = GaussianTree(EDGES, table).query({0: 0.5, 2: 1.0}, 1)
-    assert density.sum() * grid.width == pytest.approx(1)
-    assert (density * bins).sum() * grid.width == pytest.approx(mean, abs=0.05)
-    assert ((bins - mean) ** 2 * density).sum() * grid.width == pytest.approx(variance, abs=0.05)
-    counts = np.full((53, 53), 0.1)
-    np.add.at(counts, (grid.place(table[:, 0]), grid.place(table[:, 1])), 1)
-    row = counts[grid.place(0.5)]
-    np.testing.assert_allclose(grid.density({0: 0.5}, 1) * grid.width, row / row.sum(), atol=1e-10)
 
 
 def test_embedding_dynamics_are_the_regression_written_out():

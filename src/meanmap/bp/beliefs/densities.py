@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.values import Value
@@ -76,10 +77,7 @@ class Density(Value, ABC):
         if (levels > 1).any():
             raise ParameterError(f"q is {levels.tolist()}; expected probabilities from 0 to 1.")
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            below = self._cdf(middle) < levels.ravel()
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
 
     def sample(self, n: int, rng: Any = None) -> Any:

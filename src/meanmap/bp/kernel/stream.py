@@ -17,9 +17,10 @@ from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.fitted_graph import FLOOR, FittedKernelGraph
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ParameterError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import joined
 from meanmap.core.report import Report
+from meanmap.core.settings import whole_number
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.reading import check_alike
 
@@ -122,8 +123,7 @@ class Stream:
         floor : float or None
             As for `FittedKernelGraph.query`.
         """
-        if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 0:
-            raise ParameterError(f"lag is {lag!r}; expected a whole number of at least 0.")
+        whole_number(lag, "lag", 0)
         graph = model.graph
         first, second = graph.index(now), graph.index(next)
         edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
@@ -184,8 +184,7 @@ class Stream:
 
     def predict(self, steps: int = 1) -> PointEmbedding:
         """The belief about the state `steps` later given all evidence so far."""
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise ParameterError(f"steps is {steps!r}; expected a whole number of at least 1.")
+        whole_number(steps, "steps")
         latest = self._latest()
         values = self._sent_ahead()
         for _ in range(steps - 1):

@@ -9,13 +9,14 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ShapeError
+from meanmap.core.settings import probability
 from meanmap.core.values import Value
 from meanmap.ep.factor import Factor
 from meanmap.ep.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.infer import infer
 from meanmap.ep.models.design import Design
-from meanmap.ep.models.summary import Summary, check_share
+from meanmap.ep.models.summary import Summary
 from meanmap.ep.posterior import Posterior
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
@@ -177,5 +178,5 @@ def quantiles(cdf: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np
 
 def interval_ends(level: float) -> tuple[float, float]:
     """The probabilities below the two ends of an interval."""
-    tail = (1 - check_share(level)) / 2
+    tail = (1 - probability(level)) / 2
     return tail, 1 - tail

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
+from meanmap.core.settings import probability
 from meanmap.core.values import Value
 
-__all__ = ["Summary", "check_share"]
+__all__ = ["Summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class Summary(Value):
                 mean     sd     2.5%  97.5%      z  P(>0)
         slope      2      1  0.04004   3.96      2  0.977
         """
-        tail = (1 - check_share(level)) / 2
+        tail = (1 - probability(level)) / 2
         low, high = (np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in (tail, 1 - tail))
         positive = 1 - np.atleast_1d(law.cdf(np.zeros(law.shape)))
         return cls(tuple(names), np.atleast_1d(law.mean), np.atleast_1d(law.sd), low, high, positive, float(level))
@@ -57,7 +57,7 @@ class Summary(Value):
     @classmethod
     def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, level: float = 0.95) -> "Summary":
         """The same for Normals with these means and variances."""
-        sd, reach = np.sqrt(variance), ndtri((1 + check_share(level)) / 2)
+        sd, reach = np.sqrt(variance), ndtri((1 + probability(level)) / 2)
         return cls(tuple(names), mean, sd, mean - reach * sd, mean + reach * sd, ndtr(mean / sd), float(level))
 
     @property
@@ -111,13 +111,6 @@ class Summary(Value):
             for row in rows
         )
         return f"<table>{first}{body}</table>"
-
-
-def check_share(level: Any) -> float:
-    """The probability of an interval, refused outside (0, 1)."""
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
-        raise ParameterError(f"level is {level!r}; expected a number between 0 and 1, such as 0.95.")
-    return float(level)
 
 
 def _short(value: float) -> str:

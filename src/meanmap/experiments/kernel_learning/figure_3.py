@@ -15,6 +15,7 @@ def run(setting: Setting) -> Outcome:
 
     import meanmap as mm
     from meanmap.embeddings import PosteriorDifference, Witness
+    from meanmap.experiments.kernel_learning.printed import sample_printed
     from meanmap.experiments.kernel_learning.samples import normal_and_laplace
 
     draws, terms = setting.choose(smoke=50, quick=500, paper=1000), setting.choose(smoke=8, quick=32, paper=32)
@@ -48,9 +49,8 @@ def run(setting: Setting) -> Outcome:
         x, y = normal_and_laplace(setting.rng(n), n)
         same = setting.rng(n, 1).normal(size=n)
         for row, model in enumerate(("stan", "tempered")):
-            found = mm.sample_kernel(
-                np.concatenate([x, y]), landmarks=LANDMARKS, model=model, warmup=draws, draws=draws, rng=setting.seed
-            )
+            sampler = sample_printed if model == "stan" else mm.sample_kernel
+            found = sampler(np.concatenate([x, y]), landmarks=LANDMARKS, warmup=draws, draws=draws, rng=setting.seed)
             summary = found.summary()
             r_hat = max(entry["r_hat"] for entry in summary.values())
             shown = witness(x, y, found, model == "stan")

@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.bp.sampled.mixtures.mixtures import Mixtures, categorical
 from meanmap.bp.sampled.mixtures.products import ProductSampler
-from meanmap.core.errors import ParameterError
+from meanmap.core.settings import whole_number
 
 __all__ = ["Gibbs"]
 
@@ -30,12 +30,7 @@ class Gibbs(ProductSampler):
     iterations: int = 10
 
     def __post_init__(self):
-        if (
-            isinstance(self.iterations, bool)
-            or not isinstance(self.iterations, int | np.integer)
-            or self.iterations < 1
-        ):
-            raise ParameterError(f"iterations is {self.iterations!r}; expected a whole number of at least 1.")
+        whole_number(self.iterations, "iterations")
 
     def labels(self, factors: Mixtures, size: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Labels (E, size, F), a chunk of products at a time."""

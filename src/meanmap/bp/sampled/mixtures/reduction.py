@@ -6,7 +6,8 @@ import numpy as np
 
 from meanmap.bp.sampled.mixtures.mixtures import Mixtures
 from meanmap.bp.sampled.mixtures.trees import Trees
-from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.errors import InputError
+from meanmap.core.settings import whole_number
 
 __all__ = ["BANDWIDTHS", "likelihood_bandwidth", "reduced", "thumb_bandwidth"]
 
@@ -29,8 +30,7 @@ def reduced(mixtures: Mixtures, size: int) -> Mixtures:
     >>> few.weights.size, bool(np.allclose(few.var(), many.var()))
     (8, True)
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(f"size is {size!r}; expected a whole number of at least 1.")
+    whole_number(size, "size")
     if mixtures.weights.shape[-1] <= size:
         return mixtures
     batch, (count, d) = mixtures.weights.shape[:-1], mixtures.means.shape[-2:]

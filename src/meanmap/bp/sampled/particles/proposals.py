@@ -11,7 +11,7 @@ from meanmap.bp.sampled.particles.cloud import Cloud
 from meanmap.bp.sampled.particles.functions import MessageFunctions
 from meanmap.bp.sampled.particles.model import NodeFactors
 from meanmap.bp.sampled.weighted import effective_size
-from meanmap.core.errors import ParameterError
+from meanmap.core.settings import whole_number
 from meanmap.graphs import Graph
 
 __all__ = ["Adaptive", "Metropolis", "Proposal", "Round"]
@@ -75,8 +75,7 @@ class Metropolis(Proposal):
     steps: int = 10
 
     def __post_init__(self):
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int | np.integer) or self.steps < 1:
-            raise ParameterError(f"steps is {self.steps!r}; expected a whole number of at least 1.")
+        whole_number(self.steps, "steps")
 
     def next(self, found: Round, number: int, state: Any, generator: np.random.Generator) -> tuple[Cloud, Any, float]:
         """Resampled and moved; their proposal is the belief itself, as far as it is known."""

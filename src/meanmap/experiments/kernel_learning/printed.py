@@ -6,7 +6,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["printed_log_density"]
+from meanmap.core.errors import ShapeError
+from meanmap.kernels import RBF
+from meanmap.learning.draws import KernelDraws
+from meanmap.learning.sampling import Potential, drawn
+
+__all__ = ["printed_log_density", "sample_printed"]
+
+
+def sample_printed(x: Any, landmarks: Any, rng: Any = None, *, warmup: int = 500, draws: int = 500) -> KernelDraws:
+    """Four chains of lengthscale and noise under the printed program and its Gamma(1, 1) priors, in the unit of x (n,)."""
+
+    def potential_of(points: np.ndarray, z: np.ndarray, centre: np.ndarray) -> Potential:
+        del centre
+        if points.shape[1] > 1:
+            raise ShapeError(f"x has {points.shape[1]} columns, and the printed program is for one.")
+        x, marks = jnp.asarray(points[:, 0]), jnp.asarray(z[:, 0])
+
+        def potential(q: jax.Array) -> jax.Array:
+            scale, noise = jnp.exp(q[0]), jnp.exp(q[1])
+            # Gamma(1, 1) twice, with the volumes of the logarithms.
+            return -printed_log_density(scale, noise, x, marks) - (q[1] - noise) - (q[0] - scale)
+
+        return potential
+
+    return drawn(potential_of, x, RBF(), landmarks, None, rng, 4, warmup, draws, scale=False)
 
 
 def printed_log_density(lengthscale: Any, noise: Any, x: jax.Array, z: jax.Array) -> jax.Array:

@@ -1,0 +1,33 @@
+"""Settings that are one number: whole numbers from a least one up, and probabilities."""
+
+from typing import TypeGuard
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+
+__all__ = ["is_number", "is_whole", "probability", "whole_number"]
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer of Python or NumPy; truth values are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is one real number of Python or NumPy; truth values are not."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def whole_number(value: object, name: str, least: int = 1) -> int:
+    """A whole number of at least `least`; everything else is refused, `name` being what the argument is called."""
+    if is_whole(value) and value >= least:
+        return int(value)
+    raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")
+
+
+def probability(value: object, name: str = "level", example: float = 0.95) -> float:
+    """A number between 0 and 1, both excluded."""
+    if is_number(value) and 0 < value < 1:
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1, such as {example}.")

@@ -1,0 +1,34 @@
+"""Whole numbers and probabilities as settings."""
+
+import numpy as np
+import pytest
+
+from meanmap.core.bisection import bisect
+from meanmap.core.errors import ParameterError
+from meanmap.core.settings import probability, whole_number
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.uint8(3)])
+def test_whole_numbers_are_those_of_python_and_numpy(value):
+    found = whole_number(value, "steps", 2)
+    assert found == 3
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("value", [1, True, 2.0, np.float64(3), "3", None, [3]])
+def test_what_is_no_whole_number_is_refused_with_its_name(value):
+    with pytest.raises(ParameterError, match=r"^steps is .*; expected a whole number of at least 2"):
+        whole_number(value, "steps", 2)
+
+
+@pytest.mark.parametrize("value", [0, 1, True, -0.1, "0.5", None, float("nan")])
+def test_what_is_no_probability_is_refused(value):
+    with pytest.raises(ParameterError, match=r"^level is .*; expected a number between 0 and 1, such as 0.95"):
+        probability(value)
+    assert probability(np.float32(0.5)) == 0.5
+
+
+def test_bisection_finds_each_root_between_its_ends():
+    roots = np.array([0.0, 0.3, 1.7])
+    low, high = bisect(lambda x: x < roots, np.full(3, -1.0), np.full(3, 2.0), 40)
+    assert ((low <= roots) & (roots <= high) & (high - low <= 3 * 2.0**-40)).all()
