@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.features import Fourier
 from meanmap.stats import feature_statistics, gram_statistics, two_sample
-from meanmap.stats.feature_means import BLOCK, FeatureMeans, blocks_of, working_precision
+from meanmap.stats.feature_means import BLOCK, blocks_of, feature_moments, working_precision
 from meanmap.stats.gram_statistics import gram_test
 from meanmap.stats.samples import read_samples
 
@@ -58,11 +58,11 @@ def test_means_and_covariances_are_those_of_the_features():
     x = np.random.default_rng(2).normal(size=(3 * BLOCK // 2, 2))
     phi = Fourier.draw(KERNEL, like=2, n_features=6, rng=0)
     with Door():
-        found = FeatureMeans.of(phi, blocks_of(x, "rows"), np.float64)
-        single = FeatureMeans.of(phi, blocks_of(x, "rows"), np.float32)
+        found = feature_moments(phi, blocks_of(x, "rows"), np.float64)
+        single = feature_moments(phi, blocks_of(x, "rows"), np.float32)
     np.testing.assert_allclose(found.mean, phi(x).mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(found.covariance, np.cov(phi(x).T), atol=1e-12)
-    np.testing.assert_allclose(single.covariance, found.covariance, atol=1e-5)
+    np.testing.assert_allclose(found.covariance(), np.cov(phi(x).T), atol=1e-12)
+    np.testing.assert_allclose(single.covariance(), found.covariance(), atol=1e-5)
 
 
 def test_columns_far_from_zero_are_kept_in_double_precision():

@@ -7,7 +7,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.door import Door
-from meanmap.stats.moments import Moments, features_of
+from meanmap.stats.moments import JointMoments, features_of
 
 N = 10_000
 
@@ -23,7 +23,7 @@ def test_moments_are_covariances_of_features():
     with Door() as door:
         fitted = tuple(features_of(mm.kernels.RBF(1.0), part, "x", np.random.default_rng(0), door) for part in (x, y))
         blocks = [(x[:10], y[:10]), (x[10:], y[10:])]
-        moments = Moments.of(blocks, fitted, ("x", "y"), door)
+        moments = JointMoments.of(blocks, fitted, ("x", "y"), door)
         phi, psi = (f(part) for f, part in zip(fitted, (x, y), strict=True))
     joint = np.cov(np.c_[phi, psi].T, bias=True)
     np.testing.assert_allclose(moments.joint, joint, atol=1e-12)

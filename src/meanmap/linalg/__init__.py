@@ -1,5 +1,6 @@
-"""Matrices only, no kernels: low-rank factors, ridge solves and their choice, online regression."""
+"""Matrices only, no kernels: moments that merge, low-rank factors, ridge solves and their choice, online regression."""
 
+from meanmap.linalg.moments import Moments
 from meanmap.linalg.online import OnlineRegression
 from meanmap.linalg.pivoted import PivotedCholesky, pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
@@ -7,6 +8,7 @@ from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import RidgePath, choose_ridge, choose_ridge_features
 
 __all__ = [
+    "Moments",
     "OnlineRegression",
     "PivotedCholesky",
     "Ridge",

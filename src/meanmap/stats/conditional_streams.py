@@ -1,12 +1,13 @@
 """The conditional test in finite coordinates, streamed: a few passes over blocks of rows, never n × n."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.progress import track
+from meanmap.linalg.moments import Moments
 from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional_regression import MOST_FREEDOM, ROUNDING, SHIFTS
 from meanmap.stats.conditional_residuals import UNDERSMOOTH, Residuals
@@ -46,14 +47,13 @@ class StreamedFit:
         cls, landmarks: tuple[Landmarks, ...], z: np.ndarray, targets: Callable, undersmooth: float = 1.0
     ) -> "StreamedFit":
         """One pass; `targets` gives those of a slice of rows."""
-        normal: Any = 0.0
-        moments: Any = 0.0
-        total = 0.0
-        for rows in track(_blocks(len(z)), "regressions"):
-            functions, values = _functions(landmarks, z[rows]), targets(rows)
-            normal, moments = normal + functions.T @ functions, moments + functions.T @ values
-            total += np.sum(values**2)
-        q = 1 + z.shape[1]
+        q, size = 1 + z.shape[1], 1 + z.shape[1] + sum(len(part.points) for part in landmarks)
+        beside = (
+            np.concatenate([_functions(landmarks, z[rows]), targets(rows)], axis=1)
+            for rows in track(_blocks(len(z)), "regressions")
+        )
+        products = Moments.merged(map(Moments.of, beside)).products
+        normal, moments, total = products[:size, :size], products[:size, size:], np.trace(products[size:, size:])
         free = _orthonormal(normal[:q, :q], ROUNDING, 0.0)[0]
         # Gram–Schmidt in coordinates: the smooth functions less their linear part.
         smooth = np.concatenate([-free @ (free.T @ normal[:q, q:]), np.eye(len(normal) - q)])
@@ -135,18 +135,19 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     seconds = [StreamedFit.of(pilot.second.basis.landmarks, z, side) for pilot, side in zip(pilots, sides, strict=True)]
     once = _Overlap(seconds[0], seconds[1])
     local = _local(z)
-    total: Any = 0.0
-    covariance: Any = 0.0
-    for rows in track(_blocks(len(z)), "products"):
-        bases = [fit.basis(z[rows]) for fit in seconds]
-        once.add(*bases)
-        left, right = (f.in_sample(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))
-        products = np.einsum("na,nb,nc->nabc", left, right, local(rows)).reshape(len(left), -1)
-        total, covariance = total + products.sum(axis=0), covariance + products.T @ products
+
+    def products() -> Iterator[Moments]:
+        for rows in track(_blocks(len(z)), "products"):
+            bases = [fit.basis(z[rows]) for fit in seconds]
+            once.add(*bases)
+            left, right = (f.in_sample(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))
+            yield Moments.of(np.einsum("na,nb,nc->nabc", left, right, local(rows)).reshape(len(left), -1))
+
+    total = Moments.merged(products())
     share = pilots[0].share * pilots[1].share
     ratio = once.ratio if twice is None else once.ratio + share * max(0.0, twice.ratio - once.ratio)
     freedom = max(float(fit.shrinkage.sum()) for fit in [*firsts, *seconds] if fit is not None)
-    return Streamed(float(total @ total) / len(z), covariance / len(z), ratio, freedom)
+    return Streamed(float(total.sums @ total.sums) / len(z), total.second, ratio, freedom)
 
 
 def _side(variable: Variable, numbers: np.ndarray, pilot: Residuals) -> Callable:

@@ -1,7 +1,6 @@
-"""Means and covariances of the features of a sample, streamed."""
+"""Moments of the features of a sample, streamed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -12,8 +11,9 @@ from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.core.progress import track
 from meanmap.core.units import robust_scales
 from meanmap.features.base import Features
+from meanmap.linalg.moments import Moments
 
-__all__ = ["BLOCK", "FeatureMeans", "blocks_of", "working_precision"]
+__all__ = ["BLOCK", "blocks_of", "feature_moments", "working_precision"]
 
 # Rows that are mapped in one compiled call, the same whatever pieces the data come in, so that sums are the same too.
 BLOCK = 8192
@@ -37,35 +37,22 @@ def working_precision(points: Any) -> Any:
     return np.float32
 
 
-@dataclass(frozen=True)
-class FeatureMeans:
-    """Size, mean and second moment of the features of one sample."""
+def feature_moments(features: Features, blocks: Iterable[Any], dtype: Any) -> Moments:
+    """Summed over blocks of at most 8192 points: O(n r (d + r)) time, O(r²) memory beyond a block.
 
-    n: int
-    mean: np.ndarray
-    second: np.ndarray
-
-    @classmethod
-    def of(cls, features: Features, blocks: Iterable[Any], dtype: Any) -> "FeatureMeans":
-        """Summed over blocks of at most 8192 points: O(n r (d + r)) time, O(r²) memory beyond a block.
-
-        In `dtype` within a block and in double precision between blocks: equal blocks, equal sums.
-        """
-        features = _cast(features, dtype)
-        n, mean, second = 0, np.zeros(features.size), np.zeros((features.size, features.size))
-        for block in blocks:
-            if any_sparse(block):
-                phi = np.asarray(features.transform(block))
-                sums, products = phi.sum(axis=0), phi.T @ phi
-            else:
-                sums, products = _sums(features, _cast(pad(block, BLOCK), dtype), count(block))
-            n, mean, second = n + count(block), mean + np.asarray(sums), second + np.asarray(products)
-        return cls(n, mean / n, second / n)
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """The covariance of the features."""
-        return (self.second - np.outer(self.mean, self.mean)) * (self.n / (self.n - 1))
+    In `dtype` within a block and in double precision between blocks: equal blocks, equal sums.
+    """
+    features = _cast(features, dtype)
+    total = Moments.none(features.size)
+    for block in blocks:
+        if any_sparse(block):
+            total = total.merge(Moments.of(np.asarray(features.transform(block))))
+        else:
+            sums, products = _sums(features, _cast(pad(block, BLOCK), dtype), count(block))
+            total = total.merge(
+                Moments(count(block), total.origin, np.asarray(sums, float), np.asarray(products, float))
+            )
+    return total
 
 
 @jax.jit

@@ -11,8 +11,9 @@ from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.features.base import Concatenated, FeatureKernel, transform_in_chunks
 from meanmap.features.lowrank import Nystrom
 from meanmap.kernels.base import Kernel, Sum
+from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
-from meanmap.stats.feature_means import FeatureMeans, blocks_of, working_precision
+from meanmap.stats.feature_means import blocks_of, feature_moments, working_precision
 from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
@@ -83,13 +84,13 @@ def _streamed(samples: Samples, blocks: list[Any], n_draws: int, generator: np.r
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
-    x, y = (FeatureMeans.of(features, part, dtype) for part in blocks)
+    x, y = (feature_moments(features, part, dtype) for part in blocks)
     value, null = gaussian_limit(x, y, [member.size for member in features.members], n_draws, generator)
     return Outcome(value, null, difference=FeatureEmbedding(features, x.mean - y.mean), sizes=(x.n, y.n))
 
 
 def gaussian_limit(
-    x: FeatureMeans, y: FeatureMeans, sizes: list[int], n_draws: int, generator: np.random.Generator
+    x: Moments, y: Moments, sizes: list[int], n_draws: int, generator: np.random.Generator
 ) -> tuple[float, Null]:
     """The fused unbiased MMD² of feature means, and its limit under the hypothesis.
 
@@ -97,7 +98,7 @@ def gaussian_limit(
     chi-squares. Draws of the difference go through the same fusing as the statistic, `sizes` being the features of
     each kernel.
     """
-    covariance = x.covariance / x.n + y.covariance / y.n
+    covariance = x.covariance() / x.n + y.covariance() / y.n
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0))
     differences = np.column_stack([x.mean - y.mean, root @ generator.standard_normal((len(values), n_draws))])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
+from meanmap.linalg.moments import Moments
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "Moments", "features_of"]
+__all__ = ["BLOCK", "MOST_FEATURES", "TRACE_TOLERANCE", "JointMoments", "features_of"]
 
 # Features of a variable: until the trace of its Gram matrix is met to this share, and at most so many. Φ Φᵀ is a kernel
 # too, chosen from each variable alone, so that no level depends on it.
@@ -40,11 +42,10 @@ def features_of(kernel: Kernel, sample: Any, name: str, generator: np.random.Gen
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Centred second moments of the features φ of x and ψ of y, side by side, over n points."""
+class JointMoments:
+    """Moments of the features φ of x and ψ of y side by side; `split` is how many are those of x."""
 
-    n: int
-    joint: np.ndarray
+    moments: Moments
     split: int
 
     @classmethod
@@ -54,27 +55,31 @@ class Moments:
         features: tuple[PivotedCholesky, PivotedCholesky],
         names: tuple[str, str],
         door: Door,
-    ) -> "Moments":
+    ) -> "JointMoments":
         """Read each block of both variables, map it and add it up. Cost O(n r (d + r)), memory that of a block."""
-        n, split = 0, features[0].size
-        origin: Any = None
-        first, second = np.zeros(sum(f.size for f in features)), 0.0
+        total = Moments.none(sum(f.size for f in features))
         for block in blocks:
             parts = []
             for feature, data, name in zip(features, block, names, strict=True):
-                where = name if n == 0 else f"{name}[{n}:]"
+                where = name if total.n == 0 else f"{name}[{total.n}:]"
                 points = read_points(feature.kernel, data, where, door)
                 feature.check(points, where)
                 parts.append(np.concatenate(list(transform_in_chunks(feature, points, BLOCK))))
             z = np.concatenate(parts, axis=1)
             # About the first block's means, so that nothing cancels in the end.
-            origin = z.mean(axis=0) if origin is None else origin
-            z -= origin
-            n += len(z)
-            first += z.sum(axis=0)
-            second = second + z.T @ z
-        check_rows(n, names[0], LEAST_POINTS)
-        return cls(n, second / n - np.outer(first, first) / n**2, split)
+            total = total.merge(Moments.of(z, total.origin if total.n else z.mean(axis=0)))
+        check_rows(total.n, names[0], LEAST_POINTS)
+        return cls(total, features[0].size)
+
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return self.moments.n
+
+    @cached_property
+    def joint(self) -> np.ndarray:
+        """The covariance of all features, divided by n."""
+        return self.moments.covariance(lost=0)
 
     @property
     def hsic(self) -> float:
