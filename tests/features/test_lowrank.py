@@ -242,7 +242,7 @@ class TestTensorProduct:
     @pytest.mark.parametrize("q", [0, -1, 1.5])
     def test_powers_that_are_refused(self, q):
         phi = PivotedCholesky.fit(RBF(2.0), X[:20], tolerance=1e-2)
-        with pytest.raises(ParameterError, match=r"power is .*; a power of a kernel must be a whole number"):
+        with pytest.raises(ParameterError, match=r"power is .*; expected a whole number"):
             TensorProduct.power(phi, q)
 
     def test_points_of_other_columns_are_refused(self):

@@ -84,7 +84,7 @@ class TestAlgebra:
             (
                 lambda: RBF(1.0) ** 0,
                 ParameterError,
-                "power is 0; a power of a kernel must be a whole number of at least 1",
+                "power is 0; expected a whole number of at least 1",
             ),
             (lambda: RBF(1.0) ** 0.5, ParameterError, "power is 0.5"),
             (lambda: RBF(1.0) ** True, ParameterError, "power is True"),
