@@ -15,7 +15,7 @@ __all__ = ["printed_log_density", "sample_printed"]
 
 
 def sample_printed(x: Any, landmarks: Any, rng: Any = None, *, warmup: int = 500, draws: int = 500) -> KernelDraws:
-    """Four chains of lengthscale and noise under the printed program and its Gamma(1, 1) priors, x (n,) in its own unit."""
+    """Four chains of lengthscale and noise under the printed program and its Gamma(1, 1) priors, in the unit of x."""
 
     def potential_of(points: np.ndarray, z: np.ndarray, centre: np.ndarray) -> Potential:
         del centre
