@@ -103,7 +103,7 @@ def test_draws():
     assert traced.dtype == jnp.float32
     assert normal.sample(0, rng=0).shape == (0,)
     for n in (-1, 1.5, True):
-        with pytest.raises(ParameterError, match="whole number of draws"):
+        with pytest.raises(ParameterError, match="expected a whole number of at least 0"):
             normal.sample(n)
 
 

@@ -142,10 +142,10 @@ def test_results_can_be_kept_and_drawn():
         (lambda: rejection_rate(lambda x, y: "yes", normal), KindError, "the test gave 'yes'"),
         (lambda: rejection_rate(lambda x, y: True, normal), KindError, "the test gave True"),
         (lambda: rejection_rate(lambda x, y: 1.5, normal), ParameterError, "the p-value 1.5"),
-        (lambda: rejection_rate(t_test, normal, repeats=0), ParameterError, "repeats holds 0"),
+        (lambda: rejection_rate(t_test, normal, repeats=0), ParameterError, "repeats is 0"),
         (lambda: rejection_rate(t_test, normal, level=2), ParameterError, "between 0 and 1"),
         (lambda: power_curve(t_test, normal, []), ParameterError, "sizes is empty"),
-        (lambda: power_curve(t_test, normal, [2.5]), ParameterError, "sizes holds 2.5"),
+        (lambda: power_curve(t_test, normal, [2.5]), ParameterError, "each of sizes is 2.5"),
         (lambda: of_pvalues([0.5]).interval(method="wald"), ParameterError, "'exact' or 'wilson'"),
     ],
 )

@@ -11,10 +11,10 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.ep.calling import call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate
 from meanmap.ep.host import HostOracle
-from meanmap.ep.lines import LINES, Nodes, log_message
+from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.variables import Given, Selection, Variable, read_argument
-from meanmap.families import Bernoulli, Beta, Categorical, Family, Gamma
+from meanmap.families import Categorical, Family
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
 
@@ -170,7 +170,7 @@ class BlackBox(BlackBoxFactor):
                 f"the last argument of {self.name} is its output, and must be a Variable: observe it through another "
                 "factor, such as Bernoulli or Gaussian."
             )
-        if out.family not in LINES:
+        if not out.family.is_scalar():
             raise KindError(f"the output {out.name!r} of {self.name} is a {out.family.__name__}; expected a number.")
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = bool(random), bool(vectorised)
@@ -193,7 +193,7 @@ class BlackBox(BlackBoxFactor):
         last = len(incoming) - 1
         arguments = [values.get(at, incoming[at]) for at in range(last)]
         images = call(self, arguments, tuple(values), key if self.random else None)
-        nodes = _inside(type(incoming[last]), images)
+        nodes = inside(type(incoming[last]), images)
         return log_message(incoming[last], nodes), {last: nodes}
 
 
@@ -234,19 +234,3 @@ def _label(function: Any, arguments: tuple[Any, ...]) -> str:
     title = getattr(function, "__name__", type(function).__name__)
     names = [a.name for a in arguments if not isinstance(a, Given)]
     return f"{title.strip('<>')}({', '.join(names)})"
-
-
-def _inside(kind: type, images: jax.Array) -> Nodes:
-    """Images as points of the output's support; those that round to its edge are moved inside by one rounding."""
-    limits = jnp.finfo(images.dtype)
-    zero = jnp.zeros(())
-    if issubclass(kind, Beta):
-        outside = (images < 0) | (images > 1)
-        x = jnp.where(outside, jnp.nan, jnp.clip(images, limits.tiny, 1 - limits.epsneg))
-        return Nodes(jnp.log(x) - jnp.log1p(-x), x, zero)
-    if issubclass(kind, Gamma):
-        x = jnp.where(images < 0, jnp.nan, jnp.maximum(images, limits.tiny))
-        return Nodes(jnp.log(x), x, zero)
-    if issubclass(kind, Bernoulli):
-        images = jnp.where((images == 0) | (images == 1), images, jnp.nan)
-    return Nodes(images, images, zero)

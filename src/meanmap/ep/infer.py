@@ -15,7 +15,6 @@ from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.host import FunctionOracle, HostOracle
 from meanmap.ep.improper import check_policy
-from meanmap.ep.lines import LINES
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.order import along
 from meanmap.ep.plan import prepare, start
@@ -167,7 +166,7 @@ def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
 
 def _default(factor: BlackBoxFactor) -> Oracle:
     over = factor.integrated()
-    numbers = all(variable.family in LINES for variable in over)
+    numbers = all(variable.family.is_scalar() for variable in over)
     return Quadrature() if numbers and len(over) <= 2 and not factor.random else ImportanceSampling()
 
 

@@ -11,8 +11,7 @@ from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.sampling import Sampler
-from meanmap.ep.tilted import Tilted, check_smooth, matched
-from meanmap.families import MultivariateNormal
+from meanmap.ep.tilted import Tilted, check_smooth
 
 __all__ = ["AroundMode", "Laplace", "student_points"]
 
@@ -82,17 +81,18 @@ class Laplace(Oracle):
         beliefs = {}
         for position in tilted.over:
             kind = type(incoming[position])
-            if issubclass(kind, MultivariateNormal):
+            if not kind.is_scalar():
                 own = slice(at, at + incoming[position].event_shape[0])
-                beliefs[position] = matched(kind, mode[own], jnp.linalg.inv(covariance[own, own]))
+                beliefs[position] = kind._at_mode(mode[own], jnp.linalg.inv(covariance[own, own]))
                 at = own.stop
             else:
-                beliefs[position] = matched(kind, mode[at], 1 / covariance[at, at])
+                beliefs[position] = kind._at_mode(mode[at], 1 / covariance[at, at])
                 at += 1
         slopes = jax.jacfwd(tilted.outputs)(mode)
         for position, coordinate in tilted.outputs(mode).items():
             slope = slopes[position]
-            beliefs[position] = matched(type(incoming[position]), coordinate, 1 / (slope @ covariance @ slope))
+            kind = type(incoming[position])
+            beliefs[position] = kind._at_mode(coordinate, 1 / (slope @ covariance @ slope))
         for position, belief in beliefs.items():
             message = jax.tree.map(jnp.subtract, belief, incoming[position])
             sampled = jax.tree.map(jnp.add, judge.messages[position], incoming[position])

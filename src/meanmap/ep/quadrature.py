@@ -11,11 +11,10 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer
 from meanmap.ep.integrals import NODES, Weighed, conclude, on_grid, on_panels, where_doubtful
-from meanmap.ep.lines import LINES, Nodes, log_message, tilted_natural, to_nodes, values, window
+from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.mesh import Grid
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.plane import bent, followed
-from meanmap.families import Bernoulli
 
 __all__ = ["Quadrature"]
 
@@ -74,7 +73,7 @@ class Quadrature(Oracle):
                 "type messages=ep.Stratified() or ep.ImportanceSampling()."
             )
         for argument in factor.integrated():
-            if argument.family not in LINES:
+            if not argument.family.is_scalar():
                 raise KindError(
                     f"{argument.name!r} of {factor.name} is a {argument.family.__name__}; quadrature is over numbers. "
                     "Type messages=ep.ImportanceSampling() or ep.Laplace()."
@@ -93,7 +92,7 @@ class Quadrature(Oracle):
         """The plain grid for all members, and panels for those that it leaves in doubt."""
         plain = super().answer(factor, incoming, power, key)
         over = factor.inputs(incoming)
-        if len(over) == 2 or isinstance(incoming[over[0]], Bernoulli):
+        if len(over) == 2 or incoming[over[0]].states is not None:
             return plain
 
         def careful(given):
@@ -106,14 +105,15 @@ class Quadrature(Oracle):
         del key
         over = factor.inputs(incoming)
         weigh = _weigher(factor, incoming, over, power)
-        windows = [None if isinstance(incoming[at], Bernoulli) else window(incoming[at]) for at in over]
+        windows = [window(incoming[at]) if incoming[at].states is None else None for at in over]
         if len(over) == 2:
             grid, settled = followed(lambda *points: weigh(*points)[:2], windows, self._count(over))
             found = weigh(*grid.points)
             shape = [2 if one is None else self._count(over) for one in windows]
             return conclude(incoming, found, grid, settled, cautious=bent(found.height, shape))
         if windows[0] is None:
-            states = Grid(jnp.array([0.0, 1.0]), jnp.zeros((3, 2)))
+            known = jnp.array(incoming[over[0]].states)
+            states = Grid(known, jnp.zeros((3, len(known))))
             return conclude(incoming, weigh(states.points), states, True)
         return on_grid(weigh, incoming, windows[0], self._count(over))
 

@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import KindError
-from meanmap.ep.lines import LINES, REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
+from meanmap.ep.lines import REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
 from meanmap.ep.sampling import Sampler
 from meanmap.families import Bernoulli, Family, Normal
 
@@ -64,7 +64,7 @@ class Stratified(Sampler):
     def check(self, factor: Any) -> None:
         """Inputs are numbers: a vector has no quantiles."""
         for variable in factor.integrated():
-            if variable.family not in LINES:
+            if not variable.family.is_scalar():
                 raise KindError(
                     f"{variable.name!r} of {factor.name} is a {variable.family.__name__}, which has no strata: "
                     "type messages=ep.ImportanceSampling()."

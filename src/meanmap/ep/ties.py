@@ -100,16 +100,10 @@ def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, plac
     before, columns = means(incoming), []
     for k in places:
         step = _STEP / np.sqrt(np.asarray(incoming[k].variance_in(incoming[k].coordinates[-1])))
-        moved = [*incoming[:k], _moved(incoming[k], step), *incoming[k + 1 :]]
+        moved = [*incoming[:k], incoming[k]._turned(step), *incoming[k + 1 :]]
         columns.append((means(moved) - before) / np.atleast_1d(step)[:size, None])
     covariance = np.stack(columns, axis=2)
     return (covariance + covariance.transpose(0, 2, 1)) / 2
-
-
-def _moved(law: Any, step: Any) -> Any:
-    """The law times exp(step c), c its coordinate: x, log x or logit x."""
-    first, second = law.natural
-    return type(law).from_natural(first + step, second - step if isinstance(law, Beta) else second)
 
 
 def _members(port: Port, first: dict[int, int], size: int) -> np.ndarray:

@@ -7,12 +7,8 @@ import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
 from meanmap.ep.lines import Nodes, log_message, to_nodes
-from meanmap.families import Beta, Gamma, MultivariateNormal, Normal
 
-__all__ = ["SMOOTH", "Tilted", "check_smooth", "matched"]
-
-# Families with a smooth coordinate: x, log x, logit x, and the vector itself.
-SMOOTH = (Normal, Gamma, Beta, MultivariateNormal)
+__all__ = ["Tilted", "check_smooth"]
 
 
 def check_smooth(oracle: str, factor: Any) -> None:
@@ -23,7 +19,7 @@ def check_smooth(oracle: str, factor: Any) -> None:
     if factor.host:
         raise KindError(f"{factor.name} is not a JAX function, and {oracle} needs its derivatives: {instead}")
     for variable in factor.integrated():
-        if variable.family not in SMOOTH:
+        if not variable.family.smooth:
             kind = variable.family.__name__
             raise KindError(f"{variable.name!r} of {factor.name} is a {kind}, which has no derivatives: {instead}")
 
@@ -53,7 +49,7 @@ class Tilted(NamedTuple):
         """The points of each input where u, shape (points, d), is; their weights are the Jacobians."""
         found, at = [], 0
         for message in self._messages():
-            if isinstance(message, MultivariateNormal):
+            if message.event_shape:
                 x = u[:, at : at + message.event_shape[0]]
                 found.append(Nodes(x, x, jnp.zeros(())))
                 at += message.event_shape[0]
@@ -84,19 +80,3 @@ class Tilted(NamedTuple):
 
     def _messages(self) -> list[Any]:
         return [self.incoming[at] for at in self.over]
-
-
-def matched(kind: type, coordinate: Any, precision: Any) -> Any:
-    """The member whose density in its coordinate has its mode here, and this curvature of the log there.
-
-    "Laplace matching" (Hobbhahn & Hennig 2022): exact where the law is of the family.
-    """
-    if issubclass(kind, Gamma):  # a u − b eᵘ: mode log(a/b), curvature a
-        return kind.from_natural(precision - 1, -precision * jnp.exp(-coordinate))
-    if issubclass(kind, Beta):  # a log σ(u) + b log σ(−u): mode σ(u) = a/(a + b), curvature a b/(a + b)
-        return kind.from_natural(
-            precision / jax.nn.sigmoid(-coordinate) - 1, precision / jax.nn.sigmoid(coordinate) - 1
-        )
-    if issubclass(kind, MultivariateNormal):
-        return kind.from_natural(precision @ coordinate, precision)
-    return kind.from_natural(precision * coordinate, precision)

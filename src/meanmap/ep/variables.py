@@ -11,13 +11,9 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.settings import is_whole
-from meanmap.families import Bernoulli as BernoulliFamily
-from meanmap.families import Beta, Categorical, Dirichlet, Family, Gamma, MultivariateNormal, Normal
+from meanmap.families import Family
 
 __all__ = ["NOT_TRACEABLE", "Given", "Selection", "Variable", "concrete", "plate_of", "read_argument", "read_given"]
-
-SCALARS = (Normal, Beta, Gamma, BernoulliFamily)
-VECTORS = (MultivariateNormal, Dirichlet, Categorical)
 
 NOT_TRACEABLE = (
     jax.errors.TracerArrayConversionError,
@@ -65,7 +61,7 @@ class Variable(eqx.Module):
     """
 
     name: str = eqx.field(static=True)
-    family: type = eqx.field(static=True)
+    family: type[Family] = eqx.field(static=True)
     plate: int | None = eqx.field(static=True)
     dimension: int | None = eqx.field(static=True)
     prior: Any
@@ -76,8 +72,8 @@ class Variable(eqx.Module):
         self.name = name
         # A factor may share its name with the family of what it speaks of, as Bernoulli does.
         kind = getattr(family, "family", family) if isinstance(family, type) else type(family)
-        if kind not in SCALARS + VECTORS:
-            known = ", ".join(sorted(known.__name__ for known in SCALARS + VECTORS))
+        if not (isinstance(kind, type) and issubclass(kind, Family)):
+            known = ", ".join(sorted(_names(Family)))
             raise KindError(f"the family of variable {name!r} is {family!r}; expected one of {known}, or a member.")
         self.family = kind
         prior = family if isinstance(family, Family) else None
@@ -99,7 +95,7 @@ class Variable(eqx.Module):
     def flat(self, shape: tuple[int, ...]) -> Any:
         """No information about the members of a batch of this shape: natural parameters zero."""
         own = self.family._fields_axes.values()
-        sizes = [(*shape, *(self.dimension,) * axes) for axes in own]
+        sizes = [(*shape, *(self.dimension or 0,) * axes) for axes in own]
         return self.family.from_natural(*(np.zeros(size) for size in sizes))
 
     def __getitem__(self, index: Any) -> "Selection":
@@ -209,8 +205,8 @@ def _read_plate(name: str, plate: Any, prior: Any) -> int | None:
     return prior.shape[0]
 
 
-def _read_dimension(name: str, kind: type, dimension: int | None, prior: Any) -> int | None:
-    if kind in SCALARS:
+def _read_dimension(name: str, kind: type[Family], dimension: int | None, prior: Any) -> int | None:
+    if kind.is_scalar():
         if dimension is not None:
             raise ParameterError(f"variable {name!r} is a number ({kind.__name__}); leave out dimension={dimension!r}.")
         return None
@@ -225,6 +221,11 @@ def _read_dimension(name: str, kind: type, dimension: int | None, prior: Any) ->
             f"type Variable({name!r}, {kind.__name__}, dimension=3), say."
         )
     return int(dimension)
+
+
+def _names(kind: type) -> list[str]:
+    """The families that are known now."""
+    return [name for each in kind.__subclasses__() for name in (each.__name__, *_names(each))]
 
 
 def _check_prior(name: str, prior: Family) -> None:

@@ -31,6 +31,7 @@ class Bernoulli(Family):
     _fields_axes: ClassVar[dict[str, int]] = {"logit": 0}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean",)
     _shown: ClassVar[dict[str, str]] = {"probability": "mean"}
+    states: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
 
     def __init__(self, probability: Any = 0.5):
         with Door(probability) as door:

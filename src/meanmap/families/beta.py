@@ -56,6 +56,7 @@ class Beta(Family):
     coefficient_log_complement: Any
     coordinates: ClassVar[tuple[str, ...]] = ("x", "logit")
     _fields_axes: ClassVar[dict[str, int]] = {"coefficient_log_x": 0, "coefficient_log_complement": 0}
+    smooth: ClassVar[bool] = True
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log", "mean_log_complement")
     _shown: ClassVar[dict[str, str]] = {"a": "a", "b": "b", "mean": "mean", "sd": "sd"}
 
@@ -156,6 +157,41 @@ class Beta(Family):
         value = jax.scipy.special.xlogy(self.coefficient_log_x, safe)
         value = value + jax.scipy.special.xlog1py(self.coefficient_log_complement, -safe)
         return jnp.where(inside, value, -jnp.inf)
+
+    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+        del x  # without rounding of 1 − x
+        return -self.coefficient_log_x * jax.nn.softplus(-c) - self.coefficient_log_complement * jax.nn.softplus(c)
+
+    def _tails(self) -> tuple[Any, Any]:
+        return self.a, self.b
+
+    @classmethod
+    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+        del x
+        weights = jax.nn.softmax(log_weights, 0)
+        return cls.from_moments((-weights * jax.nn.softplus(-c)).sum(0), (-weights * jax.nn.softplus(c)).sum(0))
+
+    @classmethod
+    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+        # a log σ(c) + b log σ(−c): mode σ(c) = a/(a + b), curvature a b/(a + b)
+        return cls.from_natural(curvature / jax.nn.sigmoid(-c) - 1, curvature / jax.nn.sigmoid(c) - 1)
+
+    def _exponents(self) -> tuple[Any, ...]:
+        return self.a, self.b
+
+    def _improper(self) -> Any:
+        return (self.a <= 0) | (self.b <= 0)
+
+    def _nearest_proper(self, incoming: Any) -> Self:
+        tilted = jax.tree.map(jnp.add, incoming, self)
+        a, b = incoming.a, incoming.b
+        mean = tilted.a / (tilted.a + tilted.b)
+        return self.from_natural(
+            jnp.maximum((mean * (a + b) - a) / (1 - mean), 0), jnp.maximum(((1 - mean) * (a + b) - b) / mean, 0)
+        )
+
+    def _turned(self, step: Any) -> Self:
+        return self.from_natural(self.coefficient_log_x + step, self.coefficient_log_complement - step)
 
     def _mean(self) -> jax.Array:
         return self.a / (self.a + self.b)

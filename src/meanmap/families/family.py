@@ -29,6 +29,12 @@ class Family(Distribution):
 
     _fields_axes: ClassVar[dict[str, int]]
     _statistic_names: ClassVar[tuple[str, ...]]
+    # The values of x where there are finitely many; None for all other families.
+    states: ClassVar[tuple[float, ...] | None] = None
+    # Whether the density of the coordinate has derivatives and `_at_mode` is given.
+    smooth: ClassVar[bool] = False
+    # Whether the mean of x is a statistic beside that of the coordinate.
+    _mean_is_statistic: ClassVar[bool] = False
 
     @property
     def _own_axes(self) -> tuple[int, ...]:
@@ -172,6 +178,51 @@ class Family(Distribution):
 
     def _log_density(self, x: jax.Array) -> jax.Array:
         return self._log_unnormalised(x) - self._log_normaliser()
+
+    # As messages of expectation propagation: in the last of `coordinates`, c. What is here serves most families.
+
+    @classmethod
+    def is_scalar(cls) -> bool:
+        """Whether x is one number."""
+        return not any(cls._fields_axes.values())
+
+    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+        """η·t(x), where that is more exact from the coordinate."""
+        del c
+        return self.log_unnormalised(x)
+
+    def _tails(self) -> tuple[Any, Any]:
+        """Rates of the exponential tails of the density of c below and above; None where it falls like a Normal's."""
+        return None, None
+
+    @classmethod
+    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+        """The member that matches the expected statistics of weighted points."""
+        del c
+        return cls.from_weighted_samples(x, log_weights)
+
+    @classmethod
+    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+        """The member whose density of c has its mode here, with this curvature of minus its logarithm."""
+        raise KindError(f"{cls.__name__} has no Laplace approximation.")
+
+    def _improper(self) -> Any:
+        """For each member, whether it is no limit of laws; the flat one is the limit of ever wider laws."""
+        return jnp.zeros(self.shape, bool)
+
+    def _nearest_proper(self, incoming: Any) -> Self:
+        """What is sent instead of an improper message: a limit of laws that keeps the mean of the tilted one."""
+        del incoming
+        return jax.tree.map(jnp.zeros_like, self)
+
+    def _exponents(self) -> tuple[Any, ...] | None:
+        """Parameters that are positive in a law, in the order and with the signs of the natural ones; or None."""
+        return None
+
+    def _turned(self, step: Any) -> Self:
+        """The law times exp(step c)."""
+        first, *rest = self.natural
+        return self._of((first + step, *rest))
 
     def kl(self, other: Any) -> Any:
         """KL(self ‖ other) = E_self[log self − log other], for each member; at least 0."""

@@ -11,6 +11,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
+from meanmap.families.line import LARGEST_LOG
 from meanmap.families.reading import all_concrete, as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import (
     HALF_LOG_TWO_PI,
@@ -54,6 +55,8 @@ class Gamma(Family):
     coordinates: ClassVar[tuple[str, ...]] = ("x", "log")
     _fields_axes: ClassVar[dict[str, int]] = {"coefficient_log_x": 0, "coefficient_x": 0}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log", "mean")
+    _mean_is_statistic: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
     _shown: ClassVar[dict[str, str]] = {"shape": "shape_parameter", "rate": "rate", "mean": "mean", "sd": "sd"}
 
     def __init__(self, shape: Any, rate: Any):
@@ -155,6 +158,38 @@ class Gamma(Family):
         return jnp.where(
             inside, jax.scipy.special.xlogy(self.coefficient_log_x, safe) + self.coefficient_x * safe, -jnp.inf
         )
+
+    def _log_message(self, c: jax.Array, x: jax.Array) -> jax.Array:
+        return self.coefficient_log_x * c + self.coefficient_x * x
+
+    def _tails(self) -> tuple[Any, Any]:
+        return self.shape_parameter, None
+
+    @classmethod
+    def _project_points(cls, c: jax.Array, x: jax.Array, log_weights: jax.Array) -> Self:
+        # log E[x] − E[log x] as a mean of r − 1 − log r with r = x/E[x], from log x itself: x may be below all numbers.
+        weights = jax.nn.softmax(log_weights, 0)
+        mean = (weights * x).sum(0)
+        away = jnp.minimum(c - jnp.log(mean), LARGEST_LOG)
+        gap = (weights * (jnp.expm1(away) - away)).sum(0)
+        shape = shape_from_log_gap(jnp.where(gap > 8 * jnp.finfo(gap.dtype).eps, gap, jnp.nan))
+        return cls.from_natural(shape - 1, -shape / mean)
+
+    @classmethod
+    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:  # a c − b eᶜ: mode log(a/b), curvature a
+        return cls.from_natural(curvature - 1, -curvature * jnp.exp(-c))
+
+    def _exponents(self) -> tuple[Any, ...]:
+        return self.shape_parameter, -self.rate
+
+    def _improper(self) -> Any:
+        return (self.shape_parameter <= 0) | (self.rate < 0)
+
+    def _nearest_proper(self, incoming: Any) -> Self:
+        tilted = jax.tree.map(jnp.add, incoming, self)
+        mean, shape, rate = tilted.shape_parameter / tilted.rate, incoming.shape_parameter, incoming.rate
+        more = jnp.maximum(mean * rate - shape, 0)  # of the shape, where the mean grows
+        return self.from_natural(more, -jnp.maximum(shape / mean - rate, 0))
 
     def _mean(self) -> jax.Array:
         return self.shape_parameter / self.rate

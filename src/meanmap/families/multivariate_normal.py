@@ -41,6 +41,7 @@ class MultivariateNormal(Family):
     precision_mean: Any
     precision: Any
     _fields_axes: ClassVar[dict[str, int]] = {"precision_mean": 1, "precision": 2}
+    smooth: ClassVar[bool] = True
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_outer")
 
     def __init__(self, mean: Any, covariance: Any):
@@ -137,6 +138,14 @@ class MultivariateNormal(Family):
 
     def _log_unnormalised(self, x: jax.Array) -> jax.Array:
         return ((self.precision_mean - _times(self.precision, x) / 2) * x).sum(-1)
+
+    @classmethod
+    def _at_mode(cls, c: jax.Array, curvature: jax.Array) -> Self:
+        return cls.from_natural(curvature @ c, curvature)
+
+    def _improper(self) -> Any:
+        values = jnp.linalg.eigvalsh(self.precision)
+        return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
 
     def _mean(self) -> jax.Array:
         factor = self._factor()

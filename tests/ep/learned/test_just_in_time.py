@@ -195,7 +195,7 @@ def test_settings_that_cannot_be_are_refused(arguments, error, message):
 def test_families_that_are_not_learned_are_refused_before_the_run():
     w = ep.Variable("w", ep.MultivariateNormal.standard(2))
     model = ep.FactorGraph(ep.Density(lambda w: -(w**2).sum(), w, name="ridge"))
-    with pytest.raises(KindError, match=r"ridge has 'w', a MultivariateNormal; learned are messages to Normal"):
+    with pytest.raises(KindError, match=r"ridge has 'w', a MultivariateNormal; learned are messages about numbers"):
         ep.infer(model, messages=ep.Learned())
 
 

@@ -10,14 +10,12 @@ from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.points import coordinates
 from meanmap.ep.learned.recorded import Recorded
 from meanmap.ep.learned.signature import Signature
-from meanmap.families import Beta, Family, Gamma
+from meanmap.families import Family
 
 __all__ = ["Card"]
 
 # Messages that are newer than this, in units of the noise, are asked about by `Learned` as it is set.
 _NEW = 0.25
-# Where means and variances of a family are taken.
-_PLACES = {Beta: "logit ", Gamma: "log "}
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,8 @@ def _ranges(factor: Any, seen: Recorded) -> tuple[tuple[str, float, float], ...]
     for argument, came in zip(factor.arguments, seen.incoming, strict=True):
         table = coordinates((came,))
         if isinstance(came, Family):
-            name = _PLACES.get(type(came), "") + getattr(argument, "variable", argument).name
+            place = came.coordinates[-1]
+            name = ("" if place == "x" else f"{place} ") + getattr(argument, "variable", argument).name
             low, high = table.min(0), table.max(0)
             low[1], high[1] = np.exp(low[1]), np.exp(high[1])
             found += [(f"{name}, {what}", low[at], high[at]) for at, what in enumerate(("mean", "variance"))]

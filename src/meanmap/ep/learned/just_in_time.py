@@ -19,7 +19,7 @@ from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.questions import Questions
 from meanmap.ep.sampling import ImportanceSampling
-from meanmap.families import Bernoulli, Beta, Gamma, Normal
+from meanmap.families import Normal
 
 __all__ = ["Learned"]
 
@@ -133,10 +133,10 @@ class Learned(HostOracle):
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
             family = getattr(getattr(argument, "variable", argument), "family", None)
-            if family is not None and not issubclass(family, Normal | Beta | Gamma | Bernoulli):
+            if family is not None and not family.is_scalar():
                 raise KindError(
-                    f"{factor.name} has {argument.name!r}, a {family.__name__}; learned are messages to Normal, Beta, "
-                    f"Gamma and Bernoulli variables. Type messages={{{factor.name!r}: ep.ImportanceSampling()}} for it."
+                    f"{factor.name} has {argument.name!r}, a {family.__name__}; learned are messages about numbers. "
+                    f"Type messages={{{factor.name!r}: ep.ImportanceSampling()}} for it."
                 )
 
     def answer(self, questions: Questions) -> Answer:

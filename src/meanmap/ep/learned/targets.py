@@ -14,7 +14,7 @@ import numpy as np
 from meanmap.core.errors import KindError
 from meanmap.ep.learned.points import in_bucket
 from meanmap.ep.learned.recorded import Recorded
-from meanmap.families import Bernoulli, Beta, Family, Gamma, Normal
+from meanmap.families import Family, Gamma, Normal
 
 __all__ = ["TARGETS", "Derivatives", "Target", "TiltedMoments"]
 
@@ -39,7 +39,13 @@ class Target(ABC):
 
     def table(self, seen: Recorded) -> np.ndarray:
         """The numbers of all directions side by side, and log Z = log ∫ f Π p_l where it is known throughout."""
-        pairs = zip(seen.incoming, seen.messages, strict=True)
+        pairs = list(zip(seen.incoming, seen.messages, strict=True))
+        for came, went in pairs:
+            if went is not None and not came.is_scalar():
+                raise KindError(
+                    f"messages to a {type(came).__name__} are not learned, only those about numbers. Give the factor "
+                    "an oracle of its own: messages={'name of the factor': ep.ImportanceSampling()}."
+                )
         columns = [self.of(came, went) for came, went in pairs if went is not None]
         if np.isfinite(seen.log_normaliser).all():
             columns.append((seen.log_normaliser - log_normalisers(seen.incoming))[:, None])
@@ -70,7 +76,8 @@ class Derivatives(Target):
 
     Of a Normal N(m, v): α = ∂ log Z/∂m = (m_t − m)/v and the precision τ = 1/v_t − 1/v, as log τ where the factor is
     log-concave (`logarithm`). Of a Beta and a Gamma: the logarithms of the ratios of both tilted parameters to the
-    incoming ones, which exist also where the message is improper. Of a Bernoulli: the log odds that are sent.
+    incoming ones, which exist also where the message is improper. Of other families, such as a Bernoulli: the natural
+    parameters that are sent.
 
     Attributes
     ----------
@@ -88,15 +95,14 @@ class Derivatives(Target):
 
     def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(α, log τ or τ); (log a_t/a, log b_t/b); log odds."""
-        _check(incoming)
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(incoming, Normal):
                 (mean, variance), tau = mean_variance(incoming), outgoing.precision
                 alpha = (outgoing.precision_mean - mean * tau) / (1 + variance * tau)
                 return np.stack([alpha, np.log(tau) if self.logarithm else tau], axis=1)
-            if isinstance(incoming, Bernoulli):
+            if (exponents := incoming._exponents()) is None:
                 return np.stack(outgoing.natural, axis=1)
-            ratios = [1 + sent / came for came, sent in zip(_exponents(incoming), outgoing.natural, strict=True)]
+            ratios = [1 + sent / came for came, sent in zip(exponents, outgoing.natural, strict=True)]
             return np.log(np.stack(ratios, axis=1))
 
     def message(self, incoming: Family, values: np.ndarray) -> Family:
@@ -105,9 +111,9 @@ class Derivatives(Target):
             alpha, tau = values[:, 0], np.exp(values[:, 1]) if self.logarithm else values[:, 1]
             mean, variance = mean_variance(incoming)
             return Normal.from_natural(mean * tau + alpha * (1 + variance * tau), tau)
-        if isinstance(incoming, Bernoulli):
-            return Bernoulli.from_natural(*values.T)
-        changes = [came * np.expm1(ratio) for came, ratio in zip(_exponents(incoming), values.T, strict=True)]
+        if (exponents := incoming._exponents()) is None:
+            return type(incoming).from_natural(*values.T)
+        changes = [came * np.expm1(ratio) for came, ratio in zip(exponents, values.T, strict=True)]
         return type(incoming).from_natural(*changes)
 
 
@@ -129,18 +135,16 @@ class TiltedMoments(Target):
 
     def of(self, incoming: Any, outgoing: Any) -> np.ndarray:
         """(m_t, log v_t); (log a_t, log b_t); (log shape, log rate) of the message."""
-        _check(incoming)
         with np.errstate(invalid="ignore", divide="ignore"):
             if isinstance(incoming, Normal):
                 precision = incoming.precision + outgoing.precision
                 mean = (incoming.precision_mean + outgoing.precision_mean) / precision
                 return np.stack([mean, -np.log(precision)], axis=1)
-            if isinstance(incoming, Bernoulli):
+            if (exponents := incoming._exponents()) is None:
                 return np.stack(outgoing.natural, axis=1)
-            if isinstance(incoming, Beta):
-                return np.log(np.stack([c + s for c, s in zip(_exponents(incoming), outgoing.natural, strict=True)], 1))
-            shape, minus_rate = _exponents(outgoing)
-            return np.log(np.stack([shape, -minus_rate], axis=1))
+            if isinstance(incoming, Gamma):
+                return np.log(np.stack([outgoing.shape_parameter, outgoing.rate], axis=1))
+            return np.log(np.stack([c + s for c, s in zip(exponents, outgoing.natural, strict=True)], 1))
 
     def message(self, incoming: Family, values: np.ndarray) -> Family:
         """The tilted law over the incoming one."""
@@ -149,11 +153,12 @@ class TiltedMoments(Target):
             return Normal.from_natural(
                 values[:, 0] * precision - incoming.precision_mean, precision - incoming.precision
             )
-        if isinstance(incoming, Bernoulli):
-            return Bernoulli.from_natural(*values.T)
-        if isinstance(incoming, Beta):
-            return Beta(*np.exp(values.T)) / incoming
-        return Gamma(*np.exp(values.T))
+        if (exponents := incoming._exponents()) is None:
+            return type(incoming).from_natural(*values.T)
+        if isinstance(incoming, Gamma):
+            return Gamma(*np.exp(values.T))
+        changes = [tilted - came for tilted, came in zip(np.exp(values.T), exponents, strict=True)]
+        return type(incoming).from_natural(*changes)
 
 
 TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, TiltedMoments)}
@@ -167,19 +172,3 @@ def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
 def mean_variance(law: Normal) -> tuple[np.ndarray, np.ndarray]:
     """Of Normal laws, by NumPy: a compiled program for every number of messages would cost more than the numbers."""
     return law.precision_mean / law.precision, 1 / law.precision
-
-
-def _exponents(law: Family) -> tuple[np.ndarray, np.ndarray]:
-    """The parameters of a Beta or Gamma in the order of their natural ones, with the sign of those: (a, b), (k, −r)."""
-    if isinstance(law, Beta):
-        return law.a, law.b
-    assert isinstance(law, Gamma)
-    return law.shape_parameter, -law.rate
-
-
-def _check(incoming: Family) -> None:
-    if not isinstance(incoming, Normal | Beta | Gamma | Bernoulli):
-        raise KindError(
-            f"messages to a {type(incoming).__name__} are not learned; known are Normal, Beta, Gamma and Bernoulli. "
-            "Give the factor an oracle of its own: messages={'name of the factor': ep.ImportanceSampling()}."
-        )

@@ -1,0 +1,101 @@
+"""The coordinate in which a family of numbers is integrated: x itself, log x or logit x, each over the whole line.
+
+There densities have exponential tails and no edge, so that the trapezium rule converges faster than any power of its
+step.
+"""
+
+from abc import ABC, abstractmethod
+
+import jax
+import jax.numpy as jnp
+
+__all__ = ["COORDINATES", "Coordinate"]
+
+# Up to here exp(c) and exp(−c) are numbers. The coordinate may go on beyond; a function of x is asked at this end.
+LARGEST_LOG = 690.0
+
+
+class Coordinate(ABC):
+    """A map c ↦ x(c) from the line onto the support of a family."""
+
+    @abstractmethod
+    def x(self, c: jax.Array) -> jax.Array:
+        """The point at a value of the coordinate."""
+
+    @abstractmethod
+    def log_jacobian(self, c: jax.Array) -> jax.Array:
+        """log |dx/dc|."""
+
+    @abstractmethod
+    def of(self, x: jax.Array) -> jax.Array:
+        """The coordinate of a point."""
+
+    @abstractmethod
+    def inside(self, x: jax.Array) -> jax.Array:
+        """Points with those that round to an edge of the support moved inside, and NaN for those outside of it."""
+
+
+class Plain(Coordinate):
+    """x itself."""
+
+    def x(self, c: jax.Array) -> jax.Array:
+        """The same number."""
+        return c
+
+    def log_jacobian(self, c: jax.Array) -> jax.Array:
+        """Zeros."""
+        return jnp.zeros_like(c)
+
+    def of(self, x: jax.Array) -> jax.Array:
+        """The same number."""
+        return x
+
+    def inside(self, x: jax.Array) -> jax.Array:
+        """All numbers are."""
+        return x
+
+
+class Log(Coordinate):
+    """log x of x > 0."""
+
+    def x(self, c: jax.Array) -> jax.Array:
+        """exp(c)."""
+        return jnp.exp(jnp.clip(c, -LARGEST_LOG, LARGEST_LOG))
+
+    def log_jacobian(self, c: jax.Array) -> jax.Array:
+        """log exp(c) is c."""
+        return c
+
+    def of(self, x: jax.Array) -> jax.Array:
+        """The logarithm."""
+        return jnp.log(x)
+
+    def inside(self, x: jax.Array) -> jax.Array:
+        """Zero becomes the smallest number above it."""
+        return jnp.where(x < 0, jnp.nan, jnp.maximum(x, jnp.finfo(x.dtype).tiny))
+
+
+class Logit(Coordinate):
+    """log x − log(1 − x) of 0 < x < 1."""
+
+    def x(self, c: jax.Array) -> jax.Array:
+        """1/(1 + exp(−c))."""
+        return jax.nn.sigmoid(jnp.clip(c, -LARGEST_LOG, LARGEST_LOG))
+
+    def log_jacobian(self, c: jax.Array) -> jax.Array:
+        """log x (1 − x)."""
+        return -jax.nn.softplus(c) - jax.nn.softplus(-c)
+
+    def of(self, x: jax.Array) -> jax.Array:
+        """The logit."""
+        return jnp.log(x) - jnp.log1p(-x)
+
+    def inside(self, x: jax.Array) -> jax.Array:
+        """Zero and one are moved inside by one rounding."""
+        limits = jnp.finfo(x.dtype)
+        outside = (x < 0) | (x > 1)
+        return jnp.where(outside, jnp.nan, jnp.clip(x, limits.tiny, 1 - limits.epsneg))
+
+
+# By the name that a family gives its last coordinate; more may be added.
+COORDINATES: dict[str, Coordinate] = {"x": Plain(), "log": Log(), "logit": Logit()}
