@@ -95,3 +95,13 @@ def test_points_that_are_all_different_say_nothing():
     result = mm.k_sample_test(samples, mm.kernels.RBF(1e-6), rng=0)
     assert result.pvalue == 1.0
     assert "the same under every permutation" in result.warnings[0]
+
+
+def test_columns_of_all_sizes_are_no_overflow():
+    """One column is 1e-161 in two samples and whole in the third, one of whose others is 1e150."""
+    rng = np.random.default_rng(0)
+    small = [np.stack([rng.normal(size=12) * 1e-161, rng.normal(size=12)], axis=1) for _ in range(2)]
+    large = np.stack([np.arange(12) % 3, rng.normal(size=12) * 1e150], axis=1)
+    result = mm.k_sample_test([*small, large], n_permutations=99, rng=0)
+    assert np.isfinite(result.statistic)
+    assert result.pvalue <= 0.05

@@ -33,7 +33,9 @@ def default_collection(pooled: np.ndarray, units: Any, generator: np.random.Gene
         distances = finite_distances(rows / units, "cityblock")
     distances = distances[distances > 0] if distances.any() else np.ones(1)
     low, high = np.quantile(distances, QUANTILES)
-    return tuple(Laplace(scale * units) for scale in np.geomspace(low / 2, high, LENGTHSCALES))
+    with np.errstate(over="ignore"):  # of columns some of which lie 10¹⁵⁰ apart in one sample and 10⁻¹⁶⁰ in another
+        scales = [np.minimum(scale * units, np.finfo(float).max) for scale in np.geomspace(low / 2, high, LENGTHSCALES)]
+    return tuple(map(Laplace, scales))
 
 
 def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -> tuple[Permuted, int]:
