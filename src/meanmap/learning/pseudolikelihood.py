@@ -168,39 +168,56 @@ Volume = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def _volumes_and_slopes(sizes: jax.Array, directions: jax.Array) -> Volume:
-    """The volumes and their derivatives by e and by a, with the moments as they are where these tell them."""
-    found, by_sizes, by_directions, least = jax.vmap(_plain_volume)(sizes, directions)
-    plain = found, by_sizes, by_directions
-    if directions.shape[1] == 1:
-        return plain
-    safe = jnp.finfo(sizes.dtype).eps ** (1 / 3)  # two digits in three are left
-    return jax.lax.cond(jnp.all(least > safe), lambda: plain, lambda: jax.vmap(_graded_volume)(sizes, directions))
+    """The volumes and their derivatives by e and by a, with the moments as they are where these tell them.
 
-
-def _plain_volume(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """One volume, its derivatives, and the least pivot of what was factored."""
-    top = jnp.max(_lengths(sizes, jnp.sum(directions**2, axis=0)))
-    factors = jnp.exp(jnp.minimum(sizes - top, _most(sizes)))
-    total, scaled, dual, least = _log_determinant(factors * directions)
-    return total + len(directions) * top, jnp.sum(scaled * dual, axis=0), factors * dual, least
-
-
-def _graded_volume(sizes: jax.Array, directions: jax.Array) -> Volume:
-    """The same where the moments are singular to rounding, as far from all landmarks but one.
-
-    In the basis of the longest slope, the longest of what is left of the others, and so on, each coordinate measured by
-    its longest, they are not: they hold the moments of those d slopes, a triangular matrix with ones on its diagonal
-    and nothing above one.
+    Far from all landmarks but one the moments are singular to rounding. In the basis of the longest slope, the longest
+    of what is left of the others, and so on, each coordinate measured by its longest, they are not: they hold the
+    moments of those d slopes, a triangular matrix with ones on its diagonal and nothing above one.
     """
-    basis, tops, entries = _graded(sizes, directions)
+    columns = directions.shape[1]
+    safe = jnp.finfo(sizes.dtype).eps ** (1 / 3)  # two digits in three are left
+
+    def measured(bases: Volume) -> tuple[Volume, jax.Array]:
+        found, by_sizes, by_directions, least = jax.vmap(_volume)(sizes, *bases)
+        return (found, by_sizes, by_directions), least
+
+    plain = _plain(sizes, directions)
+    if columns == 1:
+        return measured(plain)[0]
+
+    # One loop of one round or two, and not two branches: compiling the determinant twice took longer than all runs.
+    def again(state: tuple[Any, ...]) -> Any:
+        rounds, (_, least) = state
+        return (rounds == 0) | ((rounds == 1) & ~jnp.all(least > safe))
+
+    def measure(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        rounds, _ = state
+        bases = jax.lax.cond(rounds == 0, lambda: plain, lambda: jax.vmap(_graded)(sizes, directions))
+        return rounds + 1, measured(bases)
+
+    nothing = jnp.zeros_like(sizes[:, 0])
+    start = (nothing, jnp.zeros_like(sizes), jnp.zeros_like(directions)), nothing
+    return jax.lax.while_loop(again, measure, (jnp.zeros((), jnp.int32), start))[1][0]
+
+
+def _plain(sizes: jax.Array, directions: jax.Array) -> Volume:
+    """The basis of the columns, in the unit of the longest slope."""
+    tops = jnp.max(_lengths(sizes, jnp.sum(directions**2, axis=1)), axis=1)
+    count, columns, _ = directions.shape
+    basis = np.broadcast_to(np.eye(columns, dtype=sizes.dtype), (count, columns, columns))
+    return jnp.asarray(basis), jnp.broadcast_to(tops[:, None], (count, columns)), directions
+
+
+def _volume(sizes: jax.Array, basis: jax.Array, tops: jax.Array, entries: jax.Array) -> tuple[jax.Array, ...]:
+    """One volume, its derivatives and the least pivot of its factor, from slopes in a basis, in units of its tops."""
     # No product with an entry is above one but by rounding; what a larger factor multiplies is zero.
     factors = jnp.exp(jnp.minimum(sizes - tops[:, None], _most(sizes)))
-    total, scaled, dual, _ = _log_determinant(factors * entries)
-    return total + jnp.sum(tops), jnp.sum(scaled * dual, axis=0), basis.T @ (factors * dual)
+    total, scaled, dual, least = _log_determinant(factors * entries)
+    return total + jnp.sum(tops), jnp.sum(scaled * dual, axis=0), basis.T @ (factors * dual), least
 
 
 def _graded(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The basis (d, d) by rows, the logarithms of the longest coordinates (d,), and all coordinates qₖ · a_l (d, m).
+    """The graded basis (d, d) by rows, logarithms of the longest coordinates (d,), and coordinates qₖ · a_l (d, m).
 
     What is left of a direction at the size of rounding is nothing, or it would count where all else is smaller still.
     """
@@ -247,7 +264,7 @@ def _log_determinant(slopes: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array
     the more threads it has. Pivots below rounding count as rounding.
     """
     moments = slopes @ slopes.T
-    size = jnp.diagonal(moments)
+    size = jnp.sum(slopes**2, axis=1)
     root = jnp.sqrt(jnp.where(size > 0, size, 1))
     columns = jnp.arange(len(root))
 
