@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CALLS", "main", "measured"]
+from benchmarks.table import duration, list_table
+
+__all__ = ["CALLS", "main", "measure", "measured", "page"]
 
 # Settings of tests, and kept programs, would hide what is measured.
 HIDING = ("XLA_", "JAX_", "MEANMAP_")
@@ -168,6 +170,22 @@ def measured(name: str, repeats: int = 1) -> dict[str, Any]:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         answers.append(json.loads(done.stdout.splitlines()[-1]))
     return min(answers, key=lambda answer: answer["cpu"])
+
+
+def measure() -> dict[str, Any]:
+    """Processor seconds and compiled programs of every call, for the run of all benchmarks."""
+    found = {}
+    for name in CALLS:
+        answer = measured(name)
+        found[name] = {"seconds": float(f"{answer['cpu']:.2g}"), "programs": len(answer["programs"])}
+        print(name, found[name], file=sys.stderr, flush=True)
+    return found
+
+
+def page(found: dict[str, Any]) -> str:
+    """The table of the documentation."""
+    rows = [[f"``{name}``", duration(of["seconds"]), of["programs"]] for name, of in found.items()]
+    return "\n".join(list_table(["call", "processor seconds", "compiled programs"], rows))
 
 
 def main(arguments: list[str] | None = None) -> int:

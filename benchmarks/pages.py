@@ -22,7 +22,7 @@ README = ROOT / "README.md"
 FOLDER = ROOT / "docs" / "benchmarks"
 # Pages whose sentences name numbers.
 PAGES = (ROOT / "docs" / "index.rst", ROOT / "docs" / "choosing.rst", FOLDER / "index.rst")
-PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows")
+PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "first_calls")
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]
@@ -74,6 +74,8 @@ def _named(found: Found) -> Iterator[tuple[str, str]]:
                 yield f"{key}-{_slug(side)}", duration(seconds)
             for peer, (_, middle, _) in row["ratio"].items():
                 yield f"{key}-{_slug(peer)}-ratio", f"{middle:.1f}" if middle < 10 else f"{middle:.0f}"
+    for call, of_call in found["first_calls"].items():
+        yield f"first-{_slug(call)}", duration(of_call["seconds"])
     for problem, methods in found["power"]["problems"].items():
         for method, (rate, _) in methods.items():
             yield f"power-{_slug(problem)}-{_slug(method)}", f"{rate:.2f}"

@@ -5,6 +5,7 @@ Formulas are Unicode text, so that pages need no script from elsewhere to be rea
 
 import os
 import re
+from pathlib import Path
 
 import meanmap
 
@@ -36,6 +37,19 @@ html_title = f"meanmap {version}"
 html_static_path = ["_static"]
 html_css_files = ["meanmap.css"]
 html_copy_source = False
+# Each release is built into a folder of its own name; every page leads to its sisters in the others.
+releases = Path(__file__).with_name("versions.txt").read_text(encoding="utf-8").split()
+html_context = {"releases": [name for name in releases if name != version]}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "versions.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 # What is copied can be pasted: without prompts and without what was printed.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
