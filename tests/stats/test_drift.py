@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
-from scipy.stats import chi2, kstest
+from scipy.stats import binom, binomtest, chi2, kstest
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, ParameterError
@@ -30,6 +30,47 @@ def test_pvalues_are_uniform_and_independent():
     p = np.array([monitor.pvalues for monitor in watched(4, 60, n_permutations=99, reference=60)])
     assert kstest(p.ravel(), "uniform").pvalue > 1e-3
     assert abs(np.corrcoef(p[:, 1:].ravel(), p[:, :-1].ravel())[0, 1]) < 3.3 / np.sqrt(p[:, 1:].size)
+
+
+def drawn(kind, n, rng):
+    """n points of a law that does not change: with ties, labels, both, or wild."""
+    numbers = rng.integers(3, size=n).astype(float)
+    labels = rng.choice(["a", "b", "c", "rare"], size=n, p=[0.6, 0.25, 0.1, 0.05])
+    if kind == "mixed":
+        return {"count": numbers, "label": labels, "size": rng.lognormal(sigma=2.0, size=n)}
+    return {"ties": numbers, "labels": labels, "heavy tails": rng.standard_cauchy(size=(n, 2))}[kind]
+
+
+KINDS, SIZES = ("ties", "labels", "mixed", "heavy tails"), (2, 7, 45, 3)
+
+
+def levels(kind, trials, first=0):
+    """How often each of four batches of unequal sizes is rejected at .05, at .2 and at .01, (3, 4)."""
+    p = []
+    for seed in range(first, first + trials):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        monitor = DriftMonitor.of(drawn(kind, 60, rng), n_permutations=99, rng=seed)
+        for size in SIZES:
+            monitor = monitor.step(drawn(kind, size, rng))
+        p.append(monitor.pvalues)
+    return np.sum(np.array(p) <= np.array([0.05, 0.2, 0.01])[:, None, None], axis=1)
+
+
+def test_level_of_unequal_batches():
+    """All 4 × 4 batches of one short run together: p-values of a run are independent. It fails once in 10⁵."""
+    found = sum(levels(kind, 12)[1].sum() for kind in KINDS)
+    assert binomtest(int(found), 12 * 16, 0.2).pvalue > 1e-5, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_level_of_unequal_batches_at_length(kind):
+    """1000 data sets: each level of each batch inside the bounds that all twelve of a kind leave once in a hundred."""
+    found = levels(kind, 1000, first=10_000)
+    for rate, counts in zip((0.05, 0.2, 0.01), found, strict=True):
+        low, high = binom.interval(1 - 0.01 / found.size, 1000, rate)
+        assert ((low <= counts) & (counts <= high)).all(), found.tolist()
+    print(kind, found.tolist())
 
 
 @pytest.mark.slow
