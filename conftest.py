@@ -23,7 +23,7 @@ settings.register_profile("night", max_examples=300, deadline=None, suppress_hea
 settings.load_profile(os.environ.get("MEANMAP_TEST_PROFILE", "day"))
 
 
-pytest_plugins = ["tests.costs"]
+pytest_plugins = ["pytester", "tests.costs"]
 
 # Tracing makes many small objects that stay: the collector would walk over them again and again.
 gc.set_threshold(100_000, 50, 100)

@@ -9,7 +9,7 @@ their cases as can be afforded stay, spread evenly; the others, often all, get t
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ MOST_SECONDS = 0.5
 FILE = Path(__file__).with_name("costs.json")
 
 
-def afforded(cases: int, seconds: float, most: float = MOST_SECONDS) -> list[int]:
+def afforded(cases: int, seconds: float, most: float) -> list[int]:
     """Which of so many cases, that take `seconds` together, can be had for `most` seconds."""
     number = min(cases, int(cases * most / seconds))
     return [place * cases // number for place in range(number)]
@@ -39,7 +39,11 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
         name = function(item)
         place, seen[name] = seen[name], seen[name] + 1
-        if name in costs and place not in afforded(*costs[name]) and not item.get_closest_marker("always"):
+        if (
+            name in costs
+            and place not in afforded(*costs[name], MOST_SECONDS)
+            and not item.get_closest_marker("always")
+        ):
             item.add_marker("thorough")
 
 
@@ -55,14 +59,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Measurement:
-    """Processor seconds of each test function, its set-up included; written when all have run."""
+    """Processor seconds of each test function, set-up included; written at the end, beside what is known of others."""
 
     def __init__(self):
         self.cases: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         started = time.process_time()
         answer = yield
         self.cases[function(item)] += 1
@@ -70,10 +74,10 @@ class Measurement:
         return answer
 
     def pytest_sessionfinish(self) -> None:
-        costs = {
-            name: (self.cases[name], round(seconds, 1))
-            for name, seconds in sorted(self.seconds.items())
-            if seconds > MOST_SECONDS
-        }
-        lines = [f"  {json.dumps(name)}: {json.dumps(cost)}" for name, cost in costs.items()]
+        costs = json.loads(FILE.read_text(encoding="utf-8"))
+        for name, seconds in self.seconds.items():
+            costs.pop(name, None)
+            if seconds > MOST_SECONDS:
+                costs[name] = self.cases[name], round(seconds, 1)
+        lines = [f"  {json.dumps(name)}: {json.dumps(cost)}" for name, cost in sorted(costs.items())]
         FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
