@@ -10,7 +10,7 @@ import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredGram, Permuted, assignments, permuted_mmd
-from meanmap.stats.two_sample import CHOICES
+from meanmap.stats.ways import choices
 
 FAILURE_RATE = 1e-5
 EVERY = ("permutation", "wild")
@@ -68,7 +68,7 @@ def test_fusing_one_kernel_leaves_its_statistic():
 
 CELLS = [
     (statistic, null, kernel)
-    for statistic, nulls in CHOICES.items()
+    for statistic, nulls in choices().items()
     if statistic != "auto"
     for null in nulls
     for kernel in ("default", "median", "given", "two")

@@ -14,7 +14,7 @@ from meanmap.stats.permutations import BLOCK, SINGLE
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
 
-__all__ = ["block_length", "block_test"]
+__all__ = ["block_length", "block_null", "block_test"]
 
 # Blocks that are computed in one compiled call: at most about this many entries of Gram matrices, and pairs.
 ENTRIES, POINTS = 1 << 21, 1 << 15
@@ -25,6 +25,12 @@ MOST_SIGNS = 2 * 10**7
 def block_length(statistic: str, n: int) -> int:
     """Pairs in a block: 2 for the linear-time statistic, √n for the block statistic (Zaremba et al. 2013)."""
     return 2 if statistic == "linear" else max(2, math.isqrt(n))
+
+
+def block_null(sizes: tuple[int, ...], statistic: str, n_draws: int) -> str:
+    """Random signs, while they are not too many."""
+    length = block_length(statistic, min(sizes))
+    return "wild" if min(sizes) // length * length * n_draws <= MOST_SIGNS else "normal"
 
 
 def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:
@@ -40,8 +46,6 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
         raise KindError("x is sparse, which block statistics do not take: pass x.toarray(), or statistic='unbiased'.")
     length = block_length(statistic, min(samples.sizes))
     n = min(samples.sizes) // length * length
-    if kind == "auto":
-        kind = "wild" if n * n_draws <= MOST_SIGNS else "normal"
     means, draws, total = [], np.zeros(n_draws), 0.0
     step = max(1, min(ENTRIES // length**2, POINTS // length))
     for start in range(0, n // length, step):

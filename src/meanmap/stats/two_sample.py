@@ -14,27 +14,18 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
-from meanmap.stats.blocks import block_length, block_test
+from meanmap.stats.blocks import block_null
 from meanmap.stats.feature_means import BLOCK
-from meanmap.stats.feature_statistics import feature_test, streamed_test
-from meanmap.stats.gram_statistics import gram_test, limit_test
+from meanmap.stats.feature_statistics import streamed_test
 from meanmap.stats.result import flat
 from meanmap.stats.samples import Outcome, Samples, read_samples
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shuffling import places_of_columns
 from meanmap.stats.two_sample_result import TwoSampleResult
+from meanmap.stats.ways import choices, way
 
 __all__ = ["two_sample_test"]
 
-# Which null distributions each statistic has; the first is what "auto" takes.
-CHOICES = {
-    "auto": ("permutation", "wild", "gamma", "spectral", "normal"),
-    "unbiased": ("permutation", "wild"),
-    "biased": ("permutation", "wild", "gamma", "spectral"),
-    "features": ("permutation", "spectral"),
-    "block": ("wild", "normal"),
-    "linear": ("wild", "normal"),
-}
 # Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
 WHOLE = 3000
 # Above this many points in all a Gram matrix no longer fits comfortably.
@@ -110,10 +101,10 @@ def two_sample_test(
     >>> r.reject(0.05), r.pvalue < 0.01
     (True, True)
     """
-    check_choice(statistic, null, CHOICES)
+    check_choice(statistic, null, choices())
     check_draws(n_permutations)
     random = Rng.of(rng)
-    one = statistic in ("block", "linear") or null in ("gamma", "normal") or (statistic, null) == ("biased", "spectral")
+    one = _for_one_kernel(statistic, null)
     kernel = "median" if one and kernel is None else kernel
     sources = (x, y)
     rest: list[Any] = []
@@ -128,25 +119,18 @@ def two_sample_test(
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
         draws = n_permutations, random.generator
         if rest:
-            statistic = "features"
+            statistic, null = "features", "spectral"
             found = streamed_test(samples, rest, *draws, door)
         else:
-            statistic, null = _automatic(samples, statistic, null)
-            if statistic in ("block", "linear"):
-                found = block_test(samples, statistic, null, *draws)
-            elif statistic == "features":
-                found = feature_test(samples, null, *draws, door)
-            elif null in ("gamma", "spectral"):
-                found = limit_test(samples, null, *draws)
-            else:
-                found = gram_test(samples, statistic == "unbiased", null, *draws, door)
+            statistic, null = _automatic(samples, statistic, null, n_permutations)
+            found = way(statistic, null).compute(samples, *draws, door)
     sizes = found.sizes or samples.sizes
     return TwoSampleResult(
         statistic=found.statistic,
         pvalue=found.null.pvalue(found.statistic),
         null=found.null,
         kernel=samples.kernel,
-        method=f"two-sample test, {_label(samples, statistic, null)}",
+        method=f"two-sample test, {way(statistic, null).label(samples)}",
         sizes=sizes,
         seed=random.seed,
         warnings=(*_warnings(found, n_permutations, sizes), *told, *samples.doubts),
@@ -174,11 +158,19 @@ def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[An
     return first[0], first[1], [track(part, f"rows of {name}") for part, name in zip(rest, "xy", strict=True)]
 
 
-def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
+def _for_one_kernel(statistic: str, null: str) -> bool:
+    """Whether all ways that fit these names are for one kernel."""
+    known = choices()
+    statistics = [s for s in known if s != "auto"] if statistic == "auto" else [statistic]
+    fitting = [way(s, n) for s in statistics for n in known[s] if null in ("auto", n)]
+    return all(each.one_kernel for each in fitting)
+
+
+def _automatic(samples: Samples, statistic: str, null: str, n_draws: int) -> tuple[str, str]:
     """The statistic and the null that "auto" stands for."""
     size = sum(samples.sizes)
     if statistic == "auto":
-        fitting = [name for name, nulls in CHOICES.items() if name != "auto" and null in nulls]
+        fitting = [name for name, nulls in choices().items() if name != "auto" and null in nulls]
         large = size > WHOLE or any(isinstance(kernel, FeatureKernel) for kernel in samples.kernels)
         large = large or (null == "spectral" and len(samples.kernels) > 1)
         preferred = "features" if large else "biased" if null == "spectral" else "unbiased"
@@ -193,21 +185,11 @@ def _automatic(samples: Samples, statistic: str, null: str) -> tuple[str, str]:
             f"null='wild' exchanges pairs, and x has {samples.sizes[0]} points and y {samples.sizes[1]}: "
             "pass null='permutation'."
         )
-    if null == "auto" and statistic in ("unbiased", "biased", "features"):
-        null = "permutation" if statistic != "features" or size <= PERMUTED else "spectral"
-    return statistic, null
-
-
-def _label(samples: Samples, statistic: str, null: str) -> str:
-    several = f" fused over {len(samples.kernels)} kernels" if len(samples.kernels) > 1 else ""
-    if statistic == "features":
-        return f"unbiased MMD² of features{several}"
-    if statistic in ("block", "linear"):
-        length = block_length(statistic, min(samples.sizes))
-        return f"mean MMD² over blocks of {length} pairs"
-    if null in ("gamma", "spectral"):
-        return "biased MMD² × nm/(n + m)"
-    return f"{statistic} MMD²{several}"
+    if null == "auto" and statistic == "features":
+        null = "permutation" if size <= PERMUTED else "spectral"
+    if null == "auto" and statistic in ("block", "linear"):
+        null = block_null(samples.sizes, statistic, n_draws)
+    return statistic, choices()[statistic][0] if null == "auto" else null
 
 
 def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tuple[str, ...]:

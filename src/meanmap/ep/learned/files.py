@@ -10,17 +10,14 @@ from typing import Any
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.saving import load, save
 from meanmap.ep.learned.card import Card
-from meanmap.ep.learned.forest import Forest
-from meanmap.ep.learned.kernel_regression import KernelRegression
-from meanmap.ep.learned.network import Network
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import Recorded, families_into, families_of
+from meanmap.ep.learned.regression import Regression
 from meanmap.ep.learned.signature import Signature
 
 __all__ = ["load_operator", "read_card", "save_operator"]
 
 FORMAT, VERSION = "meanmap operator", 2
-_LEARNERS = {each.__name__: each for each in (KernelRegression, Forest, Network)}
 
 
 def save_operator(
@@ -101,10 +98,14 @@ def load_operator(path: str | Path, factor: Any, power: float = 1.0) -> MessageO
         )
     settings = dict(content["settings"])
     learner, target, first = settings.pop("learner"), settings.pop("target"), content["fitted_on"]
-    if learner not in _LEARNERS or not 0 < first <= len(seen):
-        raise InputError(f"{path} has a learner {learner!r} fitted on {first} of {len(seen)} messages; expected ours.")
+    known = {each.__name__: each for each in Regression.__subclasses__()}
+    if learner not in known or not 0 < first <= len(seen):
+        raise InputError(
+            f"{path} has a learner {learner!r} fitted on {first} of {len(seen)} messages; expected one of "
+            f"{', '.join(known)}, and a number of its messages."
+        )
     try:
-        operator = MessageOperator(_LEARNERS[learner](**settings), target, seen[:first])
+        operator = MessageOperator(known[learner](**settings), target, seen[:first])
     except TypeError as problem:
         raise InputError(f"{path} has settings of another version: {problem}.") from problem
     operator = operator.refit(also=content.get("beside"))

@@ -1,0 +1,257 @@
+"""The recipes of CONTRIBUTING, followed from outside of the package: a toy of each kind, used through a public call."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.integrate
+
+import meanmap as mm
+from meanmap import ep
+from meanmap.core.errors import ParameterError
+from meanmap.families import Family
+from meanmap.stats import Null, Outcome, register_two_sample, ways
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 2)), RNG.normal(1.0, 1.0, size=(30, 2))
+
+
+class Inverse(mm.kernels.Kernel):
+    """1/(1 + |x − y|²)."""
+
+    def evaluate(self, x, y):
+        return 1 / (1 + jnp.sum((x - y) ** 2))
+
+
+def test_kernel():
+    gram = 1 / (1 + np.sum((X[:, None] - Y[None]) ** 2, axis=2))
+    np.testing.assert_allclose(Inverse()(X, Y), gram, rtol=1e-12)
+    assert mm.two_sample_test(X, Y, Inverse(), n_permutations=99, rng=0).reject(0.05)
+    np.testing.assert_allclose(mm.embed(Y, Inverse())(X), gram.mean(axis=1), rtol=1e-10)
+
+
+class Squares(mm.features.Features):
+    """(x, x²): the features of a polynomial kernel without its mixed terms."""
+
+    kernel: mm.kernels.Kernel = mm.kernels.Polynomial(2)  # kernels do not change
+
+    def transform(self, x):
+        return jnp.concatenate([x, x**2], axis=1)
+
+    def check(self, points, argument):
+        assert points.ndim == 2, argument
+
+    @property
+    def size(self):
+        return 4
+
+
+def test_features():
+    np.testing.assert_allclose(Squares()(X), np.c_[X, X**2], rtol=1e-12)
+    found = mm.embed(X, Squares()) - mm.embed(Y, Squares())
+    difference = np.c_[X, X**2].mean(axis=0) - np.c_[Y, Y**2].mean(axis=0)
+    assert found.norm() == pytest.approx(np.linalg.norm(difference))
+
+
+class Exponential(Family):
+    """p(x) = r exp(−r x) on x > 0."""
+
+    minus_rate: object
+    coordinates: ClassVar[tuple[str, ...]] = ("x", "log")
+    _fields_axes: ClassVar[dict[str, int]] = {"minus_rate": 0}
+    _statistic_names: ClassVar[tuple[str, ...]] = ("mean",)
+
+    def __init__(self, rate):
+        self.minus_rate = -np.asarray(rate, float)
+
+    @classmethod
+    def standard(cls, shape=()):
+        return cls(np.ones(shape))
+
+    @classmethod
+    def _statistics(cls, x):
+        return (x,)
+
+    @classmethod
+    def _natural_from_moments(cls, mean):
+        return (-1 / mean,)
+
+    def _proper(self):
+        return self.minus_rate < 0
+
+    def _mean(self):
+        return -1 / self.minus_rate
+
+    def _variance(self):
+        return 1 / self.minus_rate**2
+
+    def _moments_in(self, coordinate):
+        if coordinate == "x":
+            return self._mean(), self._variance()
+        return -jnp.euler_gamma - jnp.log(-self.minus_rate), jnp.full(self.shape, jnp.pi**2 / 6)
+
+    def _expected_statistics(self):
+        return (self._mean(),)
+
+    def _log_normaliser(self):
+        return -jnp.log(-self.minus_rate)
+
+    def _kl(self, other):
+        ratio = other.minus_rate / self.minus_rate
+        return ratio - 1 - jnp.log(ratio)
+
+    def _characteristic_function(self, w, coordinate):
+        raise NotImplementedError
+
+    def _sample(self, n, key):
+        return jax.random.exponential(key, (n, *self.shape)) / -self.minus_rate
+
+    def _tails(self):
+        return 1.0, None  # of log x, like exp(log x) below
+
+
+def test_family():
+    wait = ep.Variable("wait", Exponential(2.0))
+    model = ep.FactorGraph(ep.Density(lambda x: -x * x / 2, wait))
+    by_quadrature, by_drawing = (ep.infer(model, messages=oracle, rng=0) for oracle in (None, ep.Stratified(2000)))
+    moments = [scipy.integrate.quad(lambda x, k=k: x**k * np.exp(-2 * x - x * x / 2), 0, 30)[0] for k in (0, 1)]
+    assert float(by_quadrature["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-8)
+    assert float(by_drawing["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-2)
+
+
+@pytest.fixture
+def own_ways():
+    known = dict(ways._WAYS)
+    yield
+    ways._WAYS.clear()
+    ways._WAYS.update(known)
+
+
+def distances(samples, orders):
+    n, points = samples.sizes[0], np.asarray(samples.pooled)
+    return np.array([np.linalg.norm(points[o[:n]].mean(axis=0) - points[o[n:]].mean(axis=0)) for o in orders])
+
+
+@pytest.mark.usefixtures("own_ways")
+def test_statistic():
+    def distance(samples, n_draws, generator, door):
+        size = sum(samples.sizes)
+        found = distances(samples, [np.arange(size), *(generator.permutation(size) for _ in range(n_draws))])
+        return Outcome(found[0], Null("permutation", found[1:], exact=True))
+
+    register_two_sample("mean distance", "permutation", distance, label="distance of the means")
+    result = mm.two_sample_test(X, Y, statistic="mean distance", n_permutations=99, rng=0)
+    assert result.statistic == pytest.approx(np.linalg.norm(X.mean(axis=0) - Y.mean(axis=0)))
+    assert result.reject(0.05)
+    assert "distance of the means" in result.method
+    with pytest.raises(ParameterError, match="mean distance"):
+        register_two_sample("mean distance", "permutation", distance)
+    with pytest.raises(ParameterError, match="'mean distance'"):
+        mm.two_sample_test(X, Y, statistic="unknown", rng=0)
+
+
+@pytest.mark.usefixtures("own_ways")
+def test_null():
+    def halved(samples, n_draws, generator, door):
+        """The linear statistic against its draws from a normal law of known spread."""
+        found = ways.way("linear", "normal").compute(samples, n_draws, generator, door)
+        return Outcome(found.statistic, Null("halved", found.null.draws / 2, exact=False))
+
+    register_two_sample("linear", "halved", halved, one_kernel=True)
+    whole, half = (
+        mm.two_sample_test(X[:30], Y, statistic="linear", null=null, n_permutations=99, rng=0)
+        for null in ("normal", "halved")
+    )
+    np.testing.assert_allclose(half.null.draws, whole.null.draws / 2)
+    assert half.null.kind == "halved"
+    assert mm.two_sample_test(X[:30], Y, null="halved", n_permutations=99, rng=0).statistic == half.statistic
+
+
+class Twice(ep.Oracle):
+    """Quadrature, asked for one member."""
+
+    def member(self, factor, incoming, power, key):
+        return ep.Quadrature().member(factor, incoming, power, key)
+
+
+class Counting(ep.HostOracle):
+    """Quadrature, asked from the host."""
+
+    asked = 0
+
+    def answer(self, questions):
+        self.asked += len(questions)
+        return questions.ask(ep.Quadrature())
+
+
+def test_oracles():
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
+    model, counting = ep.FactorGraph(ep.Logistic(z, observed=[0, 1, 1])), Counting()
+    means = [ep.infer(model, messages=oracle)["z"].mean for oracle in (ep.Quadrature(), Twice(), counting)]
+    np.testing.assert_allclose(means[1:], [means[0]] * 2, rtol=1e-6)
+    assert counting.asked >= 3
+
+
+class Nearest(ep.learned.Regression):
+    """What was answered to the nearest message."""
+
+    def __init__(self, seen=None, numbers=None):
+        self.seen, self.numbers = seen, numbers
+
+    def fit(self, incoming, numbers, also=None):
+        return Nearest(self._rows(incoming), numbers)
+
+    def add(self, incoming, numbers):
+        return Nearest(np.r_[self.seen, self._rows(incoming)], np.r_[self.numbers, numbers])
+
+    def predict(self, incoming):
+        apart = np.linalg.norm(self._rows(incoming)[:, None] - self.seen[None], axis=2)
+        mean = self.numbers[apart.argmin(axis=1)]
+        return ep.learned.Estimate(mean, np.full(mean.shape, 0.1), apart.min(axis=1))
+
+    def settings(self):
+        return {}
+
+    @staticmethod
+    def _rows(incoming):
+        return np.concatenate([np.stack([law.mean, law.sd], axis=1) for law in incoming if isinstance(law, Family)], 1)
+
+
+def bend(z):
+    return -jnp.logaddexp(0.0, -z)
+
+
+def learned_from():
+    generator = np.random.default_rng(1)
+    came = ep.Normal(generator.normal(size=64), generator.uniform(0.5, 2.0, size=64))
+    return ep.Density(bend, ep.Variable("z", ep.Normal(0.0, 1.0))), came
+
+
+def test_regression_of_messages(tmp_path):
+    factor, came = learned_from()
+    exact = ep.ask(factor, came)
+    operator = ep.learned.MessageOperator(Nearest()).learn((came,), exact)
+    np.testing.assert_allclose(operator.predict((came,)).messages[0].precision, exact.messages[0].precision, rtol=1e-6)
+    saved = ep.learned.save_operator(operator, tmp_path / "nearest", factor)
+    again = ep.learned.load_operator(saved, factor)
+    np.testing.assert_array_equal(again.predict((came,)).numbers, operator.predict((came,)).numbers)
+
+
+class Folded(mm.bp.Likelihood):
+    """|x| is seen, with noise."""
+
+    def at(self, observed, points):
+        return np.exp(-((np.abs(np.ravel(points))[None] - np.ravel(observed)[:, None]) ** 2) / 0.02)
+
+
+def test_likelihood():
+    generator = np.random.default_rng(2)
+    a = generator.normal(size=60)
+    model = mm.KernelField([("a", "b")], update=mm.bp.Full())
+    model = model.fit((a, a + 0.1 * generator.normal(size=60)), likelihood=Folded())
+    belief = model.query(observations=np.array([1.0, np.nan]))["a"]
+    # Both 1 and −1 explain what was seen.
+    assert 0.8 < belief.expect(np.abs) < 1.2
+    assert belief.var() > 0.3
