@@ -91,7 +91,7 @@ def test_the_same_content_in_another_dtype_is_refused(test, first, second, wrap)
 def test_arrays_are_not_matched_to_names(test):
     x, y = shifted(np.random.default_rng(3))
     for first, second in ((x, y.to_numpy()), (x.to_numpy(), y)):
-        with pytest.raises(ColumnError, match=r"has columns with names \('conversion', 'revenue'\) and .* is"):
+        with pytest.raises(ColumnError, match=r"columns with names \(|is an array, whose columns have no names"):
             test(first, second)
     with pytest.raises(ColumnError, match="has no column 'revenue'"):
         test(x, y[["conversion"]])

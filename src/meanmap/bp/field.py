@@ -6,6 +6,7 @@ observations and evidence, and answer with the same kind of beliefs and report.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from meanmap.bp.evidence.field_evidence import Evidence, learn_likelihoods, read
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.report import Report
+from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
 
@@ -125,6 +127,11 @@ class FittedField(ABC):
         self.template, self.kind, self.likelihoods = read.template, read.kind, dict(likelihoods)
         self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
 
+    @property
+    def schema(self) -> Schema | None:
+        """What variables of each kind were read as; None of models that were saved before there were schemas."""
+        return Schema.joined([sample.schema for sample in self.samples.values()])
+
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
@@ -164,7 +171,7 @@ class FittedField(ABC):
                 return PointEmbedding(sample.kernel, seen.values[node], np.ones(1), sample.flat)
             return found(node)
 
-        return Beliefs(names, answer, report)
+        return Beliefs(names, answer, replace(report, notes=(*seen.notes, *report.notes)))
 
     def kind_of(self, node: int) -> Hashable:
         """The kind of a node, by its number."""

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import citing, discovering, graphs, learning, models, operators, reproducing, testing
+from meanmap.cli import citing, describing, discovering, graphs, learning, models, operators, reproducing, testing
 from meanmap.cli.options import Command, say, to_be_written
 from meanmap.programs import keep_programs
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.command(cls=Command)(describing.schema)
 app.add_typer(testing.app, name="test")
 app.command("learn-kernel", cls=Command)(learning.learn_kernel)
 app.command(cls=Command)(discovering.discover)

@@ -8,11 +8,13 @@ import typer
 from meanmap.cli.options import (
     AsJson,
     Delimiter,
+    Kinds,
     LabelColumns,
     Missing,
     Plot,
     Report,
     Seed,
+    kinds_in,
     names_in,
     refused,
     to_be_written,
@@ -38,6 +40,7 @@ def discover(
     seed: Seed = None,
     missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
@@ -52,16 +55,16 @@ def discover(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     table = reading.table(data, names_in(columns))
     found: Any
     with waiting("discovering"):
         if method == "tree":
-            found = mm.chow_liu(table, half_samples=half_samples, rng=seed)
+            found = mm.chow_liu(table, half_samples=half_samples, kinds=reading.kinds, rng=seed)
         else:
             groups = [names_in(group) for group in tiers.split("/")] if tiers else []
             known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
-            found = mm.pc(table, alpha, half_samples=half_samples, rng=seed, **known)
+            found = mm.pc(table, alpha, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
     if plot is not None:
         outputs.draw(found, plot)
     if report is not None:

@@ -1,5 +1,6 @@
 """`meanmap graph ...`: learn a graphical model from a file, and query it."""
 
+import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,12 @@ from meanmap.cli.options import (
     AsJson,
     Command,
     Delimiter,
+    Kinds,
     LabelColumns,
+    Missing,
     Plot,
     Report,
+    kinds_in,
     names_in,
     refused,
     say,
@@ -31,22 +35,24 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
+    missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
 ) -> None:
-    """Learn a tree of relations between the columns of a file; rows with a missing value are left out."""
+    """Learn a tree of relations between the columns of a file."""
     if edges and columns:
         raise refused("the columns are those of the edges: give --edges or --columns")
     import meanmap as mm
     from meanmap.cli import inputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), "drop")
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     pairs = _pairs(edges)
     table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
-        graph: Any = pairs or mm.chow_liu(table)
-        model = mm.KernelGraph(graph).fit(table)
+        graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
+        model = mm.KernelGraph(graph).fit(table, kinds=reading.kinds)
     mm.save(model, output)
     for note in reading.notes:
         say(note)
@@ -72,7 +78,7 @@ def query(
         for name, node in zip(fitted.graph.names, fitted.samples.nodes, strict=True)
         if node.labels is not None
     }
-    known = dict(_known(text, fitted.graph.names, labels) for text in given or ())
+    known = dict(_known(text, fitted, labels) for text in given or ())
     targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
     with waiting("a query"):
         beliefs = fitted.query(known, targets=targets)
@@ -118,7 +124,8 @@ def _loaded(path: Path) -> Any:
     return content
 
 
-def _known(text: str, names: Any, labels: dict[str, list[str]]) -> tuple[str, Any]:
+def _known(text: str, fitted: Any, labels: dict[str, list[str]]) -> tuple[str, Any]:
+    names = fitted.graph.names
     name, mark, value = text.partition("=")
     if not mark or name not in names:
         raise refused(f"--given is {text!r}; expected name=value, with a name among {', '.join(map(str, names))}")
@@ -126,7 +133,10 @@ def _known(text: str, names: Any, labels: dict[str, list[str]]) -> tuple[str, An
         if value not in labels[name]:
             raise refused(f"{name} is never {value!r}; it is {', '.join(labels[name])}")
         return name, value
+    if fitted.schema is not None and name in dict(fitted.schema.kinds):
+        return name, value
+    kind = "number" if fitted.schema is None or fitted.schema[name].kind != "time" else "time"
     try:
-        return name, float(value)
+        return name, float(value) if kind == "number" else datetime.datetime.fromisoformat(value)
     except ValueError:
-        raise refused(f"{name} is a number; got {value!r}") from None
+        raise refused(f"{name} is a {kind}; got {value!r}") from None

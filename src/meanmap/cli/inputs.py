@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
+from meanmap.core.kinds import looks_like_dates
 from meanmap.core.progress import waiting
-from meanmap.core.schema import check_alike
+from meanmap.core.schema import admitted, check_alike
 from meanmap.core.table import Table
 from meanmap.io.tables import read_table
 from meanmap.stats.settings import LEAST_POINTS
@@ -25,9 +26,11 @@ class Reading:
     delimiter: str | None
     labels: list[str]
     missing: str
+    kinds: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.labels = [*self.labels, *(name for name, kind in self.kinds.items() if kind == "label")]
         if self.missing not in MISSING:
             raise ParameterError(f"--missing is {self.missing!r}; expected drop, category or raise.")
 
@@ -41,6 +44,16 @@ class Reading:
             )
         if dropped and len(table) < LEAST_POINTS:
             raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
+        for name, column in table.columns.items():
+            if column.dtype.kind == "U" and name not in (*self.kinds, *self.labels) and looks_like_dates(column):
+                self.notes.append(
+                    f"{name!r} of {path} looks like dates and is read as labels: pass --kinds {name}=time"
+                )
+        return table
+
+    def told(self, table: Table, path: str) -> Table:
+        """The table with its columns turned into what they are said to be."""
+        (table,), _ = admitted((table,), (path,), "raise", self.kinds)
         return table
 
 

@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, Missing, Plot, Report, Seed, names_in, say, to_be_written
+from meanmap.cli.options import (
+    AsJson,
+    Delimiter,
+    Kinds,
+    Missing,
+    Plot,
+    Report,
+    Seed,
+    kinds_in,
+    names_in,
+    say,
+    to_be_written,
+)
 
 __all__ = ["learn_kernel"]
 
@@ -21,6 +33,7 @@ def learn_kernel(
     ] = None,
     seed: Seed = None,
     missing: Missing = "drop",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
@@ -33,8 +46,9 @@ def learn_kernel(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, [], missing)
-    table = inputs.numeric(reading.table(data, names_in(columns)), data, "--columns")
+    reading = inputs.Reading(delimiter, [], missing, kinds_in(kinds))
+    table = reading.told(reading.table(data, names_in(columns)), data)
+    table = inputs.numeric(table, data, "--columns")
     own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None
     with waiting("learning a kernel"):
         fit = mm.learn_kernel(table, own, rng=seed)

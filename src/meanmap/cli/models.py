@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, LabelColumns, Missing, Plot, Report, names_in, refused, say
+from meanmap.cli.options import (
+    AsJson,
+    Delimiter,
+    Kinds,
+    LabelColumns,
+    Missing,
+    Plot,
+    Report,
+    kinds_in,
+    names_in,
+    refused,
+    say,
+)
 
 __all__ = ["ep"]
 
@@ -28,6 +40,7 @@ def ep(
     levels: Annotated[str | None, typer.Option(help="Ordered labels of an ordinal outcome, low,middle,high.")] = None,
     missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     plot: Plot = None,
@@ -40,8 +53,8 @@ def ep(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing)
-    table = reading.table(data, [*names_in(x), y] if x else None)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
     if y not in table.names:
         raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")
     columns = names_in(x) or [name for name in table.names if name != y]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-__all__ = ["Command", "names_in", "refusals", "refused", "say", "to_be_written"]
+__all__ = ["Command", "kinds_in", "names_in", "refusals", "refused", "say", "to_be_written"]
 
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
@@ -50,12 +50,28 @@ Missing = Annotated[
 LabelColumns = Annotated[
     str, typer.Option("--labels", help="Columns, a,b,..., that are labels though they look numeric.")
 ]
+Kinds = Annotated[
+    str,
+    typer.Option(help="What columns are, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
+]
 Delimiter = Annotated[str | None, typer.Option(help="What separates cells, where the file's name does not say.")]
 
 
 def names_in(text: str | None) -> list[str]:
     """Names in a list such as a,b,c."""
     return [name.strip() for name in text.split(",")] if text else []
+
+
+def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
+    """What columns are said to be, as in zip=label,size=low<middle<high."""
+    found: dict[str, str | tuple[str, ...]] = {}
+    for part in names_in(text):
+        name, mark, kind = (each.strip() for each in part.partition("="))
+        if not mark or not name or not kind:
+            raise refused(f"--kinds has {part!r}; expected name=kind, such as zip=label or size=low<middle<high")
+        levels = tuple(level.strip() for level in kind.split("<"))
+        found[name] = levels if len(levels) > 1 else kind
+    return found
 
 
 class Command(TyperCommand):

@@ -13,6 +13,7 @@ from meanmap.cli.options import (
     Delimiter,
     FailOnReject,
     KernelName,
+    Kinds,
     LabelColumns,
     Missing,
     Null,
@@ -21,6 +22,7 @@ from meanmap.cli.options import (
     Report,
     Seed,
     WithDraws,
+    kinds_in,
     names_in,
     refused,
 )
@@ -46,6 +48,7 @@ def two_sample(
     alpha: Alpha = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     draws: WithDraws = False,
@@ -59,7 +62,7 @@ def two_sample(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     samples = (
         inputs.groups(reading, first, by, names_in(columns))
         if by is not None
@@ -68,7 +71,7 @@ def two_sample(
     many = len(samples) > 2
     if many and null not in ("auto", "permutation"):
         raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
-    options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "rng": seed}
+    options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "kinds": reading.kinds, "rng": seed}
     tables = list(samples.values())
     result = (
         mm.k_sample_test(tables, kernel=kernel, **options)
@@ -91,6 +94,7 @@ def independence(
     alpha: Alpha = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     draws: WithDraws = False,
@@ -102,9 +106,10 @@ def independence(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     first, second = inputs.variables(reading, data, [names_in(x), names_in(y)])
-    result = mm.independence_test(first, second, kernel, null=null, n_permutations=permutations, rng=seed)
+    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
+    result = mm.independence_test(first, second, kernel, null=null, **options)
     _tell(result, f"Are {x} and {y} independent?", reading, alpha, (json, draws), plot, report, fail_on_reject)
 
 
@@ -122,6 +127,7 @@ def conditional(
     alpha: Alpha = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
+    kinds: Kinds = "",
     delimiter: Delimiter = None,
     json: AsJson = False,
     draws: WithDraws = False,
@@ -133,9 +139,9 @@ def conditional(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     tables = inputs.variables(reading, data, [names_in(x), names_in(y), names_in(z)])
-    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
     question = f"Are {x} and {y} independent, given {z}?"
     _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject)

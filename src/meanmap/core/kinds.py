@@ -1,14 +1,31 @@
 """Kinds of columns: what a column of a table is, what it can be turned into, and how it is described in errors."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.points import is_sparse
 
-__all__ = ["FAMILIES", "advice", "as_kind", "described", "family_of", "wanted_kind"]
+__all__ = [
+    "FAMILIES",
+    "Kind",
+    "advice",
+    "article",
+    "as_kind",
+    "described",
+    "family_of",
+    "is_whole",
+    "levels_of",
+    "looks_like_dates",
+    "wanted_kind",
+]
+
+# What a column is told to be: a kind, or the levels of an order, from the least.
+Kind = str | tuple[str, ...]
 
 # Columns of one family can be compared.
 FAMILIES = {
@@ -19,7 +36,9 @@ FAMILIES = {
     "time of day": "number",
     "time of week": "number",
     "time of year": "number",
+    "rank": "number",
     "label": "label",
+    "ordered label": "label",
     "text": "label",
     "boolean": "boolean",
     "time": "time",
@@ -29,7 +48,9 @@ HELD = {"f": "numbers", "U": "labels", "b": "truth values", "M": "times", "m": "
 DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}
-WANTED = ("number", "label", "time", "angle", *CYCLES)
+WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
+# So many different texts say what a column looks like.
+LOOKED_AT = 1000
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d[\d.]*,\d+\s*")
 
 
@@ -50,30 +71,81 @@ def described(column: Any) -> str:
 
 def advice(column: Any, where: str) -> str:
     """What may turn a column of text into what another sample holds; empty where nothing is known."""
-    words = np.unique(column)[:1000].tolist()
+    words = np.unique(column)[:LOOKED_AT].tolist()
     if set(words) <= {"True", "False", "true", "false"}:
         return f"{where} says true or false: convert it, for example with == 'True'. "
     if all(map(_is_number, words)):
         return f"{where} looks like numbers: convert it, for example with .astype(float). "
     if all(DECIMAL_COMMA.fullmatch(word) for word in words):
         return f"{where} looks like numbers with a decimal comma: read the file with decimal=','. "
-    if all(map(_is_date, words)):
+    if looks_like_dates(column):
         return f"{where} looks like dates: convert it, for example with pandas.to_datetime. "
     return ""
 
 
-def wanted_kind(kind: Any) -> str:
-    """A kind that a column can be told to be."""
+def article(kind: str) -> str:
+    """The kind with its article."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def is_whole(column: Any) -> bool:
+    """Whether a column is of objects that only their kernel can read: rotations, sparse rows, pictures, bags."""
+    if hasattr(column, "as_matrix") or is_sparse(column):
+        return True
+    try:
+        array = column if hasattr(column, "shape") and hasattr(column, "dtype") else np.asarray(column)
+    except ValueError:  # of different lengths
+        return True
+    if len(array.shape) == 1 and array.dtype == object and array.shape[0]:
+        return isinstance(np.asarray(array)[0], np.ndarray | list | tuple)
+    return len(array.shape) > 2 or (len(array.shape) == 2 and getattr(array.dtype, "kind", "?") in "SUT")
+
+
+def levels_of(column: Any) -> tuple[str, ...]:
+    """The levels of a column of ordered categories, from the least; empty for others."""
+    categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
+    if getattr(categories, "ordered", False):
+        return tuple(map(str, categories.categories))
+    return ()
+
+
+def looks_like_dates(column: Any) -> bool:
+    """Whether each text of a column is a date or a time."""
+    return all(map(_is_date, np.unique(column)[:LOOKED_AT].tolist()))
+
+
+def wanted_kind(kind: Any, column: Any = None) -> Kind:
+    """A kind that a column can be told to be; of a "rank" the levels, which ordered categories have themselves."""
+    if kind == "rank" and column is not None:
+        levels = levels_of(column)
+        if not levels:
+            raise ParameterError(
+                "a kind is 'rank', and the column has no order of its own; expected the levels in order, such as "
+                "('low', 'middle', 'high'), or ordered categories."
+            )
+        return levels
+    if isinstance(kind, Sequence) and not isinstance(kind, str):
+        levels = tuple(map(str, kind))
+        if len(levels) < 2 or len(set(levels)) < len(levels):
+            raise ParameterError(f"the levels {kind!r} are no order; expected two or more, each once.")
+        return levels
     if kind not in WANTED:
-        raise ParameterError(f"a kind is {kind!r}; expected one of {', '.join(map(repr, WANTED))}.")
+        raise ParameterError(
+            f"a kind is {kind!r}; expected one of {', '.join(map(repr, WANTED))}, or levels in order, from the least."
+        )
     return kind
 
 
-def as_kind(column: Any, kind: str, where: str) -> np.ndarray:
-    """A column turned into what it was told to be; angles and times of a cycle become points of a circle, (n, 2)."""
+def as_kind(column: Any, kind: Kind, where: str) -> np.ndarray:
+    """A column turned into what it was told to be.
+
+    Angles and times of a cycle become points of a circle, (n, 2), and levels of an order their number in it, from 0.
+    """
     column = np.asarray(column)
     if column.ndim > 1:
         raise KindError(f"{where} is a block of columns, which has no kind of its own.")
+    if isinstance(kind, tuple):
+        return _ranks(_as_labels(column), kind, where)
     if kind == "label":
         return _as_labels(column)
     if kind == "time":
@@ -82,6 +154,14 @@ def as_kind(column: Any, kind: str, where: str) -> np.ndarray:
         return _circle(2 * np.pi * seconds(as_kind(column, "time", where)) / CYCLES[kind])
     numbers = seconds(column) if column.dtype.kind in "mM" else _parsed(column, float, where, kind)
     return _circle(numbers) if kind == "angle" else numbers
+
+
+def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarray:
+    number = {level: float(i) for i, level in enumerate(levels)}
+    other = next((label for label in labels.tolist() if label not in number), None)
+    if other is not None:
+        raise KindError(f"{where} holds {other!r}, which is no level of {' < '.join(levels)}.")
+    return np.array([number[label] for label in labels.tolist()])
 
 
 def _as_labels(column: np.ndarray) -> np.ndarray:
@@ -99,7 +179,7 @@ def _parsed(column: np.ndarray, dtype: Any, where: str, kind: str) -> np.ndarray
     except ValueError:
         test = _is_date if kind == "time" else _is_number
         bad = next(word for word in column.tolist() if not test(word))
-        raise KindError(f"{where} holds {bad!r}, which cannot be read as a {kind}.") from None
+        raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.") from None
 
 
 def _circle(angle: np.ndarray) -> np.ndarray:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import count_missing
-from meanmap.core.errors import EmptyError, KindError, ParameterError, ShapeError
+from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
 from meanmap.core.table import Table, raw_columns
 
-__all__ = ["MISSING_LABEL", "POLICIES", "length", "present", "read_present", "settled", "take"]
+__all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "settled", "take"]
 
 # What `missing=` may say, and the label that "category" gives to what is missing.
 POLICIES = ("raise", "drop", "category")
@@ -90,8 +90,8 @@ def settled(
     Examples
     --------
     >>> samples, notes = settled([{"age": [31.0, None, 47.0]}], ["x"], "drop")
-    >>> len(samples[0]), notes
-    (2, ("1 of 3 rows of x was left out: a value is missing in 'age' (1).",))
+    >>> samples[0]["age"], notes
+    ([31.0, 47.0], ("1 of 3 rows of x was left out: a value is missing in 'age' (1).",))
     """
     if missing not in POLICIES:
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, POLICIES))}.")
@@ -102,19 +102,41 @@ def settled(
         found = [_filled(*each) for each in zip(samples, masks, names, strict=True)]
         return [sample for sample, _ in found], tuple(note for _, note in found if note)
     kept = [np.all(list(mask.values()), axis=0) for mask in masks]
+    told = list(zip(names, kept, map(_where, masks), strict=True))
     if paired and len({len(each) for each in kept}) == 1:
         kept = [np.all(kept, axis=0)] * len(kept)
-    left, notes = [], []
-    for sample, mask, keep, name in zip(samples, masks, kept, names, strict=True):
-        where = _where(mask)
+        wheres = [f"{where} of {name}" if len(names) > 1 else where for name, _, where in told if where]
+        told = [(_listed(names), kept[0], ", ".join(wheres))]
+    notes = []
+    for name, keep, where in told:
         if where:
             gone = int((~keep).sum())
             was = f"{gone} of {len(keep)} rows of {name} {'was' if gone == 1 else 'were'} left out"
             notes.append(f"{was}: a value is missing in {where}.")
             if keep.sum() < least:
                 raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
-        left.append(sample if keep.all() else _rows(sample, np.flatnonzero(keep)))
-    return left, tuple(notes)
+    chosen = zip(samples, kept, strict=True)
+    return [s if keep.all() else _rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
+
+
+def by_pairs(table: Any, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:
+    """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
+
+    Examples
+    --------
+    >>> by_pairs({"age": [31.0, None, 47.0]}, "table", "pairwise")[1]
+    ("rows of table are left out where a value of the pair is missing: 'age' (1).",)
+    """
+    if missing not in ("pairwise", *POLICIES):
+        expected = ", ".join(map(repr, ("pairwise", *POLICIES)))
+        raise ParameterError(f"missing is {missing!r}; expected one of {expected}.")
+    if missing in ("drop", "category"):
+        (table,), notes = settled((table,), (name,), missing, least=least)
+        return table, notes
+    where = _where(_masks(table, name))
+    if where and missing == "raise":
+        raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
+    return table, (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
 
 
 def _masks(sample: Any, name: str) -> dict[str, np.ndarray]:
@@ -127,14 +149,20 @@ def _masks(sample: Any, name: str) -> dict[str, np.ndarray]:
     return {"it": present(sample)}
 
 
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
 def _where(masks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{key} ({(~mask).sum()})" for key, mask in masks.items() if not mask.all())
 
 
 def _rows(sample: Any, index: np.ndarray) -> Any:
-    """Some rows of a sample, which stays what it is; of a mapping or a frame of polars a table."""
+    """Some rows of a sample, which stays what it is; of a frame of polars a table."""
     if isinstance(sample, Table):
         return rows(sample, index)
+    if isinstance(sample, Mapping):
+        return {name: take(column, index) for name, column in sample.items()}
     if Table.looks_like_one(sample) and not hasattr(sample, "iloc") and not isinstance(sample, np.ndarray):
         names, columns = raw_columns(sample, "sample")
         return Table.of({name: take(column, index) for name, column in zip(names, columns, strict=True)})

@@ -1,67 +1,30 @@
 """What the columns of a table mean: decided once from all samples together, and checked against what comes later."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
-from meanmap.core.arrays import seconds
-from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
-from meanmap.core.kinds import FAMILIES, advice, as_kind, described, family_of, wanted_kind
-from meanmap.core.missing import read_present
-from meanmap.core.table import Table
-from meanmap.core.units import robust_scales
+from meanmap.core.chunks import comes_in_pieces
+from meanmap.core.column import Column, check_alike, counted
+from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.kinds import Kind, as_kind, wanted_kind
+from meanmap.core.missing import length, settled
+from meanmap.core.points import is_sparse
+from meanmap.core.table import Table, raw_columns
 
-__all__ = ["Column", "Schema", "aligned", "check_alike"]
-
-# So many labels are remembered, to tell later ones that were never seen.
-MOST_LABELS = 1000
-# A number is far outside if it is this many times the range of all numbers seen away from them.
-FAR = 10.0
-# Labels of this many rows or more of which nearly every row has its own are called text.
-LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
-# Labels that are printed.
-SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Column:
-    """What is known of one column.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "number", "count" (whole numbers from 0), "vector" (a block of numbers), "label", "text" (nearly
-        every row has its own), "boolean", "time", "duration"; or what it was told to be.
-    missing, distinct : int
-        Missing values, and distinct ones among the others.
-    centre, scale : float
-        The median, and the median distance between two rows, of numbers; in seconds, of times. NaN for labels.
-    low, high : float
-        The least and the largest number.
-    labels : tuple of str
-        All labels, where they are at most 1000.
-    """
-
-    name: str
-    kind: str
-    missing: int
-    distinct: int
-    centre: float = np.nan
-    scale: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    labels: tuple[str, ...] = ()
+__all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "opened"]
 
 
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, in order: their kinds, units, extremes, missing values and labels.
 
-    Made by [`Schema.of`][]. Every test of several samples and every monitor makes one for itself; make your own to look
-    at it, or to say that a column means something else.
+    Made by [`Schema.of`][]. What is fitted to a table keeps the schema of it, `fitted.schema`, and reads by it whatever
+    comes later; make your own to look at it, or to say that a column means something else.
 
     Attributes
     ----------
@@ -76,7 +39,9 @@ class Schema:
     Notes
     -----
     Kinds are those of the data types: numbers are numbers, however few values they take; text, categories and truth
-    values are labels; dates and times are their own kind, compared in seconds. Only `kinds=` makes labels of numbers.
+    values are labels; dates and times are their own kind, compared in seconds. Categories with an order are ordered
+    labels, of which kernels know only whether they are equal. Only `kinds=` makes labels of numbers, or numbers of
+    levels.
 
     Examples
     --------
@@ -91,10 +56,10 @@ class Schema:
     columns: tuple[Column, ...]
     rows: int
     named: bool = True
-    kinds: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[tuple[Any, Kind], ...] = ()
 
     @classmethod
-    def of(cls, *samples: Any, kinds: Mapping[str, str] | None = None, names: Sequence[str] = ()) -> "Schema":
+    def of(cls, *samples: Any, kinds: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> "Schema":
         """Read one table, or several samples of the same columns together.
 
         Parameters
@@ -104,7 +69,8 @@ class Schema:
             matrices by position. Missing values are counted.
         kinds : mapping of column to kind, optional
             What a column means where its data type does not say: "number", "label", "time", "angle" (radians), or the
-            cycle in which a time recurs, "time of day", "time of week", "time of year".
+            cycle in which a time recurs, "time of day", "time of week", "time of year". Levels in order, such as
+            ("low", "middle", "high"), or "rank" of categories that have an order, make numbers of labels.
         names : sequence of str
             What to call the samples in errors; by default "table", or "samples[0]", "samples[1]", ...
 
@@ -118,32 +84,50 @@ class Schema:
         if not samples:
             raise ParameterError("Schema.of() has no sample; expected at least one table.")
         names = names or ([f"samples[{i}]" for i in range(len(samples))] if len(samples) > 1 else ["table"])
-        chosen = {name: wanted_kind(kind) for name, kind in (kinds or {}).items()}
-        read = [read_present(sample, name) for sample, name in zip(samples, names, strict=True)]
-        tables, named = aligned([table for table, _ in read], samples, names)
-        order = tables[0].names
-        unknown = [name for name in chosen if name not in order]
-        if unknown:
-            raise ColumnError(f"kinds names {unknown[0]!r}; {names[0]} has {', '.join(map(repr, order))}.")
-        missing = np.zeros(len(order), int)
-        for table, there in read:
-            places = [table.names.index(each) for each in order] if named else slice(None)
-            missing += (~there).sum(axis=0)[places]
-        tables = [_converted(table, chosen, name) for table, name in zip(tables, names, strict=True)]
-        columns = []
-        for at, name in enumerate(order):
-            parts = [table.columns[name] for table in tables]
-            check_alike(parts, name, names)
-            columns.append(_column(name, parts, int(missing[at]), chosen.get(name)))
-        return cls(tuple(columns), sum(len(there) for _, there in read), named, tuple(chosen.items()))
+        split = [
+            dict(zip(*raw_columns(sample, name), strict=True)) for sample, name in zip(samples, names, strict=True)
+        ]
+        matched, named = _matched(split, samples, names)
+        first = matched[0]
+        chosen = chosen_kinds(kinds, first, names[0])
+        rows = 0
+        for columns, name in zip(matched, names, strict=True):
+            lengths = {each: length(column) for each, column in columns.items()}
+            if len(set(lengths.values())) > 1:
+                raise ShapeError(f"the columns of {name} differ in length: {lengths}.")
+            rows += next(iter(lengths.values()))
+        found = [Column.of(name, [each[name] for each in matched], names, chosen.get(name)) for name in first]
+        return cls(tuple(found), rows, named, tuple(chosen.items()))
+
+    @classmethod
+    def of_points(cls, data: Any, argument: str) -> "Schema | None":
+        """Of a sample that is a table or an array of columns; None of others, which only their kernel can read."""
+        if comes_in_pieces(data):
+            return None
+        if Table.looks_like_one(data):
+            known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
+            return cls.of(data, names=(argument,)) if known else None
+        ours = isinstance(data, list | tuple | np.ndarray) and not is_sparse(data)
+        array = np.asarray(data) if ours else np.zeros((0, 0, 0))
+        return cls.of(array, names=(argument,)) if array.ndim in (1, 2) and array.dtype.kind in "fiubmMU" else None
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Schema | None]") -> "Schema | None":
+        """Of what was learned from several columns, each with a schema of its own; None where one has none."""
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        columns = tuple(column for part in known for column in part.columns)
+        kinds = tuple(kind for part in known for kind in part.kinds)
+        return cls(columns, max(part.rows for part in known), True, kinds)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(column.name for column in self.columns)
+        return tuple(str(column.name) for column in self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        found = [column for column in self.columns if column.name == name]
+        found = [column for column in self.columns if str(column.name) == str(name)]
         if not found:
             raise ColumnError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
         return found[0]
@@ -159,91 +143,169 @@ class Schema:
         >>> schema.read({"c": [0], "a": ["v"], "b": [5]})
         Table(1 rows: b, a [labels])
         """
-        table = Table.of(data, argument)
+        columns = _columns(data, argument)
         if Table.has_names(data) != self.named:
-            raise _unnamed(("what was read before", self.names, self.named), (argument, table.names, not self.named))
-        table = table.select(self.names, argument) if self.named else _renamed(table, self.names, argument)
-        table = _converted(table, dict(self.kinds), argument)
-        for column in self.columns:
-            part = table.columns[column.name]
-            where = f"{argument}[{column.name!r}]"
-            block = part.ndim > 1 and column.name not in dict(self.kinds)
-            if family_of(part) != FAMILIES[column.kind] or block != (column.kind == "vector"):
-                raise KindError(
-                    f"{where} holds {described(part)}; expected a {column.kind} column, as before. "
-                    f"{advice(part, where) if part.dtype.kind == 'U' else ''}Convert it first."
-                )
-        return table
+            known = ", ".join(map(repr, self.names if self.named else columns))
+            raise ColumnError(
+                f"{argument} is an array, whose columns have no names; expected a table with the columns {known}."
+                if self.named
+                else f"{argument} has columns with names ({known}); expected {len(self.columns)} columns without, as "
+                f"before: pass {argument}.to_numpy()."
+            )
+        found = (
+            _selected(columns, self.names, argument)
+            if self.named
+            else _renamed(columns, self.names, argument, "before")
+        )
+        return Table.of({name: self.read_column(name, part, argument) for name, part in found.items()}, argument)
 
-    def notes(self, table: Table, argument: str = "data") -> tuple[str, ...]:
-        """What is odd about a table that was read: labels never seen, and numbers far outside."""
-        found = []
-        for column in self.columns:
-            values, where = np.asarray(table.columns[column.name]), f"{argument}[{column.name!r}]"
-            if column.labels and values.dtype.kind == "U":
-                new = sorted(set(np.unique(values).tolist()) - set(column.labels))
-                if new:
-                    found.append(f"{where} has {_count(len(new), 'label')} never seen before, such as {new[0]!r}.")
-            elif values.dtype.kind in "fmM" and values.ndim == 1 and np.isfinite(column.low):
-                numbers = values if values.dtype.kind == "f" else seconds(values)
-                reach = FAR * (column.high - column.low)
-                far = (numbers < column.low - reach) | (numbers > column.high + reach)
-                if far.any() and reach > 0:
-                    found.append(
-                        f"{where} has {_count(int(far.sum()), 'value')} far outside {column.low:g} to "
-                        f"{column.high:g}, such as {numbers[far][0]:g}."
-                    )
-        return tuple(found)
+    def read_column(self, name: str, values: Any, argument: str = "data") -> Any:
+        """Later values of one column, as `read` reads them."""
+        return self[name].read(values, argument, dict(self.kinds).get(name))
+
+    def later(self, data: Any, argument: str) -> Any:
+        """Points that come later to what was fitted, for a kernel to read: tables with these columns in this order.
+
+        What is odd about them is a warning, for lack of a result that could hold a note.
+        """
+        if isinstance(data, jax.Array) or not (
+            Table.looks_like_one(data) or isinstance(data, list | tuple | np.ndarray)
+        ):
+            return data
+        table = self.read(data, argument)
+        for note in self.notes(table, argument):
+            warnings.warn(note, stacklevel=5)
+        return table if self.kinds or Table.looks_like_one(data) else data
+
+    def notes(self, table: Any, argument: str = "data") -> tuple[str, ...]:
+        """What is odd about columns that were read: labels never seen, and numbers far outside."""
+        columns = table.columns if isinstance(table, Table) else table
+        found = [self[name].odd(values, f"{argument}[{name!r}]") for name, values in columns.items()]
+        return tuple(note for note in found if note)
 
     def __str__(self) -> str:
-        wide = max((len(column.name) for column in self.columns), default=0)
+        wide = max((len(str(column.name)) for column in self.columns), default=0)
         broad = max((len(column.kind) for column in self.columns), default=0)
-        lines = [f"  {c.name:<{wide}}  {c.kind:<{broad}}  {_told(c)}".rstrip() for c in self.columns]
-        return "\n".join([f"{_count(self.rows, 'row')}, {_count(len(self.columns), 'column')}", *lines])
+        lines = [f"  {c.name!s:<{wide}}  {c.kind:<{broad}}  {c}".rstrip() for c in self.columns]
+        return "\n".join([f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}", *lines])
 
     __repr__ = __str__
 
 
-def check_alike(parts: Sequence[Any], column: str, names: Sequence[str], option: str = "") -> None:
-    """Refuse a column that holds numbers in one sample and text in another, say: nothing in them could be equal.
+def chosen_kinds(kinds: Mapping[str, Any] | None, columns: Mapping[str, Any], argument: str) -> dict[str, Kind]:
+    """What columns are told to be, checked."""
+    unknown = [name for name in kinds or {} if name not in columns]
+    if unknown:
+        raise ColumnError(f"kinds names {unknown[0]!r}; {argument} has {', '.join(map(repr, columns))}.")
+    return {name: wanted_kind(kind, columns[name]) for name, kind in (kinds or {}).items()}
 
-    `option` is what makes labels of both, where that is not a call of Python's.
+
+def admitted(
+    samples: Sequence[Any],
+    names: Sequence[str],
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    *,
+    paired: bool = False,
+    least: int = 1,
+) -> tuple[list[Any], tuple[str, ...]]:
+    """Samples as functions take them: missing values are seen to, as by `settled`, and columns are what `kinds` says.
+
+    Examples
+    --------
+    >>> samples, notes = admitted([{"zip": [10115, None]}], ["x"], "drop", {"zip": "label"})
+    >>> samples[0].columns["zip"].tolist(), notes
+    (['10115'], ("1 of 2 rows of x was left out: a value is missing in 'zip' (1).",))
     """
-    where = [f"{name}[{column!r}]" if column else name for name in names]
-    for part, here in zip(parts[1:], where[1:], strict=True):
-        if family_of(parts[0]) == family_of(part) and parts[0].shape[1:] == part.shape[1:]:
-            continue
-        text = [(p, w) for p, w in ((parts[0], where[0]), (part, here)) if p.dtype.kind == "U"]
-        override = f"schema = mm.Schema.of({names[0]}, {names[1]}, kinds={{{column!r}: 'label'}})"
-        override = option or (f"{override}, and pass schema.read({names[0]}) and so on" if column else "text in both")
-        raise KindError(
-            f"{where[0]} holds {described(parts[0])}, and {here} holds {described(part)}: they cannot be compared. "
-            f"{advice(*text[0]) if text else ''}If these are labels in both, say so: {override}."
-        )
+    if missing == "raise" and not kinds:
+        return list(samples), ()
+    _in_memory(samples, missing)
+    samples, notes = settled(samples, names, missing, paired, least)
+    if not kinds:
+        return samples, notes
+    split = [_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
+    known = {name: column for columns in reversed(split) for name, column in columns.items()}
+    chosen = chosen_kinds(kinds, known, " and ".join(names))
+    found = []
+    for sample, columns, name in zip(samples, split, names, strict=True):
+        ours = {each: kind for each, kind in chosen.items() if each in columns}
+        table = Table.of(sample, name) if ours else sample
+        told = {each: as_kind(table.columns[each], kind, f"{name}[{each!r}]") for each, kind in ours.items()}
+        found.append(Table({**table.columns, **told}) if ours else sample)
+    return found, notes
+
+
+def opened(
+    samples: Sequence[Any],
+    names: Sequence[str],
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    *,
+    paired: bool = False,
+    least: int = 1,
+) -> tuple[list[Any], "Schema | None", tuple[str, ...]]:
+    """Samples as `admitted` gives them, and the schema by which later rows of the first are read.
+
+    It is None of data that only their kernel can read.
+    """
+    left, notes = settled(samples, names, missing, paired, least) if missing != "raise" else (samples, ())
+    found, _ = admitted(left, names, "raise", kinds)
+    if found[0] is left[0]:
+        return found, Schema.of_points(left[0], names[0]), notes
+    ours = {name: kind for name, kind in (kinds or {}).items() if name in _columns(left[0], names[0])}
+    return found, Schema.of(left[0], kinds=ours, names=names[:1]), notes
+
+
+def _in_memory(samples: Sequence[Any], missing: str) -> None:
+    if any(map(comes_in_pieces, samples)):
+        option = "kinds=" if missing == "raise" else f"missing={missing!r}"
+        raise ParameterError(f"{option} is for samples in memory: see to it while you read the pieces.")
 
 
 def aligned(tables: Sequence[Table], samples: Sequence[Any], names: Sequence[str]) -> tuple[list[Table], bool]:
     """Tables read from `samples` with the columns of the first, in its order, and whether these have names."""
-    order, named = tables[0].names, Table.has_names(samples[0])
-    found = [tables[0]]
-    for table, sample, name in zip(tables[1:], samples[1:], names[1:], strict=True):
+    found, named = _matched([table.columns for table in tables], samples, names)
+    return [Table(columns) for columns in found], named
+
+
+def _columns(data: Any, argument: str) -> dict[str, Any]:
+    """The columns as they came, by name."""
+    return dict(zip(*raw_columns(data, argument), strict=True))
+
+
+def _matched(
+    split: Sequence[Mapping[str, Any]], samples: Sequence[Any], names: Sequence[str]
+) -> tuple[list[dict[str, Any]], bool]:
+    """The columns of each sample by the names of the first, in its order."""
+    order, named = tuple(split[0]), Table.has_names(samples[0])
+    found = [dict(split[0])]
+    for columns, sample, name in zip(split[1:], samples[1:], names[1:], strict=True):
         if Table.has_names(sample) != named:
-            raise _unnamed((names[0], order, named), (name, table.names, not named))
-        alone = [each for each in (*order, *table.names) if (each in order) != (each in table.names)]
+            raise _unnamed((names[0], order, named), (name, (*columns,), not named))
+        alone = [each for each in (*order, *columns) if (each in order) != (each in columns)]
         if named and alone:
-            has, lacks, other = (names[0], name, table.names) if alone[0] in order else (name, names[0], order)
+            has, lacks, other = (names[0], name, columns) if alone[0] in order else (name, names[0], order)
             raise ColumnError(
                 f"{lacks} has no column {alone[0]!r}, which {has} has; it has {', '.join(map(repr, other))}."
             )
-        found.append(table.select(order, name) if named else _renamed(table, order, name))
+        found.append(_selected(columns, order, name) if named else _renamed(columns, order, name))
     return found, named
 
 
-def _renamed(table: Table, order: Sequence[str], argument: str) -> Table:
+def _selected(columns: Mapping[str, Any], order: Sequence[str], argument: str) -> dict[str, Any]:
+    lacking = [name for name in order if name not in columns]
+    if lacking:
+        raise ColumnError(f"{argument} has no column {lacking[0]!r}; it has {', '.join(map(repr, columns))}.")
+    return {name: columns[name] for name in order}
+
+
+def _renamed(
+    columns: Mapping[str, Any], order: Sequence[str], argument: str, where: str = "in the first sample"
+) -> dict[str, Any]:
     """Columns without names, matched by position."""
-    if len(table.names) != len(order):
-        raise ShapeError(f"{argument} has {len(table.names)} columns; expected {len(order)}, as in the first sample.")
-    return Table(dict(zip(order, table.columns.values(), strict=True)))
+    if len(columns) != len(order):
+        raise ShapeError(f"{argument} has {len(columns)} columns; expected {len(order)}, as {where}.")
+    return dict(zip(order, columns.values(), strict=True))
 
 
 def _unnamed(*sides: tuple[str, Sequence[str], bool]) -> ColumnError:
@@ -253,54 +315,3 @@ def _unnamed(*sides: tuple[str, Sequence[str], bool]) -> ColumnError:
         f"{with_names} has columns with names ({', '.join(map(repr, columns))}) and {without} is an array, whose "
         f"columns have none: pass a table with the same names as {without}, or {with_names}.to_numpy()."
     )
-
-
-def _converted(table: Table, kinds: Mapping[str, str], argument: str) -> Table:
-    return Table(
-        {
-            name: as_kind(column, kinds[name], f"{argument}[{name!r}]") if name in kinds else column
-            for name, column in table.columns.items()
-        }
-    )
-
-
-def _column(name: str, parts: Sequence[Any], missing: int, told: str | None) -> Column:
-    """What is known of a column from its values in all samples, the missing ones left out."""
-    values = np.concatenate([np.asarray(part) for part in parts])
-    if values.ndim > 1:
-        return Column(name, told or "vector", missing, len(np.unique(values, axis=0)))
-    distinct = np.unique(values)
-    if values.dtype.kind in "Ub":
-        kind = "boolean" if values.dtype.kind == "b" else "text" if _is_text(len(distinct), len(values)) else "label"
-        labels = tuple(map(str, distinct.tolist())) if len(distinct) <= MOST_LABELS else ()
-        return Column(name, told or kind, missing, len(distinct), labels=labels)
-    numbers = seconds(values) if values.dtype.kind in "mM" else np.asarray(values, np.float64)
-    kind = {"M": "time", "m": "duration"}.get(values.dtype.kind, "")
-    kind = kind or ("count" if (numbers >= 0).all() and (numbers == np.round(numbers)).all() else "number")
-    scale = float(robust_scales(numbers[:, None])[0])
-    low, centre, high = (float(value) for value in (numbers.min(), np.median(numbers), numbers.max()))
-    return Column(name, told or kind, missing, len(distinct), centre, scale, low, high)
-
-
-def _is_text(distinct: int, rows: int) -> bool:
-    return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _told(column: Column) -> str:
-    """One line about a column's values."""
-    absent = f", {column.missing} missing" if column.missing else ""
-    if np.isfinite(column.low):
-        show = _moment if column.kind == "time" else "{:.6g}".format
-        unit = " s" if column.kind in ("time", "duration") else ""
-        span = f"{show(column.low)} to {show(column.high)}, median {show(column.centre)}"
-        return f"{span}, scale {column.scale:.6g}{unit}{absent}"
-    some = ", ".join(column.labels[:SHOWN]) + (", ..." if len(column.labels) > SHOWN else "")
-    return f"{_count(column.distinct, 'value')}{': ' if some else ''}{some}{absent}"
-
-
-def _moment(second: float) -> str:
-    return str(np.datetime64(round(second), "s"))

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count
+from meanmap.core.schema import Schema
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.points import PointEmbedding
@@ -23,7 +24,7 @@ __all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
 
 
 class Basis(eqx.Module):
-    """Elements b₁, ..., b_p of one RKHS."""
+    """Elements b₁, ..., b_p of one RKHS; the field `schema` of each says how later points are read."""
 
     @property
     @abstractmethod
@@ -70,6 +71,7 @@ class PointBasis(Basis):
     kernel: Kernel
     points: Any
     flat: bool = eqx.field(static=True, default=False)
+    schema: Schema | None = eqx.field(static=True, default=None)
 
     @property
     def space(self) -> Kernel:
@@ -83,7 +85,7 @@ class PointBasis(Basis):
 
     def read(self, data: Any, door: Door) -> Any:
         """As the kernel reads them, with the columns of the points."""
-        points = read_points(self.kernel, data, "x", door)
+        points = read_points(self.kernel, data if self.schema is None else self.schema.later(data, "x"), "x", door)
         check_alike(points, self.points, "the new points", "the points of the operator")
         return points
 
@@ -116,6 +118,7 @@ class FeatureBasis(Basis):
     """The coordinates of features: an orthonormal basis of the space that they define."""
 
     features: Features
+    schema: Schema | None = eqx.field(static=True, default=None)
 
     @property
     def space(self) -> Kernel:
@@ -136,7 +139,7 @@ class FeatureBasis(Basis):
 
     def read(self, data: Any, door: Door) -> Any:
         """As the features read them."""
-        return self.features.read(data, "x", door)
+        return self.features.read(data if self.schema is None else self.schema.later(data, "x"), "x", door)
 
     def at(self, x: Any, door: Door) -> Any:
         """φ(x)ᵀ, (r, m)."""

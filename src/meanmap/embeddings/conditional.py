@@ -1,5 +1,6 @@
 """The conditional operator: from x to the embedding of the distribution of Y given x."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, rows
-from meanmap.embeddings.bases import FeatureBasis, PointBasis
+from meanmap.core.schema import opened
+from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
 from meanmap.features.base import Features, transform_in_chunks
@@ -45,6 +47,8 @@ def condition(
     kernel_x: Kernel | Features | str | None = None,
     kernel_y: Kernel | Features | str | None = None,
     ridge: float | None = None,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
 ) -> Operator:
     """The conditional operator U_{Y|X} = C_YX (C_XX + λ I)⁻¹, learned from n pairs.
 
@@ -66,11 +70,17 @@ def condition(
     ridge : float, optional
         λ. By default the one of least leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on 1000 of the
         points if there are more, keeping n λ.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; pairs with one in x or y are left out; or missing labels are a label
+        of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------
     Operator
-        `op.chosen` names what was chosen.
+        `op.chosen` names what was chosen, `op.schema` what the columns of x were read as: new x are read so too, and a
+        warning says what is odd about them; `op.notes` what was missing.
 
     Notes
     -----
@@ -96,20 +106,21 @@ def condition(
         parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
     if ridge is None or kernel_x is None or kernel_y is None:
         _refuse_tracers(x, y, ridge)
+    (x, y), schema, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
         kernel_x, kernel_y = _chosen(kernel_x, x, "x"), _chosen(kernel_y, y, "y")
-        first, second = read_pairs(x, y, kernel_x, kernel_y, door)
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door, schema)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
-            first = Side(PointBasis(kernel_x, first.points, first.basis.flat), first.points, kernel_x)  # pyright: ignore[reportAttributeAccessIssue]
+            first = Side(replace(first.basis, kernel=kernel_x), first.points, kernel_x)  # pyright: ignore[reportCallIssue]
         if isinstance(kernel_x, Features):
-            return door.leave(replace(_primal(first, second, ridge, door), conditional=True))
+            return door.leave(replace(_primal(first, second, ridge, door), conditional=True, notes=told))
         if isinstance(kernel_y, Features):
             raise KindError("kernel_y is features but kernel_x is a kernel: give features on both sides, or on x only.")
         if first.count > DENSE_ROWS and not door.follows and not any_sparse(first.points):
-            return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True))
-        return door.leave(replace(_dual(first, second, ridge, door), conditional=True))
+            return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True, notes=told))
+        return door.leave(replace(_dual(first, second, ridge, door), conditional=True, notes=told))
 
 
 def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
@@ -131,7 +142,8 @@ def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
 def _pivoted(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
     low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
-    side = Side(FeatureBasis(low), first.points, low)
+    basis: Any = first.basis
+    side = Side(FeatureBasis(low, basis.schema), first.points, low)
     operator = _primal(side, second, ridge, door)
     chosen = (*operator.chosen, *_lengthscale(first))
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)

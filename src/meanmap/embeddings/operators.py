@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
+from meanmap.core.schema import Schema
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, Weights
@@ -42,6 +43,8 @@ class Operator(eqx.Module):
         What was chosen from the data: ridges, lengthscales.
     conditional : bool
         Whether A k(x, ·) stands for a distribution given x, as of `mm.condition`.
+    notes : tuple of str
+        What was left out of the data.
     """
 
     output: Basis
@@ -50,6 +53,12 @@ class Operator(eqx.Module):
     solve: Ridge | None = None
     chosen: tuple[tuple[str, float], ...] = eqx.field(default=(), static=True)
     conditional: bool = eqx.field(default=False, static=True)
+    notes: tuple[str, ...] = eqx.field(default=(), static=True)
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the columns of x were read as, where x is a table or an array of NumPy."""
+        return self.input.schema  # pyright: ignore[reportAttributeAccessIssue]
 
     def __check_init__(self):
         if (self.matrix is None) == (self.solve is None):

@@ -10,6 +10,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.schema import Schema
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
 from meanmap.embeddings.points import is_flat
 from meanmap.features.base import Features, transform_in_chunks
@@ -48,20 +49,22 @@ class Side:
         return product, sums[0] / self.count, sums[1] / self.count
 
 
-def read_side(data: Any, kernel: Any, argument: str, door: Door) -> Side:
-    """One sample as points and basis."""
+def read_side(data: Any, kernel: Any, argument: str, door: Door, schema: Schema | None = None) -> Side:
+    """One sample as points and basis, which reads later points by `schema`."""
     if isinstance(kernel, Features):
         points = kernel.read(data, argument, door)
-        return Side(FeatureBasis(kernel), points, kernel)
+        return Side(FeatureBasis(kernel, schema), points, kernel)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel_{argument} is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features.")
     points = read_points(kernel, data, argument, door)
-    return Side(PointBasis(kernel, points, is_flat(data, kernel)), points, kernel)
+    return Side(PointBasis(kernel, points, is_flat(data, kernel), schema), points, kernel)
 
 
-def read_pairs(x: Any, y: Any, kernel_x: Any, kernel_y: Any, door: Door) -> tuple[Side, Side]:
-    """Two samples of equal length, at least two pairs."""
-    first, second = read_side(x, kernel_x, "x", door), read_side(y, kernel_y, "y", door)
+def read_pairs(
+    x: Any, y: Any, kernel_x: Any, kernel_y: Any, door: Door, schema: Schema | None = None
+) -> tuple[Side, Side]:
+    """Two samples of equal length, at least two pairs; later x are read by `schema`."""
+    first, second = read_side(x, kernel_x, "x", door, schema), read_side(y, kernel_y, "y", door)
     if first.count != second.count:
         raise ShapeError(f"x has {first.count} points and y has {second.count}; expected pairs, one y for each x.")
     check_rows(first.count, "x", least=2)

@@ -1,5 +1,6 @@
 """A kernel learned from a sample without labels: by the pseudolikelihood of its embedding, or by held-out points."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.schema import Schema, opened
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.values import Value
@@ -51,6 +53,8 @@ class LearnedKernel(Value):
         The objective over multiples of one lengthscale.
     seed : int or None
         `rng=fit.seed` repeats the run.
+    schema : Schema or None
+        What the columns of the sample were read as; None of samples that come in pieces.
     """
 
     kernel: Kernel
@@ -60,6 +64,7 @@ class LearnedKernel(Value):
     profile: Profile = field(repr=False)
     units: np.ndarray = field(repr=False)
     seed: int | None = None
+    schema: Schema | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}, learned"]
@@ -98,6 +103,8 @@ def learn_kernel(
     width: Any = None,
     draws: int = 5,
     score: str = "pseudolikelihood",
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
 ) -> LearnedKernel:
     """Learn the lengthscales of a kernel from a sample alone: no labels, no task.
 
@@ -124,6 +131,10 @@ def learn_kernel(
         "pseudolikelihood" is eq. 15 of Flaxman et al. (2016), as corrected: see [`log_pseudolikelihood`][].
         "held-out" is not in the paper: the log density of each point under the embedding of the others. It has no
         landmarks and no noise.
+    missing : {"raise", "drop"}
+        What happens to missing values: an error, or the rows are left out, which the report tells by column.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"phase": "angle"}: see [`Schema.of`][].
 
     Returns
     -------
@@ -181,6 +192,7 @@ def learn_kernel(
         raise ParameterError("width is the base measure of a prior, which score='held-out' has not: leave it out.")
     kernel = RBF() if kernel is None else kernel
     random = Rng.of(rng)
+    (x,), schema, told = opened((x,), ("x",), missing, kinds)
     with Door() as door:
         one = isinstance(kernel, RBF) and np.size(kernel.lengthscale) == 1 and not learned_width
         most = MOST_POINTS[score] if one else MOST_POINTS_OF_MANY
@@ -188,7 +200,7 @@ def learn_kernel(
         d = points.shape[1]
         what = Hyperparameters.of(kernel, d, learned_width)
         check_columns(points, names)
-        doubts = [*rows_used(x, len(points), n), *data_doubts(points, names)]
+        doubts = [*told, *rows_used(x, len(points), n), *data_doubts(points, names)]
         centre = points.mean(axis=0)
         z = points[None, :1]
         if score == "pseudolikelihood":
@@ -212,4 +224,4 @@ def learn_kernel(
         | ({"landmarks": z.shape[1], "draws of landmarks": len(z)} if score == "pseudolikelihood" else {}),
         notes=tuple(doubts),
     )
-    return LearnedKernel(modes[0].kernel, tuple(modes), modes[0].objective, report, profile, units, random.seed)
+    return LearnedKernel(modes[0].kernel, tuple(modes), modes[0].objective, report, profile, units, random.seed, schema)

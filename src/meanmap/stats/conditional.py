@@ -1,6 +1,6 @@
 """Are two variables independent given a third?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.missing import settled
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
+from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.kernels.base import Kernel
@@ -52,6 +52,7 @@ def conditional_independence_test(
     null: str = "auto",
     n_permutations: int = 1000,
     missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> TestResult:
     """Test whether x and y are independent given z.
@@ -82,6 +83,8 @@ def conditional_independence_test(
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
         or missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws them; `result.seed` repeats them.
 
@@ -138,8 +141,8 @@ def conditional_independence_test(
     _check(method, null, n_permutations)
     random = Rng.of(rng)
     told: tuple[str, ...] = ()
-    if missing != "raise" and z is not None:
-        (x, y, z), told = settled((x, y, z), ("x", "y", "z"), missing, paired=True, least=LEAST_POINTS)
+    if z is not None:
+        (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
     with Door() as door:
         conditions = read_given(z)
         kernels = _kernels(kernel)

@@ -1,5 +1,6 @@
 """Do batches still come from the law of the reference? A monitor whose false alarms are bounded over time."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +11,10 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.missing import settled
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema
+from meanmap.core.schema import Schema, admitted
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
@@ -132,6 +132,7 @@ class DriftMonitor:
         n_permutations: int = 1000,
         scale: bool = True,
         missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
         rng: Any = None,
     ) -> "DriftMonitor":
         """A monitor before its first batch.
@@ -151,6 +152,8 @@ class DriftMonitor:
             As for [`two_sample_test`][]: whether default kernels measure each column in its own unit.
         missing : {"raise", "drop", "category"}
             What happens to missing values in the reference and in batches, as for [`two_sample_test`][].
+        kinds : mapping of column to kind, optional
+            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
         rng : None, int, numpy.random.Generator or JAX key
             Chooses landmarks, subsets and pools.
         """
@@ -160,8 +163,8 @@ class DriftMonitor:
         random = Rng.of(rng)
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
-        (reference,), told = settled((reference,), ("reference",), missing)
-        data, schema = _read_reference(reference)
+        (reference,), told = admitted((reference,), ("reference",), missing)
+        data, schema = _read_reference(reference, kinds)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
         order = random.generator.permutation(n)
@@ -210,7 +213,7 @@ class DriftMonitor:
 
     def _read(self, batch: Any) -> tuple[Any, tuple[str, ...]]:
         """A batch with the columns of the reference, and what is odd about it."""
-        (batch,), told = settled((batch,), ("batch",), self.missing, least=2)
+        (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
         if self.schema is not None:
             table = self.schema.read(batch, "batch")
             return (table if self.names else batch), (*told, *self.schema.notes(table, "batch"))
@@ -264,10 +267,11 @@ class DriftMonitor:
         return fused(found, norms, float(np.sqrt(size * (size - 1.0))))[0]
 
 
-def _read_reference(reference: Any) -> tuple[Any, Schema | None]:
+def _read_reference(reference: Any, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or as it came where it has no columns."""
-    if Table.looks_like_one(reference):
-        return Table.of(reference, "reference"), Schema.of(reference, names=("reference",))
+    if Table.looks_like_one(reference) or kinds:
+        schema = Schema.of(reference, kinds=kinds, names=("reference",))
+        return schema.read(reference, "reference"), schema
     values = values_of(reference, "reference")
     if values is None:
         return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None

@@ -1,6 +1,6 @@
 """Are two variables independent?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
-from meanmap.core.chunks import chunks_of, comes_in_pieces, count_rows, is_file, is_stream, paired_chunks, take_rows
+from meanmap.core.chunks import chunks_of, count_rows, is_file, is_stream, paired_chunks, take_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.missing import settled
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
+from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
@@ -57,6 +57,7 @@ def independence_test(
     statistic: str = "biased",
     n_permutations: int = 1000,
     missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> TestResult:
     """Test whether x and y are independent, by the Hilbert-Schmidt norm of their cross-covariance operator (HSIC).
@@ -84,6 +85,8 @@ def independence_test(
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
         or missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -112,11 +115,7 @@ def independence_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
-    told: tuple[str, ...] = ()
-    if missing != "raise":
-        if any(map(comes_in_pieces, (x, y))):
-            raise ParameterError(f"missing={missing!r} is for data in memory: leave rows out while you read them.")
-        (x, y), told = settled((x, y), NAMES, missing, paired=True, least=LEAST_POINTS)
+    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
     n = _length(x, y)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(

@@ -1,6 +1,6 @@
 """Are several variables independent of one another, all at once?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.missing import settled
 from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.kernels.base import Kernel
@@ -43,6 +43,7 @@ def joint_independence_test(
     null: str = "auto",
     n_permutations: int = 1000,
     missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> TestResult:
     """Test whether d ≥ 2 variables are independent of one another, by the d-variable HSIC.
@@ -66,6 +67,8 @@ def joint_independence_test(
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
         or missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -91,7 +94,7 @@ def joint_independence_test(
     check_choice("biased", null, {"biased": ("permutation", "gamma")})
     check_draws(n_permutations)
     random = Rng.of(rng)
-    variables, told = _settled(variables, missing)
+    variables, told = _admitted(variables, missing, kinds)
     with Door() as door:
         names, columns = _split(variables)
         wanted = one_for_each(kernel, len(names))
@@ -131,12 +134,12 @@ def joint_independence_test(
     )
 
 
-def _settled(variables: Any, missing: str) -> tuple[Any, tuple[str, ...]]:
-    """The variables without what is missing in any of them."""
+def _admitted(variables: Any, missing: str, kinds: Mapping[str, Any] | None) -> tuple[Any, tuple[str, ...]]:
+    """The variables without what is missing in any of them, as `kinds` says what they are."""
     one = Table.looks_like_one(variables) or not isinstance(variables, Sequence) or isinstance(variables, str)
     parts = [variables] if one else list(variables)
     names = ["variables"] if one else [f"variables[{k}]" for k in range(len(parts))]
-    parts, told = settled(parts, names, missing, paired=True, least=LEAST_POINTS)
+    parts, told = admitted(parts, names, missing, kinds, paired=True, least=LEAST_POINTS)
     return (parts[0] if one else parts), told
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.missing import settled
 from meanmap.core.rng import Rng
+from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.stats.collections import fused
 from meanmap.stats.gram_statistics import centred_gram
@@ -31,6 +31,7 @@ def k_sample_test(
     n_permutations: int = 1000,
     scale: bool = True,
     missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> TestResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
@@ -51,6 +52,8 @@ def k_sample_test(
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
         missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         Draws the permutations; `result.seed` repeats them.
 
@@ -74,7 +77,7 @@ def k_sample_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     names, listed = _named(samples)
-    listed, told = settled(listed, names, missing, least=LEAST_POINTS)
+    listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         if sum(read.sizes) > MOST_POINTS:

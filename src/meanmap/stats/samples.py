@@ -1,7 +1,7 @@
 """From what users pass as samples to one pooled sample and the kernels to compare it with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -10,9 +10,9 @@ import numpy as np
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.kinds import described, family_of
+from meanmap.core.kinds import family_of
 from meanmap.core.points import count, is_sparse, joined, rows
-from meanmap.core.schema import aligned, check_alike
+from meanmap.core.schema import Schema, aligned, check_alike
 from meanmap.core.table import Table
 from meanmap.core.units import robust_scales
 from meanmap.features.base import FeatureKernel, Features
@@ -36,14 +36,15 @@ __all__ = ["Outcome", "Samples", "kernels_for", "read_samples", "values_of"]
 class Samples:
     """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
 
-    `kinds` are the columns of tables, in order, and what kind of thing each holds.
+    `names` are the columns of tables, in order, and later rows are read by `schema`.
     """
 
     kernels: tuple[Kernel, ...]
     pooled: Any
     sizes: tuple[int, ...]
     doubts: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    schema: Schema | None = None
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
@@ -52,15 +53,9 @@ class Samples:
 
     def read(self, block: Any, name: str, door: Door) -> Any:
         """Points of later rows, with the same columns in the same order."""
-        if self.kinds or Table.looks_like_one(block):
-            table = Table.of(block, name)
-            if self.kinds:
-                table = table.select(list(self.kinds), name)
-                for column, kind in self.kinds.items():
-                    if family_of(table.columns[column]) != kind:
-                        held = described(table.columns[column])
-                        raise KindError(f"{name}[{column!r}] holds {held} in later rows; expected a {kind}, as before.")
-            block = table
+        if self.schema is not None:
+            table = self.schema.read(block, f"later rows of {name}")
+            block = table if self.names else block
         points = read_points(self.kernels[0], block, name, door)
         check_shapes(self.pooled, points, "the first rows", f"later rows of {name}")
         return points
@@ -130,14 +125,14 @@ def read_samples(
     pooled, sizes = joined(*points), tuple(map(count, points))
     doubts = _strangers(samples, names, kinds)
     if given:
-        return Samples(given, pooled, sizes, doubts, kinds)
+        return Samples(given, pooled, sizes, doubts, tuple(kinds))
     dull = _constant(together, pooled)
     if must_vary and dull and all(dull.values()):
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
     what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     kernels, more = kernels_for(together, pooled, kernel, rng, scale)
-    return Samples(kernels, pooled, sizes, doubts + more, kinds)
+    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds))
 
 
 def kernels_for(

@@ -1,5 +1,7 @@
 """Do two samples come from one distribution?"""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -8,9 +10,9 @@ import numpy as np
 from meanmap.core.chunks import chunks_of, comes_in_pieces
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
-from meanmap.core.missing import settled
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.schema import Schema, admitted
 from meanmap.core.synonyms import own_words
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
@@ -45,6 +47,7 @@ def two_sample_test(
     n_permutations: int = 1000,
     scale: bool = True,
     missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
@@ -68,6 +71,8 @@ def two_sample_test(
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
         missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
         "unbiased" and "biased" use whole Gram matrices, without or with pairs of a point with itself; O((n + m)²).
         "features" compares means of Nyström features on landmarks drawn from the pooled sample, O(n + m): 512
@@ -106,13 +111,10 @@ def two_sample_test(
     random = Rng.of(rng)
     one = _for_one_kernel(statistic, null)
     kernel = "median" if one and kernel is None else kernel
-    sources = (x, y)
+    (x, y), told = admitted((x, y), ("x", "y"), missing, kinds, least=LEAST_POINTS)
     rest: list[Any] = []
-    if any(map(comes_in_pieces, sources)):
-        if missing != "raise":
-            raise ParameterError(f"missing={missing!r} is for samples in memory: leave rows out while you read them.")
-        x, y, rest = _first_rows(sources, statistic, null)
-    (x, y), told = settled((x, y), ("x", "y"), missing, least=LEAST_POINTS)
+    if any(map(comes_in_pieces, (x, y))):
+        x, y, rest = _first_rows((x, y), statistic, null)
     with Door() as door:
         samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door, scale)
         if one and len(samples.kernels) > 1:
@@ -120,6 +122,7 @@ def two_sample_test(
         draws = n_permutations, random.generator
         if rest:
             statistic, null = "features", "spectral"
+            samples = replace(samples, schema=Schema.of_points(x, "the first rows"))
             found = streamed_test(samples, rest, *draws, door)
         else:
             statistic, null = _automatic(samples, statistic, null, n_permutations)
@@ -211,6 +214,6 @@ def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers or of a table."""
     if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
-    if samples.kinds:
-        return tuple(samples.kinds)
+    if samples.names:
+        return samples.names
     return tuple(f"column {j}" for j in range(samples.pooled.shape[1]))

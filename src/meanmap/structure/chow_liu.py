@@ -9,8 +9,10 @@ import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from meanmap.core.errors import EmptyError
+from meanmap.core.missing import by_pairs
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
+from meanmap.core.schema import Schema
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
@@ -41,6 +43,10 @@ class DependenceTree(Graph):
         What the weights are.
     seed : int or None
         `rng=result.seed` repeats the run.
+    notes : tuple of str
+        Which values were missing.
+    schema : Schema or None
+        What the columns of the table were read as.
     """
 
     weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -48,6 +54,8 @@ class DependenceTree(Graph):
     support: Mapping[tuple, float] = field(default_factory=dict)
     measure: str = "information"
     seed: int | None = None
+    notes: tuple[str, ...] = ()
+    schema: Schema | None = None
 
     def to_networkx(self) -> Any:
         """A `networkx.Graph` with weight, and pvalue and support where there are any, on each edge."""
@@ -76,7 +84,7 @@ class DependenceTree(Graph):
             line = f"  {a} — {b}  {self.weights[e]:.3g}"
             line += f"  p {self.pvalues[e]:.3g}" if len(self.pvalues) else ""
             lines.append(line + (f"  support {self.support.get((a, b), 0):.0%}" if self.support else ""))
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 @own_words
@@ -87,6 +95,8 @@ def chow_liu(
     alpha: float | None = None,
     n_permutations: int = 200,
     half_samples: int = 0,
+    missing: str = "pairwise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> DependenceTree:
     """Find the tree whose edges carry the most dependence (Chow & Liu 1968), measured by kernels.
@@ -94,8 +104,7 @@ def chow_liu(
     Parameters
     ----------
     table : DataFrame, mapping of columns, or array
-        Numbers and labels, in any mixture. A missing value leaves its row out of the pairs with that column. Columns of
-        an array are called 0, 1, ..., as `mm.KernelGraph` calls them.
+        Numbers and labels, in any mixture. Columns of an array are called 0, 1, ..., as `mm.KernelGraph` calls them.
     measure : {"information", "hsic", "normalised", "ranks"}
         "information": the kernel generalised variance (Bach & Jordan 2002), −½ Σ log(1 − ρᵢ²) with the regularised
         canonical correlations ρᵢ of kernel features, which is the mutual information for Gaussian variables and linear
@@ -109,6 +118,11 @@ def chow_liu(
         Shuffles, with `alpha`.
     half_samples : int
         Repeat on this many random halves of the rows and say how often each edge was found.
+    missing : {"pairwise", "raise", "drop", "category"}
+        What happens to missing values: a row is left out of the pairs with that column; an error; the row is left out
+        altogether; or missing labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         For shuffles and halves; `result.seed` repeats the run.
 
@@ -145,7 +159,9 @@ def chow_liu(
         check_draws(n_permutations, probability(alpha, "alpha", 0.05))
     whole_number(half_samples, "half_samples", 0)
     random = Rng.of(rng)
-    names, dependence = Dependence.of(table, measure, random.generator)
+    table, told = by_pairs(table, "table", missing)
+    schema = Schema.of(table, kinds=kinds)
+    names, dependence = Dependence.of(table, measure, random.generator, schema)
     if len(names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
     values = dependence.values()
@@ -158,7 +174,7 @@ def chow_liu(
     called = tuple(names) if Table.looks_like_one(table) else tuple(range(len(names)))
     support = _support(dependence, called, half_samples, random.generator)
     weights = values[edges[:, 0], edges[:, 1]]
-    return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed)
+    return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed, told, schema)
 
 
 def _strongest_tree(values: np.ndarray) -> np.ndarray:

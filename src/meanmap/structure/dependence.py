@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.missing import read_present
+from meanmap.core.schema import Schema
 from meanmap.core.table import Table
 from meanmap.learning.default import kernel_for
 from meanmap.stats.moments import all_features, features_of
@@ -41,11 +42,15 @@ class Dependence:
     measure: str
 
     @classmethod
-    def of(cls, data: Any, measure: str, generator: np.random.Generator) -> tuple[tuple[str, ...], "Dependence"]:
+    def of(
+        cls, data: Any, measure: str, generator: np.random.Generator, schema: Schema | None = None
+    ) -> tuple[tuple[str, ...], "Dependence"]:
         """The names of the columns, and their features: RBF at the median distance, Delta for labels."""
         if measure not in MEASURES:
             raise ParameterError(f"measure is {measure!r}; expected one of {', '.join(map(repr, MEASURES))}.")
         table, there = read_present(data)
+        if schema is not None:
+            table = Table({name: schema.read_column(name, column, "table") for name, column in table.columns.items()})
         _check_pairs(there, table.names)
         with Door() as door:
             found = [_features(table, name, measure == "ranks", generator, door) for name in table.names]

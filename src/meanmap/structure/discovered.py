@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from meanmap.core.report import Report
+from meanmap.core.schema import Schema
 from meanmap.graphs import PDAG
 
 __all__ = ["DiscoveredGraph"]
@@ -31,6 +32,8 @@ class DiscoveredGraph(PDAG):
         How many tests there were, and which answers contradict each other.
     seed : int or None
         `rng=result.seed` repeats the run.
+    schema : Schema or None
+        What the columns of the table were read as.
     """
 
     pvalues: Mapping[tuple, float] = field(default_factory=dict)
@@ -39,6 +42,7 @@ class DiscoveredGraph(PDAG):
     arrows: Mapping[tuple, float] = field(default_factory=dict)
     report: Report = field(default_factory=lambda: Report("not run", False, 0))
     seed: int | None = None
+    schema: Schema | None = None
 
     def _labels(self) -> dict[tuple, str]:
         if not self.support:

@@ -1,6 +1,6 @@
 """Causal discovery: the PC algorithm with any test of conditional independence."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,13 @@ from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.schema import opened
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
+from meanmap.stats.settings import LEAST_POINTS
 from meanmap.structure.colliders import Colliders, find_colliders
 from meanmap.structure.conditional_tests import ConditionalTests, FunctionTests
 from meanmap.structure.discovered import DiscoveredGraph
@@ -36,6 +38,8 @@ def pc(
     tiers: Iterable[Iterable[str]] = (),
     most_given: int | None = None,
     half_samples: int = 0,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
     rng: Any = None,
 ) -> DiscoveredGraph:
     """Find which variables cause which, as far as conditional independences tell (the PC algorithm).
@@ -64,6 +68,11 @@ def pc(
     half_samples : int
         Repeat on this many random halves of the rows, without repetition, and say how often each edge was found. Rows
         drawn twice, as the bootstrap draws them, look like dependence to a test that asks how close points are.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; the rows are left out, which a note tells by column; or missing labels
+        are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     rng : None, int, numpy.random.Generator or JAX key
         For the permutations and halves; `result.seed` repeats the run.
 
@@ -110,6 +119,9 @@ def pc(
         if value is not None:
             whole_number(value, name, 0)
     random = Rng.of(rng)
+    schema, told = None, ()
+    if not isinstance(table, ConditionalTests):
+        (table,), schema, told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
     tests: Any = _tests(table, test, alpha, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
@@ -122,7 +134,7 @@ def pc(
     graph = PDAG.of_matrix(tests.names, matrix)
     support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator)
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
-    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=notes)
+    report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes))
     return DiscoveredGraph(
         graph.names,
         graph.directed,
@@ -133,6 +145,7 @@ def pc(
         arrows=arrows,
         report=report,
         seed=random.seed,
+        schema=schema,
     )
 
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.samples import LEAST_PAIRS, Direction, NodeSample, join_samples, labels_of, refuse_both_directions
+from meanmap.bp.edges.samples import (
+    LEAST_PAIRS,
+    Direction,
+    NodeSample,
+    join_samples,
+    labels_of,
+    refuse_both_directions,
+    variable_schema,
+)
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.missing import length, present, take
@@ -140,6 +148,7 @@ def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
 def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSample:
     """All points of a kind, read by its kernel."""
     where = "pairs" if name == ONE else f"pairs of {name!r}"
+    schema = variable_schema(name, parts, "pairs", given)
     together = parts[0] if len(parts) == 1 else join_samples(parts, name)
     kernel = kernel_for(together, argument=where) if given is None else given
     with Door() as door:
@@ -147,4 +156,4 @@ def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSampl
         for other in read[1:]:
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
-    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels_of(kernel, together))
+    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels_of(kernel, together), schema)

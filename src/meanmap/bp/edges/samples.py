@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.column import Column
+from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
-from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
+from meanmap.core.kinds import Kind, wanted_kind
 from meanmap.core.labels import Labels
-from meanmap.core.missing import length, present, take
+from meanmap.core.missing import by_pairs, length, present, take
 from meanmap.core.points import count, is_sparse, joined
+from meanmap.core.schema import Schema
 from meanmap.core.table import Table, raw_columns
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat
@@ -21,7 +25,7 @@ from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["Direction", "NodeSample", "Samples", "join_samples", "labels_of", "read_samples"]
+__all__ = ["Direction", "NodeSample", "Samples", "join_samples", "labels_of", "read_samples", "variable_schema"]
 
 LEAST_PAIRS = 5
 # Of the labels that a variable has, so many are listed.
@@ -33,8 +37,8 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class NodeSample:
-    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it, and
-    `labels` are the points as they came where they are labels.
+    """All points seen of one variable, with the kernel that reads them; `given` says whether the user chose it,
+    `labels` are the points as they came where they are labels, and by `schema` later values are read.
     """
 
     kernel: Kernel
@@ -42,6 +46,7 @@ class NodeSample:
     flat: bool
     given: bool
     labels: tuple | None = None
+    schema: Schema | None = None
 
     @property
     def count(self) -> int:
@@ -74,6 +79,24 @@ class NodeSample:
             )
 
     @property
+    def told(self) -> Kind | None:
+        """What the variable was told to be."""
+        return self.schema.kinds[0][1] if self.schema is not None and self.schema.kinds else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the variable is a time or a duration."""
+        return self.schema is not None and self.schema.columns[0].kind in ("time", "duration")
+
+    def later(self, values: Any, name: Hashable) -> tuple[Any, str]:
+        """Evidence about a variable, of the kind of these values, and what is odd about it."""
+        if self.schema is None or (self.labels is not None and self.told is None):
+            return values, ""  # labels that are known are of their kind
+        column = self.schema.columns[0]
+        read = column.read(values, "evidence", self.told, name)
+        return (values if self.told is None else read), column.odd(read, f"evidence[{name!r}]")
+
+    @property
     def searched(self) -> bool:
         """Whether a lengthscale is ours to choose."""
         return not self.given and isinstance(self.kernel, RBF)
@@ -103,12 +126,13 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
-    data had where they had more than were learned from.
+    data had where they had more than were learned from, and `notes` tell what was missing.
     """
 
     nodes: tuple[NodeSample, ...]
     pairs: tuple[np.ndarray, ...]
     given: int | None = None
+    notes: tuple[str, ...] = ()
 
     def directed(self, graph: Graph) -> Iterator[tuple[int, int, np.ndarray]]:
         """Sender, receiver and rows (m, 2) at both of them, for each directed edge."""
@@ -117,19 +141,33 @@ class Samples:
             yield t, s, self.pairs[edge] if e == edge else self.pairs[edge][:, ::-1]
 
 
-def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: Door) -> Samples:
+def read_samples(
+    graph: Graph,
+    data: Any,
+    kernels: Mapping[Any, Kernel],
+    door: Door,
+    missing: str = "pairwise",
+    kinds: Mapping[Any, Any] | None = None,
+) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     names = set(graph.names)  # which may be tuples, too
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
+        if missing != "pairwise":
+            raise ParameterError(f"missing={missing!r} is for a table; pairs with a missing value are left out.")
         columns, pairs, given_rows = _from_pairs(graph, data)
+        told: tuple[str, ...] = ()
     else:
-        columns, pairs, given_rows = _from_table(graph, data)
+        columns, pairs, given_rows, told = _from_table(graph, data, missing)
+    chosen = {graph.names[graph.index(name)]: kind for name, kind in (kinds or {}).items()}
     nodes = []
     for node, name in enumerate(graph.names):
         parts = columns[node]
         if not parts:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         given = kernels.get(name)
+        schema = variable_schema(name, parts, "data", given, chosen.get(name))
+        if schema.kinds:
+            parts = [schema.columns[0].read(part, "data", schema.kinds[0][1]) for part in parts]
         together = parts[0] if len(parts) == 1 else join_samples(parts, name)
         kernel = kernel_for(together, argument=f"data[{name!r}]") if given is None else given
         read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
@@ -137,8 +175,18 @@ def read_samples(graph: Graph, data: Any, kernels: Mapping[Any, Kernel], door: D
             check_alike(read[0], other, f"one sample of {name!r}", "another")
         points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
         labels = labels_of(kernel, together)
-        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels))
-    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None)
+        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels, schema))
+    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, told)
+
+
+def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Kernel | None, kind: Any = None) -> Schema:
+    """The schema of one variable, from all its samples as they came; `kernel` is what the user chose to read them."""
+    rows = sum(map(length, parts))
+    if kernel is not None and not isinstance(kernel.domain, Real | Labels | Strings):
+        return Schema((Column(name, "whole object", 0, rows),), rows)
+    told = None if kind is None else wanted_kind(kind, parts[0])
+    column = Column.of(name, parts, (argument,) * len(parts), told)
+    return Schema((column,), rows, True, () if told is None else ((name, told),))
 
 
 def labels_of(kernel: Kernel, data: Any) -> tuple | None:
@@ -155,14 +203,17 @@ def _some(number: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
 
 
-def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarray], int]:
+def _from_table(
+    graph: Graph, data: Any, missing: str
+) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
     columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
     raw = {name: _column(columns, name) for name in graph.names}
     lengths = {name: length(column) for name, column in raw.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    number = next(iter(lengths.values()))
+    raw, told = _seen_to(raw, missing)
+    number = length(next(iter(raw.values())))
     some = _some(number)
     columns, masks = [], []
     for name, whole in raw.items():
@@ -178,7 +229,14 @@ def _from_table(graph: Graph, data: Any) -> tuple[list[list[Any]], list[np.ndarr
         both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), graph.named_edges[e])
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
-    return columns, pairs, number
+    return columns, pairs, number, told
+
+
+def _seen_to(raw: dict[Hashable, Any], missing: str) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
+    """Columns whose missing values are seen to, as far as not each edge leaves out its own."""
+    named = {str(name): column for name, column in raw.items()}
+    table, told = by_pairs(named, "data", missing, LEAST_PAIRS)
+    return {name: table[str(name)] for name in raw}, told
 
 
 def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray], int]:

@@ -56,6 +56,8 @@ class Evidence:
         Observations for each kind.
     informed : array (n,) of bool
         Where there is any evidence.
+    notes : tuple of str
+        What is odd about values that were seen.
     """
 
     values: dict[int, Any]
@@ -64,6 +66,7 @@ class Evidence:
     informed: np.ndarray
     size: int
     batched: bool
+    notes: tuple[str, ...] = ()
 
     def at(self, kind: Hashable, nodes: np.ndarray, points: Any) -> np.ndarray:
         """The nodes' own factors (nodes, B, points)."""
@@ -112,7 +115,7 @@ def learn_likelihoods(
 
 def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidence:
     """Evidence by node number, observations by kind."""
-    values, functions = {}, {}
+    values, functions, notes = {}, {}, []
     kinds = list(field.samples)
     informed = np.zeros(field.graph.size, dtype=bool)
     for name, value in by_name(evidence).items():
@@ -125,6 +128,8 @@ def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidenc
             continue
         with Door() as door:
             data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
+            _, odd = sample.later(data, name)
+            notes += [odd] if odd else []
             read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
         if count(read) != 1:
@@ -147,7 +152,7 @@ def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidenc
         if len(sizes) > 1:
             raise ShapeError(f"observations come for different numbers of queries: {sorted(sizes)}.")
         size = sizes.pop()
-    return Evidence(values, functions, observed, informed, size, batched)
+    return Evidence(values, functions, observed, informed, size, batched, tuple(notes))
 
 
 def _observed(likelihood: Likelihood, data: Any, nodes: int) -> tuple[Observed, bool]:

@@ -38,6 +38,8 @@ class Evidence:
         B.
     batched : bool
         Whether beliefs have a batch axis.
+    notes : tuple of str
+        What is odd about values that were seen.
     """
 
     points: dict[int, Any]
@@ -45,6 +47,7 @@ class Evidence:
     functions: dict[int, Any]
     size: int
     batched: bool
+    notes: tuple[str, ...] = ()
 
     def queries(self, node: int) -> range:
         """As many numbers as a node has values."""
@@ -54,6 +57,7 @@ class Evidence:
 def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
     """Values and functions by node number."""
     points, likelihoods, functions, sizes = {}, {}, {}, {}
+    notes = []
     for name, value in by_name(evidence).items():
         node = graph.index(name)
         sample = samples.nodes[node]
@@ -62,6 +66,8 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> 
             functions[node] = value
             continue
         single, data = _as_sample(sample, value, name)
+        data, odd = sample.later(data, name)
+        notes += [odd] if odd else []
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
         sample.check_known(read, f"evidence[{name!r}]")
@@ -70,7 +76,7 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> 
             sizes[name] = count(read)
     if len(set(sizes.values())) > 1:
         raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
-    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes))
+    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes), tuple(notes))
 
 
 def by_name(evidence: Any) -> Mapping[Any, Any]:
@@ -89,10 +95,13 @@ def by_name(evidence: Any) -> Mapping[Any, Any]:
 def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
     """Whether one value came, and the values as a sample."""
     domain = sample.kernel.domain
+    if sample.told is not None or sample.timed:
+        single = isinstance(value, str) or np.ndim(value) == 0
+        return single, [value] if single else value
     if isinstance(domain, Rotations):
         matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
         return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
-    if isinstance(domain, Real) and not hasattr(value, "tocsr"):
+    if isinstance(domain, Real) and not hasattr(value, "tocsr") and not isinstance(value, str):
         array = value if isinstance(value, jax.Array) else as_array(value, f"evidence[{name!r}]")
         axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
         if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):

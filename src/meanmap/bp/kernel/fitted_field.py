@@ -25,6 +25,7 @@ from meanmap.bp.field import DAMPING, SWEEPS
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.door import Door
 from meanmap.core.points import count
+from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
 from meanmap.graphs.rooted import Rooted, informed
@@ -71,6 +72,11 @@ class FittedKernelField:
         if schedule is None and not graph.is_forest:
             schedule = Flooding(SWEEPS)
         self.engine = Engine(graph, learned.operators, template, schedule)
+
+    @property
+    def schema(self) -> Schema | None:
+        """What variables of each kind were read as; None of models that were saved before there were schemas."""
+        return Schema.joined([sample.schema for sample in self.samples.values()])
 
     def query(
         self,
@@ -129,7 +135,7 @@ class FittedKernelField:
                 return LabelBelief(variable.kernel, points, mass, tuple(sample.named(points)))
             return PointEmbedding(variable.kernel, points, mass, sample.flat)
 
-        return Beliefs(names, answer, report)
+        return Beliefs(names, answer, replace(report, notes=(*seen.notes, *report.notes)))
 
     def propagate(
         self,

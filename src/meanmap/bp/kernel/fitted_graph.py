@@ -21,6 +21,7 @@ from meanmap.bp.kernel.support import Support, learning_notes, query_report
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
+from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -47,6 +48,9 @@ class FittedKernelGraph:
     chosen : dict
         For each directed edge (t, s) what was chosen: the ridge and the multiple of the median distance of the message
         operator and of the likelihood operator, their ranks, and the share of the kernels that these leave out.
+    schema : Schema or None
+        What the variables were read as; evidence of another kind is refused, and what is odd about it a note of the
+        report.
     """
 
     def __init__(
@@ -76,6 +80,11 @@ class FittedKernelGraph:
         self._inside = (np.arange(most) < self._counts[:, None]).astype(float)
         self._engine = Engine(graph, _operators(messages, most), np.arange(len(messages)), schedule)
         self._tree = Rooted.at(graph) if graph.is_forest else None
+
+    @property
+    def schema(self) -> Schema | None:
+        """What the variables were read as; None of models that were saved before there were schemas."""
+        return Schema.joined([node.schema for node in self.samples.nodes])
 
     def query(
         self,

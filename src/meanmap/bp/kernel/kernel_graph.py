@@ -79,20 +79,29 @@ class KernelGraph:
         self.rank = None if rank is None else int(parameter(rank, "rank", axes=0, integer=True))
         self.schedule = schedule
 
-    def fit(self, data: Any) -> "FittedKernelGraph":
+    def fit(
+        self, data: Any, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
+    ) -> "FittedKernelGraph":
         """Learn the operators of all edges.
 
         Parameters
         ----------
         data : table, or mapping from edges to pairs of samples
             A table with a column for each node: a DataFrame, a mapping from names to columns, or an (n, d) array for
-            nodes 0 to d − 1; a column may be a block (n, k), labels or rotations. A row with a missing value is left
-            out of the edges that meet it. Or `{("s", "t"): (xs, xt), ...}`: pairs for each edge, that need not be seen
-            together with those of any other edge. Of more than 20,000 rows so many are drawn, always the same ones.
+            nodes 0 to d − 1; a column may be a block (n, k), labels or rotations. Or `{("s", "t"): (xs, xt), ...}`:
+            pairs for each edge, that need not be seen together with those of any other edge. Of more than 20,000 rows
+            so many are drawn, always the same ones.
+        missing : {"pairwise", "raise", "drop", "category"}
+            What happens to missing values in a table: the row is left out of the edges that meet it; an error; the row
+            is left out altogether; or missing labels are a label of their own. Reports of queries tell how many.
+        kinds : mapping of variable to kind, optional
+            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+            Evidence is given in the same form.
 
         Returns
         -------
         FittedKernelGraph
+            `fitted.schema` is what the columns were read as; evidence is read so too.
 
         Notes
         -----
@@ -100,7 +109,7 @@ class KernelGraph:
         tried. Gram matrices are never formed: r of their columns are.
         """
         with Door() as door:
-            samples = read_samples(self.graph, data, self.kernels, door)
+            samples = read_samples(self.graph, data, self.kernels, door, missing, kinds)
             books = [CoordinateBook(node, self.rank) for node in samples.nodes]
             messages, likelihoods = [], []
             for t, s, pairs in track(list(samples.directed(self.graph)), "learning edges"):

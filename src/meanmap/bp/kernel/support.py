@@ -98,7 +98,7 @@ def contradiction_note(name: Hashable, agreement: float) -> str:
 
 def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
     """What the model did not learn from: rows beyond the most, and what low ranks leave out of kernels."""
-    notes = []
+    notes = list(samples.notes)
     if samples.given is not None:
         most = max(len(pairs) for pairs in samples.pairs)
         notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
@@ -131,7 +131,7 @@ def query_report(
     measures = {"share of message values below zero": max(part.negative_share for part in found)}
     if ranks:
         measures |= {"lowest rank of an operator": min(ranks), "highest rank of an operator": max(ranks)}
-    notes = list(learned)
+    notes = [*learned, *seen.notes]
     for name, data in support.items():
         measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
         queries = len(data.size)

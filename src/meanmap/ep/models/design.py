@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.schema import Schema
 from meanmap.core.table import Table
 
 __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
@@ -27,12 +28,15 @@ class Design:
         What is subtracted from each column, and by what it is divided.
     intercept : bool
         Whether a column of ones comes first.
+    schema : Schema or None
+        What the columns were read as: new rows are read so too.
     """
 
     names: tuple[str, ...]
     centre: np.ndarray
     scale: np.ndarray
     intercept: bool
+    schema: Schema | None = None
 
     @classmethod
     def of(
@@ -55,7 +59,8 @@ class Design:
                 + ("the intercept says that already. Leave it out." if centred else "it says nothing. Leave it out.")
             )
         middle = values.mean(0) if centred and standardise else np.zeros(len(names))
-        design = cls(names, middle, spread if standardise else np.ones(len(names)), bool(intercept))
+        scale = spread if standardise else np.ones(len(names))
+        design = cls(names, middle, scale, bool(intercept), Schema.of_points(X, "X"))
         return design, design._with_ones((values - middle) / design.scale)
 
     @property
@@ -68,6 +73,8 @@ class Design:
 
         Where there is no intercept to take up the centre of the columns, it is subtracted.
         """
+        if self.schema is not None:
+            X = self.schema.later(X, "X")
         if Table.looks_like_one(X):
             _, values = _columns(Table.of(X, "X", only=_bases(self.names)))
         else:

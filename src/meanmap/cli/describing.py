@@ -1,0 +1,31 @@
+"""`meanmap schema`: what the columns of a file are read as."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from meanmap.cli.options import AsJson, Delimiter, Kinds, LabelColumns, kinds_in, names_in, say
+
+__all__ = ["schema"]
+
+
+def schema(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
+    columns: Annotated[str | None, typer.Option(help="Columns, a,b,...; all unless given.")] = None,
+    labels: LabelColumns = "",
+    kinds: Kinds = "",
+    delimiter: Delimiter = None,
+    json: AsJson = False,
+) -> None:
+    """Say what each column of a file is: its kind, its range and unit, or its labels."""
+    import meanmap as mm
+    from meanmap.cli import inputs, outputs
+
+    reading = inputs.Reading(delimiter, names_in(labels), "drop", kinds_in(kinds))
+    found = mm.Schema.of(reading.table(data, names_in(columns)), kinds=reading.kinds, names=[data])
+    if json:
+        said = {"rows": found.rows, "columns": [asdict(column) for column in found.columns]}
+        outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})
+    else:
+        say("\n".join([str(found), *(f"  note: {note}" for note in reading.notes)]))

@@ -1,0 +1,189 @@
+"""What is known of one column of a table, and how later values of it are read and judged."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import seconds
+from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.kinds import FAMILIES, Kind, advice, article, as_kind, described, family_of, is_whole, levels_of
+from meanmap.core.missing import length, present, take
+from meanmap.core.table import Table
+from meanmap.core.units import robust_scales
+
+__all__ = ["Column", "check_alike", "counted"]
+
+# So many labels are remembered, to tell later ones that were never seen.
+MOST_LABELS = 1000
+# A number is far outside if it is this many times the range of all numbers seen away from them.
+FAR = 10.0
+# Labels of this many rows or more of which nearly every row has its own are called text.
+LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
+# Labels that are printed. Of whole numbers with few values is told how many there are: they may be labels.
+SHOWN, FEW = 5, 10
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known of one column.
+
+    Attributes
+    ----------
+    name : str, or what a variable of a graph is called
+    kind : str
+        "number", "count" (whole numbers from 0), "vector" (a block of numbers), "label", "ordered label" (categories
+        with an order, compared as labels), "text" (nearly every row has its own), "boolean", "time", "duration",
+        "whole object" (a rotation, a picture: known to its kernel alone); or what it was told to be.
+    missing, distinct : int
+        Missing values, and distinct ones among the others.
+    centre, scale : float or None
+        The median, and the median distance between two rows, of numbers; in seconds, of times.
+    low, high : float or None
+        The least and the largest number.
+    labels : tuple of str
+        All labels, where they are at most 1000; of an order all levels, in it.
+    """
+
+    name: Any
+    kind: str
+    missing: int
+    distinct: int
+    centre: float | None = None
+    scale: float | None = None
+    low: float | None = None
+    high: float | None = None
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: Any, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
+        """Of a column's values in several samples, as they came; `arguments` name the samples."""
+        where = [f"{argument}[{name!r}]" for argument in arguments]
+        if any(map(is_whole, parts)):
+            odd = [each for each, part in zip(where, parts, strict=True) if not is_whole(part)]
+            if odd or told:
+                raise KindError(f"{(odd or where)[0]} cannot be read as {told or 'a whole object, as the others are'}.")
+            return cls(name, "whole object", 0, sum(map(length, parts)))
+        read, missing = [], 0
+        for part, argument, here in zip(parts, arguments, where, strict=True):
+            there = present(part)
+            if not there.any():
+                raise EmptyError(f"{here} has no value that is not missing.")
+            missing += int((~there).sum())
+            values = part if there.all() else take(part, np.flatnonzero(there))
+            values = _read(name, values, argument)
+            read.append(values if told is None else as_kind(values, told, here))
+        check_alike(read, name, arguments)
+        order = levels_of(parts[0]) if told is None else ()
+        return _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
+
+    def read(self, values: Any, argument: str, told: Kind | None = None, called: Any = None) -> Any:
+        """Later values of this column, turned into what it is told to be; those of another kind are refused.
+
+        In errors they are `called` so, by default by the name of the column.
+        """
+        if self.kind == "whole object":
+            return values
+        called = self.name if called is None else called
+        where = f"{argument}[{called!r}]"
+        read = _read(called, values, argument)
+        read = read if told is None else as_kind(read, told, where)
+        block = read.ndim > 1 and told is None
+        if family_of(read) != FAMILIES[self.kind] or block != (self.kind == "vector"):
+            raise KindError(
+                f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. "
+                f"{advice(read, where) if read.dtype.kind == 'U' else ''}Convert it first."
+            )
+        return read
+
+    def odd(self, values: Any, where: str) -> str:
+        """What is odd about values that were read: labels never seen, numbers far outside; empty if nothing is."""
+        if self.kind == "whole object":
+            return ""
+        values = np.asarray(values)
+        if self.labels and self.kind != "text" and values.dtype.kind == "U":
+            new = sorted(set(np.unique(values).tolist()) - set(self.labels))
+            return f"{where} has {counted(len(new), 'label')} never seen before, such as {new[0]!r}." if new else ""
+        if values.dtype.kind not in "fmM" or values.ndim > 1 or self.low is None or self.high is None:
+            return ""
+        numbers = values if values.dtype.kind == "f" else seconds(values)
+        reach = FAR * (self.high - self.low)
+        far = (numbers < self.low - reach) | (numbers > self.high + reach)
+        if not (reach > 0 and far.any()):
+            return ""
+        return (
+            f"{where} has {counted(int(far.sum()), 'value')} far outside {self.low:g} to {self.high:g}, such as "
+            f"{numbers[far][0]:g}."
+        )
+
+    def __str__(self) -> str:
+        """One line about the values."""
+        absent = f", {self.missing} missing" if self.missing else ""
+        if self.kind == "whole object":
+            return ""
+        if self.low is not None and np.isfinite(self.low) and self.scale is not None:
+            show = _moment if self.kind == "time" else "{:.6g}".format
+            unit = " s" if self.kind in ("time", "duration") else ""
+            span = f"{show(self.low)} to {show(self.high)}, median {show(self.centre)}"
+            few = f", {counted(self.distinct, 'value')}" if self.kind == "count" and self.distinct <= FEW else ""
+            return f"{span}, scale {self.scale:.6g}{unit}{few}{absent}"
+        between = " < " if self.kind in ("ordered label", "rank") else ", "
+        some = between.join(self.labels[:SHOWN]) + (f"{between}..." if len(self.labels) > SHOWN else "")
+        return f"{counted(self.distinct, 'value')}{': ' if some else ''}{some}{absent}"
+
+
+def check_alike(parts: Sequence[Any], column: Any, names: Sequence[str], option: str = "") -> None:
+    """Refuse a column that holds numbers in one sample and text in another, say: nothing in them could be equal.
+
+    `option` is what makes labels of both, where that is not a call of Python's.
+    """
+    where = [f"{name}[{column!r}]" if column else name for name in names]
+    for part, here in zip(parts[1:], where[1:], strict=True):
+        if family_of(parts[0]) == family_of(part) and parts[0].shape[1:] == part.shape[1:]:
+            continue
+        text = [(p, w) for p, w in ((parts[0], where[0]), (part, here)) if p.dtype.kind == "U"]
+        override = option or (f"kinds={{{column!r}: 'label'}}" if column else "text in both")
+        raise KindError(
+            f"{where[0]} holds {described(parts[0])}, and {here} holds {described(part)}: they cannot be compared. "
+            f"{advice(*text[0]) if text else ''}If these are labels in both, say so: {override}."
+        )
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _read(name: Hashable, values: Any, argument: str) -> Any:
+    """Values as a column of a table; one column is no block."""
+    (read,) = Table.of({name: values}, argument).columns.values()
+    return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
+
+
+def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, order: tuple[str, ...]) -> Column:
+    """What is known of a column from its values in all samples, the missing ones left out."""
+    if isinstance(told, tuple):
+        return Column(name, "rank", missing, len(np.unique(values)), labels=told)
+    if values.ndim > 1:
+        return Column(name, told or "vector", missing, len(np.unique(values, axis=0)))
+    distinct = np.unique(values)
+    if values.dtype.kind in "Ub":
+        kind = "boolean" if values.dtype.kind == "b" else "text" if _is_text(len(distinct), len(values)) else "label"
+        labels = order or tuple(map(str, distinct.tolist()))
+        labels = labels if len(labels) <= MOST_LABELS else ()
+        return Column(name, told or ("ordered label" if order else kind), missing, len(distinct), labels=labels)
+    numbers = seconds(values) if values.dtype.kind in "mM" else np.asarray(values, np.float64)
+    kind = {"M": "time", "m": "duration"}.get(values.dtype.kind, "")
+    kind = kind or ("count" if (numbers >= 0).all() and (numbers == np.round(numbers)).all() else "number")
+    scale = float(robust_scales(numbers[:, None])[0])
+    low, centre, high = (float(value) for value in (numbers.min(), np.median(numbers), numbers.max()))
+    return Column(name, told or kind, missing, len(distinct), centre, scale, low, high)
+
+
+def _is_text(distinct: int, rows: int) -> bool:
+    return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
+
+
+def _moment(second: Any) -> str:
+    return str(np.datetime64(round(second), "s"))
