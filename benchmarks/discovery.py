@@ -18,7 +18,7 @@ from meanmap.structure import KernelTests
 
 __all__ = ["measure", "measured", "network", "page"]
 
-REPEATS = 20
+REPEATS = 16
 Found = dict[str, Any]
 # Not used while the tests were made.
 SEED = 930_000

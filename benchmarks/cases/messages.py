@@ -76,7 +76,7 @@ CASES = (
     Case(
         name="black-box-messages",
         title="n pairs of messages of the sigmoid as a black box, by quadrature.",
-        sizes=(1000, 10_000),
+        sizes=(10_000,),
         setup=to_a_black_box,
         ours=box_by_quadrature,
         peers={"1000 stratified points": box_by_points},
