@@ -23,6 +23,8 @@ __all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "opened"]
 class Schema:
     """The columns of a table, in order: their kinds, units, extremes, missing values and labels.
 
+    `schema = mm.Schema.of(table)` reads a table; `print(schema)` shows what the library takes each column for.
+
     Made by [`Schema.of`][]. What is fitted to a table keeps the schema of it, `fitted.schema`, and reads by it whatever
     comes later; make your own to look at it, or to say that a column means something else.
 

@@ -112,6 +112,8 @@ class Density(BlackBoxFactor):
 class BlackBox(BlackBoxFactor):
     """x_out = function(x_in, ...): a factor from a forward function, or from a sampler, for each member of a plate.
 
+    `ep.BlackBox(jax.nn.sigmoid, z, p)` says p = sigmoid(z): the last variable is what comes out.
+
     Parameters
     ----------
     function : callable

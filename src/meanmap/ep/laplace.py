@@ -27,6 +27,8 @@ _DEGREES = 5.0
 class Laplace(Oracle):
     """Messages of a smooth black-box factor by Laplace's approximation, in the coordinates of its families.
 
+    `ep.infer(model, ep.Laplace())` uses it for every black-box factor.
+
     Parameters
     ----------
     points : int

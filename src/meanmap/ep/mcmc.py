@@ -25,6 +25,8 @@ _PIECES = 32
 class MCMC(Oracle):
     """Messages of a smooth black-box factor from draws by Hamiltonian Monte Carlo (Neal 2011), as numpyro has it.
 
+    `ep.infer(model, ep.MCMC())` uses it for every black-box factor.
+
     Parameters
     ----------
     draws : int

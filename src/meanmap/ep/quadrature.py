@@ -25,6 +25,8 @@ _DEFAULT = {1: NODES, 2: 97}
 class Quadrature(Oracle):
     """Messages of a black-box factor by quadrature that looks for the mass of the tilted law until it has found it.
 
+    `ep.infer(model, ep.Quadrature())` uses it for every black-box factor; it is the default for one or two numbers.
+
     In one dimension the trapezium rule over the cavity comes first, in the coordinate of its family (x, log x,
     logit x): its error is near rounding for smooth factors. A member whose sum is not settled by it gets panels of its
     own, cut where a peak may hide between nodes and where errors are, and grown where an end still matters. In two

@@ -134,6 +134,8 @@ class Sampler(Oracle):
 class ImportanceSampling(Sampler):
     """Messages from independent draws, from the cavity or from a law of one's own.
 
+    `ep.infer(model, ep.ImportanceSampling())` uses it for every black-box factor.
+
     Parameters
     ----------
     points : int

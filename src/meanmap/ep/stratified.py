@@ -21,6 +21,8 @@ __all__ = ["Stratified"]
 class Stratified(Sampler):
     """Messages from draws of the cavity that are spread evenly: two in each of points/2 strata of equal mass.
 
+    `ep.infer(model, ep.Stratified())` uses it for every black-box factor.
+
     Parameters
     ----------
     points : int

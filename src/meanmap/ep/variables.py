@@ -39,6 +39,9 @@ def concrete(what: str) -> Iterator[None]:
 class Variable(eqx.Module):
     """An unknown, or a plate of n unknowns, whose belief is kept within one family.
 
+    `ep.Variable("w", ep.Normal(0.0, 1.0))` has a prior; `ep.Variable("z", ep.Normal, plate=100)` is a
+    hundred numbers without one.
+
     Parameters
     ----------
     name : str

@@ -46,6 +46,9 @@ ALLOWANCE = 0.5
 class DriftMonitor:
     """Watches batches for drift away from a reference sample, with a bound on false alarms at all times.
 
+    `monitor = mm.DriftMonitor.of(reference, run_length=1000)` begins; `monitor = monitor.step(batch)` goes on
+    with each batch, and `monitor.alarms` are the batches with an alarm.
+
     Monitors do not change: `step` returns the next one. Made by [`DriftMonitor.of`][].
 
     Attributes
@@ -243,7 +246,8 @@ class DriftMonitor:
         more = f" and {len(self.alarms) - 5} more" if len(self.alarms) > 5 else ""
         told = (", ".join(map(str, self.alarms[:5])) or "none") + more
         latest = f", the latest p-value {self.pvalues[-1]:.3g}" if len(self.pvalues) else ""
-        said = f"DriftMonitor after {len(self.pvalues)} batches{latest}; alarms at: {told}"
+        count = len(self.pvalues)
+        said = f"DriftMonitor after {count} batch{'es' * (count != 1)}{latest}; alarms at: {told}"
         return "\n".join([said, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__

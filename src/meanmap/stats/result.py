@@ -76,6 +76,8 @@ def flat(null: Null, statistic: float) -> tuple[str, ...]:
 class TestResult(Value):
     """The outcome of a hypothesis test.
 
+    Tests return it: `result.pvalue`, `result.reject(0.05)`, `print(result)`, `result.plot()`.
+
     Attributes
     ----------
     statistic, pvalue : float

@@ -29,6 +29,8 @@ SHUFFLES = 5
 class TwoSampleResult(TestResult):
     """The outcome of a two-sample test.
 
+    `mm.two_sample_test` returns it: `result.pvalue`, `result.driving_columns()`, `result.plot_witness()`.
+
     Attributes
     ----------
     witness : Embedding

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from meanmap.bp.beliefs.drawing import draw_beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
@@ -11,9 +11,12 @@ from meanmap.core.report import Report
 
 __all__ = ["Beliefs"]
 
+# What a belief is: an embedding, a density, or an array of probabilities.
+Belief = TypeVar("Belief")
+
 
 @dataclass(frozen=True, eq=False)
-class Beliefs(Mapping):
+class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     """The beliefs about the targets, `beliefs["name"]`.
 
     Attributes
@@ -32,12 +35,12 @@ class Beliefs(Mapping):
     """
 
     targets: tuple[Hashable, ...]
-    answer: Callable[[Hashable], Any] | Mapping[Hashable, Any]
+    answer: Callable[[Hashable], Belief] | Mapping[Hashable, Belief]
     report: Report
     log_evidence: Any = None
     labels: Mapping[Hashable, tuple] = field(default_factory=dict)
 
-    def __getitem__(self, name: Hashable) -> Any:
+    def __getitem__(self, name: Hashable) -> Belief:
         if name not in self.targets:
             shown = ", ".join(map(repr, self.targets[:10])) + (", ..." if len(self) > 10 else "")
             raise InputError(f"there is no belief about {name!r}; the targets were {shown}.")
@@ -51,7 +54,7 @@ class Beliefs(Mapping):
 
     def probabilities(self, name: Hashable) -> dict[Any, Any]:
         """The probability of each label of a variable that has labels, a number or (B,)."""
-        belief = self[name]
+        belief: Any = self[name]
         if name not in self.labels and not isinstance(belief, LabelBelief):
             raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
         if isinstance(belief, LabelBelief):
@@ -65,7 +68,7 @@ class Beliefs(Mapping):
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
         return draw_beliefs(self, ax)
 
-    def to_save(self) -> "Beliefs":
+    def to_save(self) -> "Beliefs[Belief]":
         """With every belief worked out."""
         return replace(self, answer=dict(self))
 

@@ -118,7 +118,11 @@ def _kinds_of(graph: Graph, chosen: np.ndarray, kind: np.ndarray, kinds: list, l
 def _check_names(labels: list, found: Mapping) -> None:
     missing = next((label for label in labels if label not in found), None)
     if missing is not None:
-        raise EmptyError(f"pairs has none for the relation {missing!r}; it has {', '.join(map(repr, found))}.")
+        raise EmptyError(
+            f"pairs has none for the relation {missing!r}; it has {', '.join(map(repr, found))}. Pairs are two samples "
+            "row by row, fit((left, right)), or one such pair for each relation, fit({relation: (left, right)}); from a "
+            "table of named columns learns mm.KernelGraph(edges).fit(table)."
+        )
 
 
 def _check_kernels(given: Mapping, kinds: list) -> None:

@@ -93,7 +93,7 @@ class FittedKernelGraph:
         *,
         floor: float | None = FLOOR,
         damping: float = 0.0,
-    ) -> Beliefs:
+    ) -> Beliefs[PointEmbedding]:
         """The belief about each target given evidence.
 
         Parameters

@@ -19,6 +19,9 @@ __all__ = ["KernelField"]
 class KernelField(Field[FittedKernelField]):
     """A pairwise Markov random field of variables with kernels, on a graph that may have cycles.
 
+    `field = mm.KernelField(edges).fit(pairs)` learns from pairs of neighbouring values, and
+    `field.query({"b": 1.0})["a"]` is a belief.
+
     Relations between neighbours are learned from pairs of values; what is learned does not depend on the graph, and
     messages cost the same however many pairs there were.
 

@@ -20,6 +20,8 @@ __all__ = ["KernelGraph"]
 class KernelGraph:
     """A tree of variables with kernels, whose edges are learned from data: nonparametric tree graphical models.
 
+    `model = mm.KernelGraph([("a", "b")]).fit(table)` learns, `model.query({"b": 1.0}, targets=["a"])["a"]` is a belief.
+
     Nothing is assumed but the tree: a variable may be a number, a vector, a label, a text, an angle, a rotation. Each
     edge becomes operators between the spaces of its two variables, and a query is belief propagation with them.
 

@@ -26,6 +26,9 @@ MOST_PAIRS = 100_000
 class KernelGrid:
     """A random field on pixels, whose relations are learned from images.
 
+    `grid = mm.KernelGrid().fit(clean, noisy)` learns from images, and `grid.restore(another)` gives beliefs
+    about the pixels of one.
+
     Parameters
     ----------
     neighbours : 4 or 8

@@ -22,6 +22,8 @@ __all__ = ["DiscreteGraph"]
 class DiscreteGraph:
     """A pairwise Markov network of discrete variables, p(x) ∝ Π_(s,t) ψ_st(x_s, x_t) Π_s φ_s(x_s).
 
+    `model = mm.bp.DiscreteGraph(edges, tables)` holds the network, `model.query({"b": 1})["a"]` is a marginal.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges

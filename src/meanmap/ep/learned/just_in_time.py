@@ -27,6 +27,8 @@ __all__ = ["Learned"]
 class Learned(HostOracle):
     """Messages learned just in time (Jitkrittum et al. 2015): an operator answers, and asks the oracle when in doubt.
 
+    `ep.infer(model, ep.Learned())` uses it for every black-box factor.
+
     A first batch is asked, half of it in each of two sweeps, because cavities of the first sweep are wider than all
     that follow. After that it is asked where more training would reduce the variance of the prediction by more than
     `threshold` times the noise; which members of a plate these are is known before any of them is asked. The object
