@@ -21,6 +21,26 @@ makers = {
     "causes": lambda: mm.pc(table, rng=0),
     "posterior": lambda: mm.posterior_embedding(x, mm.kernels.RBF(1.0)),
     "witness": lambda: mm.posterior_witness(x, y, mm.kernels.RBF(1.0)),
+    "kernel of a table": lambda: mm.default_kernel({**table, "town": ["Ulm", "Bonn"] * 20}),
+    "features": lambda: mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x, n_features=20, rng=0),
+    "embedding": lambda: mm.embed(x, mm.kernels.RBF(1.0)),
+    "difference": lambda: mm.embed(x, mm.kernels.RBF(1.0)) - mm.embed(y, mm.kernels.RBF(1.0)),
+    "operator": lambda: mm.condition(x[:, 0], x[:, 1]),
+    "monitor": lambda: mm.DriftMonitor.of(x, rng=0).step(y),
+    "tree of dependences": lambda: mm.chow_liu(table, rng=0),
+    "graph": lambda: mm.Graph.of([("a", "b")]),
+    "table": lambda: mm.Table.of(table),
+    "model": lambda: mm.KernelGraph([("a", "b")]),
+    "field": lambda: mm.KernelField([("a", "b"), ("b", "c"), ("c", "a")]),
+    "grid": lambda: mm.KernelGrid(),
+    "discrete network": lambda: mm.bp.DiscreteGraph([("a", "b")], {("a", "b"): np.ones((2, 3))}),
+    "its marginals": lambda: mm.bp.DiscreteGraph([("a", "b")], {("a", "b"): np.ones((2, 3))}).query(),
+    "tests for pc": lambda: mm.structure.KernelTests(table, rng=0),
+    "variable": lambda: mm.ep.Variable("w", mm.ep.MultivariateNormal.standard(2)),
+    "plate": lambda: mm.ep.Normal(np.zeros(1000), np.ones(1000)),
+    "factor": lambda: mm.ep.Logistic(mm.ep.Variable("z", mm.ep.Normal, plate=2), observed=[0, 1]),
+    "oracle": lambda: mm.ep.Learned(mm.ep.Quadrature()),
+    "estimator": lambda: mm.estimators.ConditionalMeanRegressor(),
     "report": lambda: Report("converged", True, 1000, residuals=np.ones(1000)),
 }
 
@@ -30,6 +50,11 @@ def test_representations_are_one_short_line(name):
     shown = repr(makers[name]())
     assert "\n" not in shown
     assert len(shown) < 500
+    assert " object at 0x" not in shown
+
+
+def test_a_schema_is_a_line_for_each_column():
+    assert len(repr(mm.Schema.of(table)).splitlines()) == 4
 
 
 @pytest.mark.parametrize("name", ["two samples", "independence", "rate", "posterior", "report"])

@@ -98,6 +98,9 @@ class KernelTests:
         self._functions: set[tuple[str, tuple[str, ...]]] = set()
         self._nearly: set[tuple[tuple[str, ...], str, str]] = set()
 
+    def __repr__(self) -> str:
+        return f"KernelTests({self.n} rows of {', '.join(map(str, self.names[:5]))}{', …' * (len(self.names) > 5)})"
+
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
         given = tuple(sorted(given))

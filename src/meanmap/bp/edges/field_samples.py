@@ -120,8 +120,8 @@ def _check_names(labels: list, found: Mapping) -> None:
     if missing is not None:
         raise EmptyError(
             f"pairs has none for the relation {missing!r}; it has {', '.join(map(repr, found))}. Pairs are two samples "
-            "row by row, fit((left, right)), or one such pair for each relation, fit({relation: (left, right)}); from a "
-            "table of named columns learns mm.KernelGraph(edges).fit(table)."
+            "row by row, fit((left, right)), or one such pair for each relation, fit({relation: (left, right)}). "
+            "mm.KernelGraph(edges).fit(table) learns from a table of named columns."
         )
 
 

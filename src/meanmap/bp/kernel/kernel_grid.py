@@ -83,6 +83,9 @@ class KernelGrid:
         self.directions = bool(directions) or self.bands > 1
         self.kernel, self.ridge, self.update = kernel, ridge, update
 
+    def __repr__(self) -> str:
+        return f"KernelGrid(neighbours={self.neighbours}, directions={self.directions}, bands={self.bands})"
+
     def fit(
         self,
         images: Any,

@@ -78,6 +78,9 @@ class CliqueTree:
         scopes = [*self.factors.scopes, *((i,) for i in range(self.factors.size))]
         return [next(c for c in holding[scope[0]] if sets[c] >= set(scope)) if scope else 0 for scope in scopes]
 
+    def __repr__(self) -> str:
+        return f"CliqueTree({len(self.factors.names)} variables, {len(self.factors.tables)} factors)"
+
     def query(self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None) -> Beliefs:
         """The marginal of each target given evidence, exactly; evidence and answer as for `DiscreteGraph.query`.
 

@@ -83,6 +83,9 @@ class DiscreteGraph:
         priors[names[0]] = priors[names[0]] * constant
         return cls(Graph.of(list(potentials), nodes=names), potentials, priors)
 
+    def __repr__(self) -> str:
+        return f"DiscreteGraph({self.graph!r})"
+
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,

@@ -49,6 +49,9 @@ class FactorGraph:
             raise KindError(f"factors is a {type(factors).__name__}; expected mm.graphs.Factors.")
         self.factors = factors
 
+    def __repr__(self) -> str:
+        return f"FactorGraph({len(self.factors.names)} variables, {len(self.factors.tables)} factors)"
+
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
