@@ -29,13 +29,19 @@ def sweeps(n: int, pairs: int = 2000) -> dict[str, Any]:
     operator = np.asarray(operators.matrices[0], np.float32)
     graph = mm.graphs.grid(side, side)[0]
     template = np.zeros(2 * len(graph.edges), dtype=np.int64)
-    engine = bp.Engine(graph, bp.EdgeMatrices(jnp.asarray(operator[None])), template, Flooding(SWEEPS))
-    return {"engine": engine, "own": jnp.asarray(own[:, None]), "operator": operator, "side": side}
+    engine = bp.Engine(graph, template, Flooding(SWEEPS))
+    return {
+        "engine": engine,
+        "own": jnp.asarray(own[:, None]),
+        "operator": operator,
+        "operators": bp.EdgeMatrices(jnp.asarray(operator[None])),
+        "side": side,
+    }
 
 
 def ours(data: dict[str, Any]) -> np.ndarray:
     """Ten sweeps; a few of the beliefs."""
-    found = data["engine"].run(data["own"], damping=DAMPING, floor=FLOOR, tolerance=0.0)
+    found = data["engine"].run(data["operators"], data["own"], damping=DAMPING, floor=FLOOR, tolerance=0.0)
     beliefs = np.asarray(jax.block_until_ready(found.beliefs))[:, 0]
     return a_few(beliefs)
 

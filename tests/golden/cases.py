@@ -36,8 +36,7 @@ def belief(found):
 
 
 def report(found):
-    measures = [float(value) for value in found.measures.values()]
-    return np.array([float(found.converged), float(found.steps), *measures])
+    return np.array([float(found.converged), float(found.steps)])
 
 
 def tree_model():

@@ -8,6 +8,7 @@ from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihoo
 from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.updates import Constant, Full, Linear
+from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.bp.engine.propagate import Engine, Propagation
@@ -49,6 +50,7 @@ __all__ = [
     "EdgeMatrices",
     "EdgeOperators",
     "Engine",
+    "Exchange",
     "FactorGraph",
     "Factored",
     "Field",
@@ -80,6 +82,7 @@ __all__ = [
     "ParticleField",
     "Propagation",
     "Restored",
+    "Sent",
     "Solution",
     "Stream",
     "Tempered",

@@ -1,8 +1,10 @@
-"""Where classes are found today that files of earlier versions name by the module that they were in then."""
+"""What became of classes that files of earlier versions name: where they are today, and what their fields are now."""
 
+from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any
 
-__all__ = ["MOVED"]
+__all__ = ["MOVED", "UPGRADES"]
 
 # By their module when they moved: the module of today, and the classes.
 _MODULES = {
@@ -32,4 +34,27 @@ MOVED = MappingProxyType(
         for name in names.split()
     }
     | {"meanmap.bp.relations.Direction": "meanmap.bp.edges.samples.Direction"}
+)
+
+
+def _without(*names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Drops what is worked out anew; of an engine that a model kept, the schedule stays."""
+
+    def upgraded(held: dict[str, Any]) -> dict[str, Any]:
+        for name in names:
+            part = held.pop(name, None)
+            if name in ("engine", "_engine") and part is not None:
+                held.setdefault("schedule", vars(part).get("schedule"))
+        return held
+
+    return upgraded
+
+
+UPGRADES = MappingProxyType(
+    {
+        "meanmap.bp.Engine": _without("operators"),
+        "meanmap.bp.FittedDiscretizedField": _without("engine"),
+        "meanmap.bp.FittedKernelField": _without("engine"),
+        "meanmap.bp.FittedKernelGraph": _without("_engine", "_inside", "_counts", "_tree"),
+    }
 )

@@ -144,6 +144,7 @@ class Decoder:
         name, parts = _checked(content, list)
         kind = _class(name)
         held = {field: self.decode(part, depth) for field, part in _checked(parts, dict).items()}
+        held = _of_its_folder(name, "UPGRADES").get(name, dict)(held)
         if is_dataclass(kind):
             known = {field.name: field for field in fields(kind)}
             unknown = sorted(set(held) - set(known))
@@ -167,7 +168,7 @@ def _class(name: Any) -> type:
     """A class of the library by its name; no other can be named."""
     if not NAME.fullmatch(_checked(name, str)):
         raise FileFormatError(f"it names {name[:80]!r}, which is no class that can be loaded")
-    module, _, last = _today(name).rpartition(".")
+    module, _, last = _of_its_folder(name, "MOVED").get(name, name).rpartition(".")
     try:
         kind = getattr(import_module(module), last)
     except (ImportError, AttributeError):
@@ -177,10 +178,12 @@ def _class(name: Any) -> type:
     return kind
 
 
-def _today(name: str) -> str:
-    """The present name of a class that has moved since a file was written, by the list `MOVED` of its folder."""
-    folder = f"{'.'.join(name.split('.')[:2])}.moved"
-    return import_module(folder).MOVED.get(name, name) if find_spec(folder) else name
+def _of_its_folder(name: str, table: str) -> Mapping[str, Any]:
+    """What the folder of a class says, in its file `moved`, about files that earlier versions wrote: where classes are
+    now (`MOVED`), and how the fields that they had become those of today (`UPGRADES`, functions of plain dictionaries).
+    """
+    moved = f"{'.'.join(name.split('.')[:2])}.moved"
+    return getattr(import_module(moved), table, {}) if find_spec(moved) else {}
 
 
 def _dtype(name: Any, kinds: str) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ from meanmap.graphs.grids import DIRECTIONS, grid
 from meanmap.graphs.orientation import equivalence_class
 from meanmap.graphs.partial import PDAG, structural_hamming_distance
 from meanmap.graphs.rooted import Rooted, prune
-from meanmap.graphs.schedules import Flooding, Residual, Sequential, Splash, TwoPass
+from meanmap.graphs.schedules import Flooding, Residual, Schedule, Sequential, Splash, TwoPass
 from meanmap.graphs.slots import Slots
 from meanmap.graphs.sum_table import SumTable
 
@@ -20,6 +20,7 @@ __all__ = [
     "Graph",
     "Residual",
     "Rooted",
+    "Schedule",
     "Sequential",
     "Slots",
     "Splash",

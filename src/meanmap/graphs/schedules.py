@@ -5,18 +5,52 @@ again until they stop changing, and the order decides how soon.
 """
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from meanmap.core.settings import whole_number
 from meanmap.graphs.graph import Graph
 
-__all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "TwoPass", "breadth_first", "layers"]
+__all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps", "TwoPass", "breadth_first", "layers"]
+
+
+class Schedule:
+    """In which order messages are sent: `run` is handed a `bp.Exchange` and gives what was sent.
+
+    A schedule of your own overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and
+    `exchange.sent(messages, steps, changes)` are enough to write one.
+    """
+
+    # What a step is called in reports.
+    unit: ClassVar[str] = "sweeps"
+    # Whether single nodes send, which needs a table of what each receives; whether the graph must be a forest.
+    single_nodes: ClassVar[bool] = False
+    forests_only: ClassVar[bool] = False
+    # Whether it can be part of a larger compiled program, and differentiated.
+    compiled: ClassVar[bool] = False
+
+    def run(self, exchange: Any) -> Any:
+        """Send messages until they settle."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """In which order messages are sent; at most `max_sweeps` times as many messages as the graph has."""
+class TwoPass(Schedule):
+    """Inwards to a root and outwards again: exact on trees, refused on graphs with cycles."""
+
+    unit = "passes"
+    forests_only = True
+    compiled = True
+
+    def run(self, exchange: Any) -> Any:
+        """Two passes."""
+        return exchange.two_passes()
+
+
+@dataclass(frozen=True)
+class Sweeps(Schedule):
+    """Again and again; at most `max_sweeps` times as many messages as the graph has."""
 
     max_sweeps: int = 100
 
@@ -25,25 +59,32 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class TwoPass:
-    """Inwards to a root and outwards again: exact on trees, refused on graphs with cycles."""
-
-
-@dataclass(frozen=True)
-class Flooding(Schedule):
+class Flooding(Sweeps):
     """All messages at once, from those of the sweep before. The fastest sweep; often needs damping."""
 
+    compiled = True
+
+    def run(self, exchange: Any) -> Any:
+        """Sweeps."""
+        return exchange.flood(self.max_sweeps)
+
 
 @dataclass(frozen=True)
-class Sequential(Schedule):
+class Sequential(Sweeps):
     """Node after node, each sending all its messages from the latest ones; forwards and backwards in turn.
 
     Nodes go in their order in the graph. Nodes that do not meet are worked on at once, with the same result.
     """
 
+    single_nodes = True
+
+    def run(self, exchange: Any) -> Any:
+        """Sweeps."""
+        return exchange.node_by_node(self.max_sweeps)
+
 
 @dataclass(frozen=True)
-class Residual(Schedule):
+class Residual(Sweeps):
     """Always the messages that would change most (Elidan, McGraw & Koller 2006).
 
     Parameters
@@ -53,14 +94,20 @@ class Residual(Schedule):
     """
 
     at_once: int = 1
+    unit = "messages"
+    single_nodes = True
 
     def __post_init__(self):
         super().__post_init__()
         whole_number(self.at_once, "at_once")
 
+    def run(self, exchange: Any) -> Any:
+        """Message after message."""
+        return exchange.most_changed_first(self.max_sweeps, self.at_once)
+
 
 @dataclass(frozen=True)
-class Splash(Schedule):
+class Splash(Sweeps):
     """Around the node whose messages changed most, a two-pass on a tree (Gonzalez, Low & Guestrin 2009).
 
     Parameters
@@ -70,10 +117,16 @@ class Splash(Schedule):
     """
 
     splash_size: int = 32
+    unit = "splashes"
+    single_nodes = True
 
     def __post_init__(self):
         super().__post_init__()
         whole_number(self.splash_size, "splash_size")
+
+    def run(self, exchange: Any) -> Any:
+        """Splash after splash."""
+        return exchange.splashes(self.max_sweeps, self.splash_size)
 
 
 def layers(graph: Graph) -> list[np.ndarray]:

@@ -10,11 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.engine.layout import Layout
-from meanmap.bp.engine.messages import Given, Settings, damped
-from meanmap.bp.engine.operators import EdgeOperators
+from meanmap.bp.engine.terms import Terms
 from meanmap.core.progress import track
-from meanmap.graphs import Graph, Sequential, Splash
+from meanmap.graphs import Graph
 from meanmap.graphs.schedules import breadth_first, layers
 
 __all__ = ["in_steps", "sequential", "splashes"]
@@ -36,83 +34,59 @@ def in_steps(groups: list[np.ndarray], nobody: int) -> np.ndarray:
 
 
 @jax.jit
-def _run(
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    steps: jax.Array,
-    messages: jax.Array,
-    unheard: jax.Array,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _run(terms: Terms, steps: Any, messages: jax.Array, unheard: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Work through steps: messages, what each node has not reacted to yet, and how far from its end any message was.
 
     `unheard` (n + 1,) adds up the changes of what a node received since it last sent (Gonzalez et al. 2009, section 4),
     and what damping kept of that.
     """
-    receivers = jnp.concatenate([layout.receiver, jnp.full(1, own.shape[0])])
+    receivers = jnp.concatenate([terms.layout.receiver, jnp.full(1, terms.own.shape[0])])
+    damping = terms.settings.damping
 
     def step(state: Any, nodes: jax.Array) -> tuple[Any, None]:
         messages, unheard, largest = state
-        out, new = layout.send_from(nodes, messages, own, operators, given, settings)
+        out, new = terms.send_from(nodes, messages)
         change = jnp.max(jnp.abs(new - messages[out]), axis=(1, 2), initial=0.0)
-        kept = settings.damping * jnp.max(change.reshape(len(nodes), -1), axis=1, initial=0.0)
+        kept = damping * jnp.max(change.reshape(len(nodes), -1), axis=1, initial=0.0)
         # The row at `out` belongs to the receiver of the message.
-        unheard = unheard.at[nodes].set(kept).at[receivers[out]].add((1 - settings.damping) * change)
-        messages = messages.at[out].set(damped(new, messages[out], settings))
+        unheard = unheard.at[nodes].set(kept).at[receivers[out]].add((1 - damping) * change)
+        messages = messages.at[out].set(terms.damped(new, messages[out]))
         return (messages, unheard, jnp.maximum(largest, jnp.max(change, initial=0.0))), None
 
-    start = messages, unheard, jnp.zeros((), own.dtype)
+    start = messages, unheard, jnp.zeros((), terms.own.dtype)
     return jax.lax.scan(step, start, steps)[0]
 
 
-def sequential(
-    graph: Graph,
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    schedule: Sequential,
-) -> tuple[jax.Array, int, list[float]]:
+def sequential(graph: Graph, terms: Terms, max_sweeps: int) -> tuple[jax.Array, int, list[float]]:
     """Forwards, backwards, forwards, ...: messages, sweeps and residuals."""
     forwards = in_steps(layers(graph), graph.size)
-    messages, unheard = layout.silence(own, given), jnp.zeros(graph.size + 1, own.dtype)
+    messages, unheard = terms.silence(), jnp.zeros(graph.size + 1, terms.own.dtype)
     trace: list[float] = []
-    for count in track(range(schedule.max_sweeps), "sweeps"):
+    for count in track(range(max_sweeps), "sweeps"):
         steps = forwards if count % 2 == 0 else forwards[::-1]
-        messages, unheard, largest = _run(layout, operators, own, given, settings, steps, messages, unheard)
+        messages, unheard, largest = _run(terms, steps, messages, unheard)
         trace.append(float(largest))
-        if trace[-1] <= float(settings.tolerance):
+        if trace[-1] <= float(terms.settings.tolerance):
             break
     return messages, len(trace), trace
 
 
-def splashes(
-    graph: Graph,
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    schedule: Splash,
-) -> tuple[jax.Array, int, list[float]]:
+def splashes(graph: Graph, terms: Terms, max_sweeps: int, size: int) -> tuple[jax.Array, int, list[float]]:
     """Splash after splash where most has not been heard yet: messages, splashes, and what was unheard before each."""
-    messages = layout.silence(own, given)
+    messages = terms.silence()
     # Everybody has something to say at first: more than any change can be, so that each node takes part once.
-    unheard = jnp.full(graph.size + 1, 1e6, own.dtype).at[-1].set(0).at[np.flatnonzero(graph.degrees == 0)].set(0)
-    most = schedule.max_sweeps * -(-2 * graph.size // schedule.splash_size)
+    unheard = jnp.full(graph.size + 1, 1e6, terms.own.dtype).at[-1].set(0).at[np.flatnonzero(graph.degrees == 0)].set(0)
+    most = max_sweeps * -(-2 * graph.size // size)
     trace: list[float] = []
     for _ in track(range(most), "splashes"):
         waiting = np.asarray(unheard[:-1])
-        if waiting.max(initial=0) <= float(settings.tolerance):
+        if waiting.max(initial=0) <= float(terms.settings.tolerance):
             break
         trace.append(float(waiting.max()))
-        order = breadth_first(graph, int(waiting.argmax()), schedule.splash_size)
+        order = breadth_first(graph, int(waiting.argmax()), size)
         nodes = np.concatenate([order[::-1], order[1:]])  # inwards, outwards
-        steps = np.full((2 * schedule.splash_size - 1, 1), graph.size, dtype=np.int32)
+        steps = np.full((2 * size - 1, 1), graph.size, dtype=np.int32)
         steps[: len(nodes), 0] = nodes
-        messages, unheard, _ = _run(layout, operators, own, given, settings, steps, messages, unheard)
+        messages, unheard, _ = _run(terms, steps, messages, unheard)
     trace.append(float(np.asarray(unheard[:-1]).max(initial=0)))
     return messages, len(trace) - 1, trace

@@ -1,39 +1,19 @@
 """Flooding: all messages at once, sweep after sweep."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from meanmap.bp.engine.messages import Given, Settings, damped, residual
+from meanmap.bp.engine.messages import residual
+from meanmap.bp.engine.terms import Terms
 
 __all__ = ["flood", "flood_differentiably"]
 
 
-class Sweep(Protocol):
-    """All messages of a graph as one array: before the first sweep, and from sweep to sweep."""
-
-    def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
-        """Messages that say nothing, but for those that are known."""
-        ...
-
-    def send_all(
-        self, messages: jax.Array, own: jax.Array, operators: Any, given: Given | None, settings: Settings
-    ) -> jax.Array:
-        """All messages at once from those before."""
-        ...
-
-
 @eqx.filter_jit
-def flood(
-    layout: Sweep,
-    operators: Any,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    max_sweeps: int,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Messages (rows + 1, B, L), sweeps taken and the trace of residuals (max_sweeps,).
 
     A sweep is one gather, running products, and one product with each matrix: for 40,000 messages of 30 values a few
@@ -43,32 +23,25 @@ def flood(
     def unfinished(state: Any) -> jax.Array:
         _, count, trace = state
         last = trace[jnp.maximum(count - 1, 0)]
-        return (count < max_sweeps) & ((count == 0) | (last > settings.tolerance))
+        return (count < max_sweeps) & ((count == 0) | (last > terms.settings.tolerance))
 
     def step(state: Any) -> Any:
         messages, count, trace = state
-        new = layout.send_all(messages, own, operators, given, settings)
-        return damped(new, messages, settings), count + 1, trace.at[count].set(residual(new, messages))
+        new = terms.send_all(messages)
+        return terms.damped(new, messages), count + 1, trace.at[count].set(residual(new, messages))
 
-    return jax.lax.while_loop(unfinished, step, (layout.silence(own, given), 0, jnp.zeros(max_sweeps, own.dtype)))
+    return jax.lax.while_loop(unfinished, step, (terms.silence(), 0, jnp.zeros(max_sweeps, terms.own.dtype)))
 
 
-def flood_differentiably(
-    layout: Sweep,
-    operators: Any,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    max_sweeps: int,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """`flood` with the derivatives of its fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F."""
-    fixed = jax.lax.stop_gradient((layout, operators, own, given, settings))
+    fixed = jax.lax.stop_gradient(terms)
 
     def left(messages: jax.Array) -> jax.Array:
-        return layout.send_all(messages, own, operators, given, settings) - messages
+        return terms.send_all(messages) - messages
 
     def settled(_: Any, __: Any) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-        messages, count, trace = flood(*fixed, max_sweeps)
+        messages, count, trace = flood(fixed, max_sweeps)
         return messages, (count.astype(trace.dtype), trace)  # whole numbers have no derivatives
 
     def swept(product: Any, right: jax.Array) -> jax.Array:
@@ -76,7 +49,7 @@ def flood_differentiably(
 
         def unfinished(state: Any) -> jax.Array:
             count, _, change = state
-            return (count < max_sweeps) & (change > settings.tolerance * jnp.max(jnp.abs(right), initial=0.0))
+            return (count < max_sweeps) & (change > terms.settings.tolerance * jnp.max(jnp.abs(right), initial=0.0))
 
         def step(state: Any) -> Any:
             count, x, _ = state
@@ -89,6 +62,6 @@ def flood_differentiably(
     def solve(product: Any, right: jax.Array) -> jax.Array:
         return jax.lax.custom_linear_solve(product, right, swept, transpose_solve=swept)
 
-    start = jax.lax.stop_gradient(layout.silence(own, given))
+    start = jax.lax.stop_gradient(terms.silence())
     messages, (count, trace) = jax.lax.custom_root(left, start, settled, solve, has_aux=True)
     return messages, count.astype(int), trace

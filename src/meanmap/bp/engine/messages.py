@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 
-__all__ = ["Given", "Settings", "damped", "finish", "held", "residual"]
+__all__ = ["Given", "Settings", "finish", "held", "residual"]
 
 
 class Settings(eqx.Module):
@@ -84,11 +84,6 @@ def finish(message: jax.Array, given: Given | None, settings: Settings) -> jax.A
 def held(message: jax.Array, given: Given | None) -> jax.Array:
     """A message, or what is given instead."""
     return message if given is None else jnp.where(given.known[..., None], given.values, message)
-
-
-def damped(message: jax.Array, old: jax.Array, settings: Settings) -> jax.Array:
-    """A message on its way from the old one."""
-    return message + settings.damping * (old - message)
 
 
 def residual(new: jax.Array, old: jax.Array) -> jax.Array:

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 
 from meanmap.bp.engine.algebra import Product
 from meanmap.bp.engine.layout import Layout
-from meanmap.bp.engine.messages import Given, Settings
-from meanmap.bp.engine.operators import EdgeOperators
+from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes, two_pass
 
 __all__ = ["beliefs_of", "pass_and_read", "read_settled"]
@@ -26,37 +25,22 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
 
 
 @partial(jax.jit, static_argnames="potentials")
-def pass_and_read(
-    passes: Passes,
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    potentials: bool,
-) -> tuple[jax.Array, Any]:
+def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
     """Two passes and what is read off them, in one program."""
-    messages = two_pass(passes, layout, operators, own, given, settings)
-    return messages, read_settled(layout, operators, own, given, settings, messages, potentials)
+    messages = two_pass(passes, terms)
+    return messages, read_settled(terms, messages, potentials)
 
 
 @partial(jax.jit, static_argnames="potentials")
-def read_settled(
-    layout: Layout,
-    operators: EdgeOperators,
-    own: jax.Array,
-    given: Given | None,
-    settings: Settings,
-    messages: jax.Array,
-    potentials: bool,
-) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
+def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
+    layout, operators, own = terms.layout, terms.operators, terms.own
     placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
     if not isinstance(layout.algebra, Product):
         return beliefs, None, jnp.zeros(()), jnp.zeros(())
     if not potentials:
-        return beliefs, None, *_shares(layout, operators, own, given, settings, placed)
+        return beliefs, None, *_shares(terms, placed)
     products = layout.pre_messages(placed, own)
     raw = operators.send(products, layout.template, layout.grouping)
     raw = raw[layout.reverse][layout.row]
@@ -65,19 +49,18 @@ def read_settled(
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
 
 
-def _shares(
-    layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings, placed: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The shares of low and of negative values among messages before floor and scale.
 
     Counted where messages leave, on up to about `ROWS_COUNTED` evenly spread rows and `QUERIES_COUNTED` queries: with a
     million nodes all of them would take gigabytes.
     """
+    layout, own, given, settings = terms.layout, terms.own, terms.given, terms.settings
     some = slice(QUERIES_COUNTED)
     step = max(len(layout.reverse) // ROWS_COUNTED, 1)
     rows = layout.every(step)
     products = layout.pre_messages(placed[:, some], own[:, some], step)
-    raw = operators.send(products, layout.template[rows], layout.grouping if step == 1 else None)
+    raw = terms.operators.send(products, layout.template[rows], layout.grouping if step == 1 else None)
     answer = layout.reverse[rows]
     counted = ~layout.empty[rows][:, None, None] & (own[layout.receiver[answer], some] > 0)  # not what fills up
     if given is not None:

@@ -14,9 +14,8 @@ import numpy as np
 
 from meanmap.bp.engine.algebra import Algebra
 from meanmap.bp.engine.blocks import in_steps
-from meanmap.bp.engine.layout import Layout
-from meanmap.bp.engine.messages import Given, Settings
-from meanmap.bp.engine.operators import EdgeOperators
+from meanmap.bp.engine.messages import Given
+from meanmap.bp.engine.terms import Terms
 from meanmap.graphs import Rooted
 
 __all__ = ["Passes", "two_pass"]
@@ -61,13 +60,12 @@ class Passes(eqx.Module):
 
 
 @jax.jit
-def two_pass(
-    passes: Passes, layout: Layout, operators: EdgeOperators, own: jax.Array, given: Given | None, settings: Settings
-) -> jax.Array:
+def two_pass(passes: Passes, terms: Terms) -> jax.Array:
     """Messages (2 |E|, B, L) of all directed edges, from the nodes' own factors (n, B, L).
 
     `given` has a row for each directed edge. Cost O(n L²).
     """
+    layout, operators, own, given, settings = terms.layout, terms.operators, terms.own, terms.given, terms.settings
     n, algebra = own.shape[0], layout.algebra
     if len(layout.row) == 0:
         return jnp.ones((0, *own.shape[1:]), own.dtype)

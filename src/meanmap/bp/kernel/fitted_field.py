@@ -69,9 +69,12 @@ class FittedKernelField:
     ):
         self.graph, self.learned, self.template, self.kind = graph, learned, template, kind
         self.likelihoods = dict(likelihoods or {})
-        if schedule is None and not graph.is_forest:
-            schedule = Flooding(SWEEPS)
-        self.engine = Engine(graph, learned.operators, template, schedule)
+        self.schedule = Flooding(SWEEPS) if schedule is None and not graph.is_forest else schedule
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The graph prepared for messages."""
+        return Engine(self.graph, self.template, self.schedule)
 
     @property
     def schema(self) -> Schema | None:
@@ -151,9 +154,7 @@ class FittedKernelField:
         known = self._known(seen)
         given = self._given(seen, known, dtype)
         operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
-        found = self.engine.run(
-            jnp.asarray(own), given, operators=operators, damping=damping, floor=floor, counting=counting
-        )
+        found = self.engine.run(operators, jnp.asarray(own), given, damping=damping, floor=floor, counting=counting)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own))
         report = replace(found.report, notes=(*notes, *found.report.notes))
         weights: list[Any] = [None] * len(nodes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -75,11 +76,37 @@ class FittedKernelGraph:
             }
             for t, s, message, likelihood in zip(graph.sources, graph.targets, messages, likelihoods, strict=True)
         }
-        self._counts = np.array([node.count for node in samples.nodes])
-        most = bucket(int(self._counts.max()))
-        self._inside = (np.arange(most) < self._counts[:, None]).astype(float)
-        self._engine = Engine(graph, _operators(messages, most), np.arange(len(messages)), schedule)
-        self._tree = Rooted.at(graph) if graph.is_forest else None
+        self.schedule = schedule
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self.graph, np.arange(len(self.messages)), self.schedule)
+
+    @cached_property
+    def _operators(self) -> Factored:
+        """All edges' operators, padded to the most points and the highest rank."""
+        most, messages = self._inside.shape[1], self.messages
+        rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
+        into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
+        for e, edge in enumerate(messages):
+            into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
+            out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
+        with Door():
+            return Factored(jnp.asarray(into), jnp.asarray(out))
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        """The number of points of each node."""
+        return np.array([node.count for node in self.samples.nodes])
+
+    @cached_property
+    def _inside(self) -> np.ndarray:
+        """Ones at the points of each node (n, L), zeros where messages are filled up."""
+        return (np.arange(bucket(int(self._counts.max()))) < self._counts[:, None]).astype(float)
+
+    @cached_property
+    def _tree(self) -> Rooted | None:
+        return Rooted.at(self.graph) if self.graph.is_forest else None
 
     @property
     def schema(self) -> Schema | None:
@@ -157,7 +184,7 @@ class FittedKernelGraph:
         for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
             part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
             given, own = self._prepared(observed, part, floor)
-            yield part, self._engine.run(jnp.asarray(own), given, damping=damping, floor=floor)
+            yield part, self._engine.run(self._operators, jnp.asarray(own), given, damping=damping, floor=floor)
 
     def report(
         self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Any
@@ -251,14 +278,3 @@ class FittedKernelGraph:
         pairs = [len(pair) for pair in self.samples.pairs]
         shown = f"{min(pairs)}" if min(pairs) == max(pairs) else f"{min(pairs)} to {max(pairs)}"
         return f"FittedKernelGraph({self.graph!r}, {shown} pairs an edge)"
-
-
-def _operators(messages: tuple[MessageEdge, ...], most: int) -> Factored:
-    """All edges' operators, padded to the most points and the highest rank."""
-    rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
-    into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
-    for e, edge in enumerate(messages):
-        into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
-        out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
-    with Door():
-        return Factored(jnp.asarray(into), jnp.asarray(out))

@@ -127,7 +127,7 @@ class GaussianModel:
             given = Given(jnp.asarray(np.repeat(known[:, None], h.shape[1], axis=1)), jnp.asarray(sent))
         engine = self._engine(schedule)
         operators = GaussianEdges(jnp.asarray(both if len(both) else np.zeros(1)))
-        found = engine.run(jnp.asarray(own), given, operators=operators, damping=damping, tolerance=tolerance)
+        found = engine.run(operators, jnp.asarray(own), given, damping=damping, tolerance=tolerance)
         beliefs = np.asarray(found.beliefs)
         precisions = beliefs[..., 0] * unit[:, None] ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,9 +140,7 @@ class GaussianModel:
     def _engine(self, schedule: Any) -> Engine:
         """The graph laid out for a schedule, kept for the next query; couplings are those of each query's units."""
         if schedule not in self._engines:
-            number = 2 * len(self.couplings)
-            edges = GaussianEdges(np.zeros(max(number, 1)))
-            self._engines[schedule] = Engine(self.graph, edges, np.arange(number), schedule, SUM)
+            self._engines[schedule] = Engine(self.graph, np.arange(2 * len(self.couplings)), schedule, SUM)
         return self._engines[schedule]
 
     @cached_property

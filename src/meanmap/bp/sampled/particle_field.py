@@ -129,7 +129,7 @@ class FittedParticleField(FittedField):
             field.skip,
         )
         edges = np.arange(len(self.template))
-        self.engine = Engine(self.graph, EdgeMatrices(np.zeros((len(edges), 1, 1))), edges, self.schedule)
+        self.engine = Engine(self.graph, edges, self.schedule)
 
     def _propagate(self, seen: Evidence, damping: float, *, rng: Any = None, **settings: Any) -> tuple[Any, Report]:
         """Query after query; each has its own particles."""
@@ -170,7 +170,7 @@ class FittedParticleField(FittedField):
         given = None
         if known.any():
             given = Given(jnp.asarray(known[:, None]), jnp.ones((len(known), 1, own.shape[1])))
-        found = self.engine.run(jnp.asarray(own[:, None]), given, operators=operators, damping=damping, floor=0.0)
+        found = self.engine.run(operators, jnp.asarray(own[:, None]), given, damping=damping, floor=0.0)
         products = outgoing(self.engine.layout, found.messages, own[:, None])[:, 0]
         edges = len(self.graph.edges)
         against = (np.arange(2 * edges) + edges) % (2 * edges)

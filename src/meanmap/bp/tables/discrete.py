@@ -191,11 +191,11 @@ class DiscreteGraph:
     def _run(self, own: Any, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
         """Propagate on the graph laid out for a schedule, which is kept for the next query."""
         if schedule not in self._engines:
-            self._engines[schedule] = Engine(self.graph, EdgeMatrices(self._matrices), self._template, schedule)
+            self._engines[schedule] = Engine(self.graph, self._template, schedule)
         own = jnp.asarray(own)
         operators = EdgeMatrices(jnp.asarray(self._matrices, own.dtype), maximum)
         engine = self._engines[schedule]
-        return engine.run(own, operators=operators, damping=damping, tolerance=tolerance, potentials=True)
+        return engine.run(operators, own, damping=damping, tolerance=tolerance, potentials=True)
 
     @cached_property
     def _engines(self) -> dict[Any, Engine]:

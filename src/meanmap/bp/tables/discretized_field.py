@@ -1,6 +1,7 @@
 """Random fields of numbers in bins: discrete belief propagation with potentials learned from pairs."""
 
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -150,13 +151,16 @@ class FittedDiscretizedField(FittedField):
             states = np.array([each.number for each in bins.values()])[self.kind]
             ratio, self.learning_report = fit_potentials(graph, self.template, states, self._alone(), joint, ratio)
         self.ratio = ratio
-        algebra = PRODUCT
         self.appearance = np.ones(2 * len(graph.edges))
         if field.reweighted and not graph.is_forest:
             self.appearance = np.tile(edge_appearance(graph), 2)
-            algebra = Reweighted(self.appearance)
         # Tree-reweighted messages take potentials to the power 1 / ρ, which are the ratios again.
-        self.engine = Engine(graph, EdgeMatrices(ratio), self.template, self.schedule, algebra)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The graph prepared for messages."""
+        algebra = Reweighted(self.appearance) if (self.appearance < 1).any() else PRODUCT
+        return Engine(self.graph, self.template, self.schedule, algebra)
 
     def _probabilities(self, e: int) -> np.ndarray:
         """P̂ of both ends of a direction, (k_t, k_s)."""
@@ -176,7 +180,9 @@ class FittedDiscretizedField(FittedField):
 
     def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:
         """Sum-product over bins; `settings` may hold a tolerance."""
-        found = self.engine.run(jnp.asarray(self._own(seen)), self._given(seen), damping=damping, **settings)
+        found = self.engine.run(
+            EdgeMatrices(self.ratio), jnp.asarray(self._own(seen)), self._given(seen), damping=damping, **settings
+        )
         weights = np.asarray(found.beliefs)
         mass = weights.sum(axis=-1, keepdims=True)
         if not (mass > 0).all():

@@ -12,6 +12,7 @@ from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.engine.flooding import flood, flood_differentiably
 from meanmap.bp.engine.messages import Settings
 from meanmap.bp.engine.propagate import how_it_ended
+from meanmap.bp.engine.terms import Terms
 from meanmap.bp.tables.factor_layout import FactorLayout, alike, read_off
 from meanmap.bp.tables.potentials import probabilities, read_labelled, with_likelihoods
 from meanmap.core.door import Door, is_concrete
@@ -133,9 +134,9 @@ class FactorGraph:
             own = jnp.asarray(with_likelihoods(priors, likelihoods, door))
             operators = tuple(group.operator(own.dtype, maximum) for group in groups)
             settings = Settings.of(damping, None, tolerance, own.dtype)
-            begin = layout, operators, own, None, settings, schedule.max_sweeps
+            terms = Terms(layout, operators, own, None, settings)
             traced = not (is_concrete(own) and all(is_concrete(group.values) for group in operators))
-            messages, count, trace = (flood_differentiably if traced else flood)(*begin)
+            messages, count, trace = (flood_differentiably if traced else flood)(terms, schedule.max_sweeps)
             beliefs, log_evidence = read_off(layout, operators, own, messages)
             converged = trace[jnp.maximum(count - 1, 0)] <= settings.tolerance
             if not traced:

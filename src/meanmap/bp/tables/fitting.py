@@ -48,7 +48,7 @@ def fit_potentials(
     edges = len(graph.edges)
     counts = np.bincount(template, minlength=len(targets)).astype(float)
     enumerable = np.log(states).sum() <= np.log(MOST_STATES)
-    engine = Engine(graph, EdgeMatrices(start), template, None if graph.is_forest else Flooding(SWEEPS))
+    engine = Engine(graph, template, None if graph.is_forest else Flooding(SWEEPS))
     matrices, trace = start.copy(), []
     for _ in track(range(MOST_STEPS), "fitting potentials"):
         if enumerable:
@@ -93,7 +93,7 @@ def enumerated(graph: Graph, states: np.ndarray, own: np.ndarray, tables: np.nda
 def propagated(engine: Engine, own: np.ndarray, matrices: np.ndarray) -> np.ndarray:
     """The pair beliefs (|E|, L, L) of sum-product."""
     factors = jnp.asarray(own)[:, None]
-    messages = engine.run(factors, operators=EdgeMatrices(jnp.asarray(matrices)), tolerance=TOLERANCE / 100).messages
+    messages = engine.run(EdgeMatrices(jnp.asarray(matrices)), factors, tolerance=TOLERANCE / 100).messages
     edges = len(engine.graph.edges)
     products = np.asarray(_products(engine.layout, messages, factors))[:, 0]
     template = np.asarray(engine.layout.template)[np.asarray(engine.layout.row)]

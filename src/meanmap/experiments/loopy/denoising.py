@@ -55,6 +55,7 @@ def sweep_seconds(model: Any, seen: np.ndarray) -> float:
 
     from meanmap.bp.engine.flooding import flood
     from meanmap.bp.engine.messages import Settings
+    from meanmap.bp.engine.terms import Terms
 
     field = model.on(*seen.shape)
     with jax.enable_x64(True):
@@ -65,7 +66,7 @@ def sweep_seconds(model: Any, seen: np.ndarray) -> float:
         sweeps = max(1, min(20, 20_000 // field.learned.length**2 * 50 + 2))
         for _ in range(4):
             start = time.perf_counter()
-            flood(field.engine.layout, operators, own, None, settings, sweeps)[0].block_until_ready()
+            flood(Terms(field.engine.layout, operators, own, None, settings), sweeps)[0].block_until_ready()
             times.append((time.perf_counter() - start) / sweeps)
     return min(times[1:])
 

@@ -106,9 +106,11 @@ def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counti
         likelihood.reshape(number, height * width, LEVELS).swapaxes(0, 1) * np.repeat(marginals, width, axis=0)[:, None]
     )
     with jax.enable_x64(True):
-        schedule = mm.graphs.Flooding(15)
-        engine = bp.Engine(graph, bp.EdgeMatrices(np.array(tables)), template.ravel(), schedule)
-        beliefs = np.asarray(engine.run(jnp.asarray(own), damping=0.3, floor=1e-3, counting=counting).beliefs)
+        schedule, operators = mm.graphs.Flooding(15), bp.EdgeMatrices(np.array(tables))
+        engine = bp.Engine(graph, template.ravel(), schedule)
+        beliefs = np.asarray(
+            engine.run(operators, jnp.asarray(own), damping=0.3, floor=1e-3, counting=counting).beliefs
+        )
     means = beliefs @ levels / beliefs.sum(axis=-1)
     return means.T.reshape(number, height, width)
 

@@ -1,0 +1,116 @@
+"""One run as its schedule sees it: what is fixed while messages are sent, and the ways to send them.
+
+The method `run` of a schedule (`graphs.Schedule`) is handed an `Exchange` and says what was `Sent`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.bp.engine.blocks import sequential, splashes
+from meanmap.bp.engine.flooding import flood, flood_differentiably
+from meanmap.bp.engine.messages import residual
+from meanmap.bp.engine.residual import by_residual
+from meanmap.bp.engine.settled import pass_and_read
+from meanmap.bp.engine.terms import Terms
+from meanmap.bp.engine.two_pass import Passes
+from meanmap.graphs import Graph
+
+__all__ = ["Exchange", "Sent"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """How a run ended: messages (2 |E|, B, L), steps, how much each changed, and whether messages settled.
+
+    `read` is what was read off the messages where the same program did it.
+    """
+
+    messages: Any
+    steps: Any
+    trace: Any
+    settled: Any
+    read: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """What schedules work with.
+
+    Attributes
+    ----------
+    graph : Graph
+    terms : Terms
+        Layout, operators, own factors, given messages and settings, fixed for this run.
+    passes : Passes or None
+        The rooted forest, for schedules that ask for it.
+    traced : bool
+        Whether this run is compiled into a larger program.
+    potentials : bool
+        Whether operators are potentials of a probability.
+    """
+
+    graph: Graph
+    terms: Terms
+    passes: Passes | None
+    traced: bool
+    potentials: bool
+
+    def silence(self) -> jax.Array:
+        """Messages (rows + 1, B, L) that say nothing, but for those that are known."""
+        return self._placed.silence()
+
+    def sweep(self, messages: jax.Array) -> tuple[jax.Array, float]:
+        """All messages at once from those before, and the largest change."""
+        new = _swept(self._placed, messages)
+        return new, float(residual(new, messages))
+
+    def sent(self, messages: jax.Array, steps: int, trace: Sequence[float]) -> Sent:
+        """The end of a run; it settled where the last change is within the tolerance."""
+        changes = np.asarray(trace, dtype=float)
+        settled = bool(changes.size == 0 or changes[-1] <= float(self.terms.settings.tolerance))
+        return Sent(messages[self.terms.layout.row], steps, changes, settled)
+
+    def two_passes(self) -> Sent:
+        """Inwards and outwards on a forest."""
+        assert self.passes is not None
+        messages, read = pass_and_read(self.passes, self.terms, self.potentials)
+        return Sent(messages, 2, np.empty(0), True, read)
+
+    def flood(self, max_sweeps: int) -> Sent:
+        """All messages at once, sweep after sweep; the one way that has derivatives on graphs with cycles."""
+        if self.traced:
+            messages, count, trace = flood_differentiably(self._placed, max_sweeps)
+            left = trace[jnp.maximum(count - 1, 0)]
+            return Sent(messages[self.terms.layout.row], count, np.empty(0), left <= self.terms.settings.tolerance)
+        messages, count, trace = flood(self._placed, max_sweeps)
+        return self.sent(messages, int(count), np.asarray(trace)[: int(count)].tolist())
+
+    def node_by_node(self, max_sweeps: int) -> Sent:
+        """Forwards and backwards through the nodes."""
+        return self.sent(*sequential(self.graph, self._placed, max_sweeps))
+
+    def most_changed_first(self, max_sweeps: int, at_once: int) -> Sent:
+        """Always the messages that would change most."""
+        most = max_sweeps * max(len(self.terms.layout.row), 1)
+        messages, count, left = by_residual(self._placed, at_once, most)
+        return self.sent(messages, int(count), [float(left)])
+
+    def splashes(self, max_sweeps: int, size: int) -> Sent:
+        """Two passes around the node whose messages changed most, again and again."""
+        return self.sent(*splashes(self.graph, self._placed, max_sweeps, size))
+
+    @property
+    def _placed(self) -> Terms:
+        """With given messages at the rows where they are received."""
+        return self.terms.by_row()
+
+
+@eqx.filter_jit
+def _swept(terms: Terms, messages: jax.Array) -> jax.Array:
+    return terms.damped(terms.send_all(messages), messages)

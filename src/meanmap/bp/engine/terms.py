@@ -1,0 +1,57 @@
+"""What does not change while messages are sent."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from meanmap.bp.engine.messages import Given, Settings
+
+__all__ = ["Terms"]
+
+
+class Terms(eqx.Module):
+    """Where messages lie, what edges do to them, what nodes know of their own, what is given, how messages are treated.
+
+    Attributes
+    ----------
+    layout : Layout
+        Or another with `silence`, `send_all` and, for single nodes, `send_from`.
+    operators : EdgeOperators
+    own : array (n, B, L)
+    given : Given or None
+        A row for each directed edge, or as `by_row` places it.
+    settings : Settings
+    """
+
+    layout: Any
+    operators: Any
+    own: jax.Array
+    given: Given | None
+    settings: Settings
+
+    def silence(self) -> jax.Array:
+        """Messages that say nothing, but for those that are known."""
+        return self.layout.silence(self.own, self.given)
+
+    def send_all(self, messages: jax.Array) -> jax.Array:
+        """All messages at once from those before."""
+        return self.layout.send_all(messages, self.own, self.operators, self.given, self.settings)
+
+    def send_from(self, nodes: jax.Array, messages: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """What some nodes (W,) send: rows (W · D,) and messages."""
+        return self.layout.send_from(nodes, messages, self.own, self.operators, self.given, self.settings)
+
+    def damped(self, message: jax.Array, old: jax.Array) -> jax.Array:
+        """A message on its way from the old one."""
+        return message + self.settings.damping * (old - message)
+
+    def by_row(self) -> "Terms":
+        """With given messages of directed edges at the rows where they are received."""
+        if self.given is None:
+            return self
+        row, rows = self.layout.row, len(self.layout.reverse)
+        known = jnp.zeros((rows, *self.given.known.shape[1:]), bool).at[row].set(self.given.known)
+        values = jnp.ones((rows, *self.given.values.shape[1:]), self.given.values.dtype).at[row].set(self.given.values)
+        return Terms(self.layout, self.operators, self.own, Given(known, values), self.settings)
