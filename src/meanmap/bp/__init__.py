@@ -7,7 +7,7 @@ from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
 from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
-from meanmap.bp.edges.updates import Constant, Full, Linear
+from meanmap.bp.edges.updates import Constant, Full, Linear, Update
 from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
@@ -86,6 +86,7 @@ __all__ = [
     "Solution",
     "Stream",
     "Tempered",
+    "Update",
     "UserLikelihood",
     "neighbour_pairs",
     "patches",

@@ -14,21 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from meanmap.bp.edges.choice import CHOICE_ROWS
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import Direction, NodeSample
-from meanmap.bp.edges.updates import Constant, Full, Linear, Update
-from meanmap.bp.edges.variables import Variable
-from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
+from meanmap.bp.edges.updates import Update
 from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
-from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Manner", "Relations"]
@@ -40,10 +35,6 @@ LENGTHSCALES = (0.1, 0.15, 0.25, 0.35)
 TARGET = 0.25
 # A lengthscale is chosen on up to so many relations of a variable.
 MOST_JUDGES = 8
-# Pairs that are read at once: the sums over a million pairs need the memory of so many.
-CHUNK = 50_000
-# The shift, for one pair, of the regression that says where a variable was seen.
-COVER = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,111 +101,35 @@ class Relations:
     ):
         self.update, self.directions, self.manner = update, directions, manner
         kernels, self.ridges = choose(samples, directions, ridge, manner)
-        self.variables = {name: Variable.of(sample, kernels[name], update, name) for name, sample in samples.items()}
-        learned = [self._learn(d, lam) for d, lam in track(list(zip(directions, self.ridges, strict=True)), "learning")]
-        self.operators = self._operators(learned)
+        self.variables = {name: update.variable(sample, kernels[name], name) for name, sample in samples.items()}
+        learned = [
+            update.learn(self.variables[d.sender], self.variables[d.receiver], d.pairs, ridge, manner.keeps)
+            for d, ridge in track(list(zip(directions, self.ridges, strict=True)), "learning")
+        ]
+        into = [matrix for matrix, _ in learned]
+        covers = [cover for _, cover in learned]
+        self.operators = update.operators(into, self._out(covers, "points"), self.length)
         self.readouts = None
-        if isinstance(update, Constant):
-            ends = [self.variables[d.receiver] for d in directions]
-            self.readouts = [
-                into @ _with_constant(transformed(end.features, end.atoms).T, cover)
-                for (into, cover), end in zip(learned, ends, strict=True)
-            ]
+        if any(variable.tensor is not None for variable in self.variables.values()):
+            self.readouts = [one @ other for one, other in zip(into, self._out(covers, "atoms"), strict=True)]
+
+    def _out(self, covers: list[np.ndarray], where: str) -> list[np.ndarray]:
+        """The functions that messages are combined from, (1 + r, n), at points or at atoms of their receivers.
+
+        The first is a constant: 1 at points that were seen in a direction and near these, and 0 far from all, so that a
+        message does not go where its receiver never was.
+        """
+        found = []
+        for direction, cover in zip(self.directions, covers, strict=True):
+            end = self.variables[direction.receiver]
+            functions = self.update.functions(end, getattr(end, where), direction.pairs)
+            found.append(np.concatenate([np.clip(2 * cover @ functions, 0.0, 1.0)[None], functions]))
+        return found
 
     @property
     def length(self) -> int:
         """L, the length of the longest message."""
         return max(variable.size for variable in self.variables.values())
-
-    def _learn(self, direction: Direction, ridge: float) -> tuple[np.ndarray, np.ndarray]:
-        """From values of p at the sender's points to a constant and the coefficients of the message, (L_t, 1 + r); and
-        the coefficients (r,) of a function that is about 1 where x_s was seen in this direction, and 0 elsewhere.
-
-        Where constants are kept, this one is not penalised; else it is zero.
-        """
-        sender, receiver = self.variables[direction.sender], self.variables[direction.receiver]
-        keeps, number = self.manner.keeps, len(direction.pairs)
-        if isinstance(self.update, Constant):
-            return _streamed(sender, receiver, direction.pairs, ridge, keeps)
-        if isinstance(self.update, Linear):
-            phi = transformed(receiver.features, rows(receiver.sample.points, direction.pairs[:, 1]))
-            cover = _cover(phi.T @ phi / number, phi.mean(axis=0), number, keeps)
-            means = keeps * phi.mean(axis=0)
-            weights = Ridge.factor_features(phi - means, ridge=ridge).solve((phi - means).T).T / number
-            constant = keeps / number - weights @ means
-        else:
-            gram = gram_matrix(receiver.kernel, rows(receiver.sample.points, direction.pairs[:, 1]))
-            inverse = Ridge.factor(gram, ridge=ridge).solve(np.eye(number))
-            constant = keeps * inverse.sum(axis=0) / inverse.sum()
-            weights = inverse - np.outer(constant, inverse.sum(axis=1))
-            shift = COVER * gram.trace() / number**2
-            cover = keeps * Ridge.factor(gram, ridge=shift).solve(np.ones(number))
-        into = np.zeros((sender.size, 1 + weights.shape[1]))
-        np.add.at(into, direction.pairs[:, 0], np.concatenate([constant[:, None], weights], axis=1))
-        return into, cover
-
-    def _out(self, direction: Direction, cover: np.ndarray) -> np.ndarray:
-        """The functions that a message is combined from, at the receiver's points, (1 + r, L_s)."""
-        receiver = self.variables[direction.receiver]
-        if isinstance(self.update, Full):
-            points = rows(receiver.sample.points, direction.pairs[:, 1])
-            return _with_constant(gram_matrix(receiver.kernel, points, receiver.sample.points), cover)
-        return _with_constant(transformed(receiver.features, receiver.points).T, cover)
-
-    def _operators(self, learned: list[tuple[np.ndarray, np.ndarray]]) -> EdgeOperators:
-        number, most = len(learned), self.length
-        outs = [self._out(direction, cover) for direction, (_, cover) in zip(self.directions, learned, strict=True)]
-        if not isinstance(self.update, Linear):
-            matrices = np.zeros((number, most, most))
-            for e, ((into, _), out) in enumerate(zip(learned, outs, strict=True)):
-                matrices[e, : len(into), : out.shape[1]] = into @ out
-            return EdgeMatrices(matrices)
-        rank = max(len(out) for out in outs)
-        into, out = np.zeros((number, most, rank)), np.zeros((number, rank, most))
-        for e in range(number):
-            into[e, : len(learned[e][0]), : learned[e][0].shape[1]] = learned[e][0]
-            out[e, : len(outs[e]), : outs[e].shape[1]] = outs[e]
-        return Factored(into, out)
-
-
-def _with_constant(functions: np.ndarray, cover: np.ndarray) -> np.ndarray:
-    """Functions (r, L) behind a constant: 1 at points that were seen in a direction and near these, and 0 far from all,
-    so that a message does not go where its receiver never was.
-    """
-    return np.concatenate([np.clip(2 * cover @ functions, 0.0, 1.0)[None], functions])
-
-
-def _cover(covariance: np.ndarray, means: np.ndarray, number: int, keeps: bool) -> np.ndarray:
-    """The regression of 1 on features, with so small a ridge that a single pair is enough for more than a half."""
-    shifted = covariance + COVER * np.trace(covariance) / number * np.eye(len(means))
-    return keeps * scipy.linalg.solve(shifted, means, assume_a="pos")
-
-
-def _streamed(sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Any:
-    """The regression of V(x_t) on φ(x_s), (L_t, 1 + r), the sums piece by piece, and of 1. Cost O(m (r + L_t)²)."""
-    assert sender.tensor is not None
-    rank, share = receiver.features.size, 1 / len(pairs)
-    means, values = np.zeros(rank), np.zeros(sender.size)
-    covariance, cross = np.zeros((rank, rank)), np.zeros((rank, sender.size))
-    for start in range(0, len(pairs), CHUNK):
-        part = pairs[start : start + CHUNK]
-        phi = transformed(receiver.features, rows(receiver.sample.points, part[:, 1]))
-        xi = transformed(sender.tensor, rows(sender.sample.points, part[:, 0]))
-        means, values = means + share * phi.sum(axis=0), values + share * xi.sum(axis=0)
-        covariance += share * phi.T @ phi
-        cross += share * phi.T @ xi
-    values, cross = sender.interpolation(values[None])[0], sender.interpolation(cross)
-    cover = _cover(covariance, means, len(pairs), keeps)
-    if keeps:
-        # Between landmarks a constant comes out a little lower, and far from all of them as zero: what is missing there
-        # is the mean.
-        values = values / values.sum()
-        cross += np.outer(means - cross.sum(axis=1), values)
-    else:
-        means, values = np.zeros(rank), np.zeros(sender.size)
-    shifted = covariance - np.outer(means, means) + ridge * np.eye(rank)
-    weights = scipy.linalg.solve(shifted, cross - np.outer(means, values), assume_a="pos")
-    return np.concatenate([(values - means @ weights)[:, None], weights.T], axis=1), cover
 
 
 def choose(

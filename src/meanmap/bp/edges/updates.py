@@ -8,27 +8,93 @@ With m pairs (x_t, x_s), p is needed
 - constant: at the r' pivots of the tensor kernel k^q of x_t only; by interpolation they determine p elsewhere: O(r r').
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import scipy.linalg
+
+from meanmap.bp.edges.coordinates import coordinates, transformed
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.edges.variables import Variable, atoms_of
+from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.points import rows
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import gram_matrix
+from meanmap.linalg.ridge import Ridge
 
 __all__ = ["Constant", "Full", "Linear", "Update"]
 
+# What is left out of a kernel where no approximation was asked for.
+EXACT = 1e-10
+# Pairs that are read at once: the sums over a million pairs need the memory of so many.
+CHUNK = 50_000
+# The shift, for one pair, of the regression that says where a variable was seen.
+COVER = 0.1
+
+Learned = tuple[np.ndarray, np.ndarray]
+
 
 @dataclass(frozen=True)
-class Update:
-    """How messages are computed."""
+class Update(ABC):
+    """How messages are computed: where they have values, and how the operator of a direction is learned and applied."""
+
+    @abstractmethod
+    def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
+        """Features, message points and atoms of a kind of variable."""
+
+    @abstractmethod
+    def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
+        """From values of p at the sender's points to a constant and the coefficients of the message, (L_t, 1 + r); and
+        the coefficients (r,) of a function that is about 1 where x_s was seen in this direction, and 0 elsewhere.
+
+        Where constants are kept, this one is not penalised; else it is zero.
+        """
+
+    def functions(self, receiver: Variable, points: Any, pairs: np.ndarray) -> np.ndarray:
+        """What a message is combined from behind its constant, at points of the receiver, (r, n)."""
+        del pairs
+        return transformed(receiver.features, points).T
+
+    def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
+        """All directions, from matrices (L_t, r) and (r, L_s), padded to the longest message."""
+        matrices = np.zeros((len(into), length, length))
+        for matrix, first, second in zip(matrices, into, out, strict=True):
+            matrix[: len(first), : second.shape[1]] = first @ second
+        return EdgeMatrices(matrices)
 
 
 @dataclass(frozen=True)
 class Full(Update):
     """No approximation: O(m²) a message, for up to a few thousand pairs."""
 
+    def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
+        """Messages have values at all points."""
+        return Variable.everywhere(sample, kernel, coordinates(kernel, sample.points, EXACT))
+
+    def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
+        """By the Gram matrix of all pairs."""
+        number = len(pairs)
+        gram = gram_matrix(receiver.kernel, rows(receiver.sample.points, pairs[:, 1]))
+        inverse = Ridge.factor(gram, ridge=ridge).solve(np.eye(number))
+        constant = keeps * inverse.sum(axis=0) / inverse.sum()
+        weights = inverse - np.outer(constant, inverse.sum(axis=1))
+        shift = COVER * gram.trace() / number**2
+        cover = keeps * Ridge.factor(gram, ridge=shift).solve(np.ones(number))
+        return _at_points(sender, pairs, constant, weights), cover
+
+    def functions(self, receiver: Variable, points: Any, pairs: np.ndarray) -> np.ndarray:
+        """k(x_s, ·) of each pair."""
+        return gram_matrix(receiver.kernel, rows(receiver.sample.points, pairs[:, 1]), points)
+
 
 @dataclass(frozen=True)
-class Linear(Update):
-    """Features φ of low rank, products still at all points: O(r m) a message.
+class _LowRank(Update):
+    """Features until a share of the kernel is left out, or so many.
 
     Parameters
     ----------
@@ -42,11 +108,60 @@ class Linear(Update):
     rank: int | None = None
 
     def __post_init__(self):
-        _check(self.tolerance, self.rank)
+        parameter(self.tolerance, "tolerance", axes=0)
+        if self.tolerance >= 1:
+            raise ParameterError(f"tolerance is {self.tolerance}; expected a share below 1, such as 1e-2.")
+        if self.rank is not None:
+            parameter(self.rank, "rank", axes=0, integer=True)
+
+    def pivots(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Any:
+        """Features of a kernel."""
+        if self.rank is None:
+            return coordinates(kernel, sample.points, self.tolerance**2, None)
+        if self.rank > sample.count:
+            raise ParameterError(
+                f"rank is {self.rank}, but only {sample.count} points of {name!r} were seen: expected no more."
+            )
+        return coordinates(kernel, sample.points, 0.0, self.rank)
 
 
 @dataclass(frozen=True)
-class Constant(Update):
+class Linear(_LowRank):
+    """Features φ of low rank, products still at all points: O(r m) a message.
+
+    Parameters
+    ----------
+    tolerance : float in (0, 1)
+        ε: the root mean square of ‖φ(x) − φ̃(x)‖ / ‖φ(x)‖ over the points that were learned from.
+    rank : int, optional
+        So many features instead.
+    """
+
+    def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
+        """Messages have values at all points."""
+        return Variable.everywhere(sample, kernel, self.pivots(sample, kernel, name))
+
+    def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
+        """In features of the receiver."""
+        number = len(pairs)
+        phi = transformed(receiver.features, rows(receiver.sample.points, pairs[:, 1]))
+        cover = _cover(phi.T @ phi / number, phi.mean(axis=0), number, keeps)
+        means = keeps * phi.mean(axis=0)
+        weights = Ridge.factor_features(phi - means, ridge=ridge).solve((phi - means).T).T / number
+        return _at_points(sender, pairs, keeps / number - weights @ means, weights), cover
+
+    def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
+        """In two factors of low rank."""
+        rank = max(len(each) for each in out)
+        first, second = np.zeros((len(into), length, rank)), np.zeros((len(into), rank, length))
+        for e, (one, other) in enumerate(zip(into, out, strict=True)):
+            first[e, : len(one), : one.shape[1]] = one
+            second[e, : len(other), : other.shape[1]] = other
+        return Factored(first, second)
+
+
+@dataclass(frozen=True)
+class Constant(_LowRank):
     """Features of low rank and messages at a few learned points: the cost of a message does not depend on the data.
 
     Parameters
@@ -68,14 +183,51 @@ class Constant(Update):
     atoms: int = 256
 
     def __post_init__(self):
-        _check(self.tolerance, self.rank)
+        super().__post_init__()
         parameter(self.power, "power", axes=0, integer=True)
         parameter(self.atoms, "atoms", axes=0, integer=True)
 
+    def variable(self, sample: NodeSample, kernel: Kernel, name: Hashable) -> Variable:
+        """Messages have values at the pivots of k^q; beliefs have their mass at atoms."""
+        tensor = self.pivots(sample, kernel**self.power, name)
+        atoms, masses = atoms_of(sample.points, self.atoms)
+        return Variable(sample, kernel, self.pivots(sample, kernel, name), tensor, tensor.pivots, atoms, masses)
 
-def _check(tolerance: float, rank: int | None) -> None:
-    parameter(tolerance, "tolerance", axes=0)
-    if tolerance >= 1:
-        raise ParameterError(f"tolerance is {tolerance}; expected a share below 1, such as 1e-2.")
-    if rank is not None:
-        parameter(rank, "rank", axes=0, integer=True)
+    def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
+        """The regression of V(x_t) on φ(x_s), the sums piece by piece. Cost O(m (r + L_t)²)."""
+        assert sender.tensor is not None
+        rank, share = receiver.features.size, 1 / len(pairs)
+        means, values = np.zeros(rank), np.zeros(sender.size)
+        covariance, cross = np.zeros((rank, rank)), np.zeros((rank, sender.size))
+        for start in range(0, len(pairs), CHUNK):
+            part = pairs[start : start + CHUNK]
+            phi = transformed(receiver.features, rows(receiver.sample.points, part[:, 1]))
+            xi = transformed(sender.tensor, rows(sender.sample.points, part[:, 0]))
+            means, values = means + share * phi.sum(axis=0), values + share * xi.sum(axis=0)
+            covariance += share * phi.T @ phi
+            cross += share * phi.T @ xi
+        values, cross = sender.interpolation(values[None])[0], sender.interpolation(cross)
+        cover = _cover(covariance, means, len(pairs), keeps)
+        if keeps:
+            # Between landmarks a constant comes out a little lower, and far from all of them as zero: what is missing
+            # there is the mean.
+            values = values / values.sum()
+            cross += np.outer(means - cross.sum(axis=1), values)
+        else:
+            means, values = np.zeros(rank), np.zeros(sender.size)
+        shifted = covariance - np.outer(means, means) + ridge * np.eye(rank)
+        weights = scipy.linalg.solve(shifted, cross - np.outer(means, values), assume_a="pos")
+        return np.concatenate([(values - means @ weights)[:, None], weights.T], axis=1), cover
+
+
+def _at_points(sender: Variable, pairs: np.ndarray, constant: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """What acts on the pairs (m,), (m, r), acting on all points of the sender, (L_t, 1 + r)."""
+    into = np.zeros((sender.size, 1 + weights.shape[1]))
+    np.add.at(into, pairs[:, 0], np.concatenate([constant[:, None], weights], axis=1))
+    return into
+
+
+def _cover(covariance: np.ndarray, means: np.ndarray, number: int, keeps: bool) -> np.ndarray:
+    """The regression of 1 on features, with so small a ridge that a single pair is enough for more than a half."""
+    shifted = covariance + COVER * np.trace(covariance) / number * np.eye(len(means))
+    return keeps * scipy.linalg.solve(shifted, means, assume_a="pos")

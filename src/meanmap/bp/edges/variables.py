@@ -6,19 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from meanmap.bp.edges.coordinates import coordinates
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.bp.edges.updates import Constant, Linear, Update
-from meanmap.core.errors import ParameterError
 from meanmap.core.points import count, rows
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 
-__all__ = ["Variable"]
-
-# What is left out of a kernel where a choice is made, or no approximation was asked for.
-EXACT = 1e-10
+__all__ = ["Variable", "atoms_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +44,9 @@ class Variable:
     masses: np.ndarray
 
     @classmethod
-    def of(cls, sample: NodeSample, kernel: Kernel, update: Update, name: Any) -> "Variable":
-        """Features, landmarks and atoms as an update needs them."""
-        everywhere = sample.points
-        if not isinstance(update, Linear | Constant):
-            features = coordinates(kernel, everywhere, EXACT)
-            return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
-        if update.rank is not None and update.rank > sample.count:
-            raise ParameterError(
-                f"rank is {update.rank}, but only {sample.count} points of {name!r} were seen: expected no more."
-            )
-        tolerance = update.tolerance**2 if update.rank is None else 0.0
-        features = coordinates(kernel, everywhere, tolerance, update.rank)
-        if isinstance(update, Linear):
-            return cls(sample, kernel, features, None, everywhere, everywhere, np.ones(sample.count))
-        tensor = coordinates(kernel**update.power, everywhere, tolerance, update.rank)
-        atoms, masses = _atoms(everywhere, update.atoms)
-        return cls(sample, kernel, features, tensor, tensor.pivots, atoms, masses)
+    def everywhere(cls, sample: NodeSample, kernel: Kernel, features: PivotedCholesky) -> "Variable":
+        """With messages and beliefs at all points."""
+        return cls(sample, kernel, features, None, sample.points, sample.points, np.ones(sample.count))
 
     @property
     def size(self) -> int:
@@ -82,7 +62,7 @@ class Variable:
         return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans=1).T
 
 
-def _atoms(points: Any, most: int) -> tuple[Any, np.ndarray]:
+def atoms_of(points: Any, most: int) -> tuple[Any, np.ndarray]:
     """Distinct points with their counts where there are few; else quantiles of numbers, or evenly spread points."""
     if not isinstance(points, np.ndarray):
         chosen = spread_rows(count(points), most)

@@ -83,7 +83,7 @@ class KernelField(Field[FittedKernelField]):
         self.kernels = kernels
         self.ridge = None if ridge is None else float(parameter(ridge, "ridge", axes=0))
         self.update = Constant() if update is None else update
-        if not isinstance(self.update, Update) or type(self.update) is Update:
+        if not isinstance(self.update, Update):
             raise KindError(f"update is {update!r}; expected mm.bp.Full(), mm.bp.Linear(1e-3) or mm.bp.Constant(1e-2).")
 
     def _check(self, points: Any, kind: Hashable) -> None:
