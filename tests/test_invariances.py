@@ -4,6 +4,9 @@ Each cell of the table is a function and a change. The answer is equal, to the r
 `EXCEPTIONS` says otherwise and why; the page docs/invariances.rst prints the same table.
 """
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,10 +19,10 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError
 
 PAGE = Path(__file__).parents[1] / "docs" / "invariances.rst"
-FEW: dict[str, Any] = {"n_permutations": 99, "rng": 0}
+FEW: dict[str, Any] = {"n_permutations": 99, "rng": 0, "missing": "drop"}
 RNG = np.random.default_rng(2026)
 
 
@@ -46,7 +49,7 @@ def told(result: Any) -> tuple[float, ...]:
 
 
 def drift(x: Any, y: Any) -> tuple[float, ...]:
-    monitor = mm.stats.DriftMonitor.of(x, n_permutations=99, rng=0).step(y)
+    monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
 
 
@@ -72,7 +75,22 @@ def given(x: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_given(x: Any, y: Any, at: Any) -> tuple[float, ...]:
-    return tuple(mm.condition(x, y, ridge=0.01)(at).mean().ravel())
+    return tuple(mm.condition(x, y, ridge=0.01, missing="drop")(at).mean().ravel())
+
+
+def chances(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of a ready model: the label by two numbers."""
+    whole = x.dropna()
+    labels = whole.iloc[:, 3].to_numpy() == sorted(set(whole.iloc[:, 3]))[0]
+    fit = mm.ep.models.logistic_regression(wrap(columns(whole, 1, 2)), labels == labels[0])
+    return tuple(fit.predict_proba(wrap(columns(whole, 1, 2)[:3])).ravel())
+
+
+def ring(x: pd.DataFrame) -> tuple[float, ...]:
+    """A field of two variables: where the mean is, in standard deviations."""
+    first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
+    field = mm.KernelField([(0, 1)], relations=["r"], variables=["p", "q"]).fit({"r": (first, second)})
+    return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
 
 
 # Each takes two frames and what turns a frame into what is passed on. Columns of the first are known by position.
@@ -89,18 +107,20 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.conditional_independence_test(wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), **FEW)
     ),
     "joint_independence_test": lambda x, y, wrap: told(mm.stats.joint_independence_test(wrap(x), **FEW)),
-    "chow_liu": lambda x, y, wrap: edges(mm.chow_liu(wrap(x)), x),
-    "pc": lambda x, y, wrap: edges(mm.pc(wrap(x), rng=0), x),
+    "chow_liu": lambda x, y, wrap: edges(mm.chow_liu(wrap(x), missing="drop"), x),
+    "pc": lambda x, y, wrap: edges(mm.pc(wrap(x), missing="drop", rng=0), x),
     "embed": lambda x, y, wrap: (float(mm.embed(wrap(x)).norm()),),
     "default_kernel": lambda x, y, wrap: (float(np.sum(mm.default_kernel(wrap(x))(wrap(x)))),),
     "condition": lambda x, y, wrap: mean_given(wrap(given(x)), wrap(columns(x, 2)), wrap(given(x)[:3])),
     "KernelGraph": lambda x, y, wrap: tuple(
         mm.KernelGraph([(x.columns[0], x.columns[3])])
-        .fit(wrap(columns(x, 0, 3)))
+        .fit(wrap(columns(x, 0, 3)), missing="drop")
         .query({x.columns[0]: float(x.iloc[3, 0])})
         .probabilities(x.columns[3])
         .values()
     ),
+    "KernelField": lambda x, y, wrap: ring(x),
+    "logistic_regression": lambda x, y, wrap: chances(x, wrap),
 }
 
 
@@ -143,6 +163,40 @@ def typed(kinds: dict[str, str]) -> Callable[[pd.DataFrame, pd.DataFrame], Any]:
     return both(lambda frame: frame.astype({n: k for n, k in kinds.items() if n in frame}))
 
 
+def with_holes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Three rows more, each with a value missing."""
+    holes = frame[5:8].assign(**dict.fromkeys(frame.columns[:3], np.nan))
+    return pd.concat([frame[:9], holes, frame[9:]], ignore_index=True)
+
+
+def arrow(frame: pd.DataFrame) -> Any:
+    """A table of Arrow, or one that speaks as it does where the package is not there."""
+    try:
+        import pyarrow
+    except ImportError:
+        return Arrow(frame)
+    return pyarrow.Table.from_pandas(frame)
+
+
+class Arrow:
+    """The names and columns of a table of Arrow."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self.column_names, self.shape, self.frame = list(frame.columns), frame.shape, frame
+
+    @property
+    def columns(self) -> list[Any]:
+        """Columns, not names."""
+        return [self.frame[name] for name in self.frame]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.frame[name]
+
+    def column(self, name: str) -> Any:
+        """One column."""
+        return self.frame[name]
+
+
 def rescaled(times: float, plus: float) -> Callable[[pd.DataFrame, pd.DataFrame], Any]:
     return both(lambda frame: frame.assign(b=frame["b"] * times + plus))
 
@@ -169,12 +223,15 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
     "a structured array": (both(lambda frame: frame), structured),
     "a Table": (both(lambda frame: frame), mm.Table.of),
     "strided, read-only columns": (both(lambda frame: frame), strided),
+    "a table of Arrow": (both(lambda frame: frame), arrow),
+    "rows with missing values": (both(with_holes), SAME),
 }
 REFUSED = "refused by name"
+MISSING = "refused with their number"
 EXCEPTIONS = {
-    (name, "a constant column more"): REFUSED
-    for name in ("conditional_independence_test", "joint_independence_test", "chow_liu", "pc")
+    (name, "a constant column more"): REFUSED for name in ("conditional_independence_test", "joint_independence_test")
 }
+EXCEPTIONS |= {(name, "rows with missing values"): MISSING for name in ("embed", "default_kernel")}
 
 
 @cache
@@ -187,8 +244,10 @@ def plainly(name: str) -> tuple[Any, ...]:
 def test_what_says_nothing_new_changes_nothing(name, change):
     alter, wrap = CHANGES[change]
     x, y = alter(X.copy(), Y.copy())
-    if EXCEPTIONS.get((name, change)) == REFUSED:
-        with pytest.raises(ColumnError, match="constant"):
+    refused = EXCEPTIONS.get((name, change))
+    if refused is not None:
+        error, words = (ColumnError, "constant") if refused == REFUSED else (NonFiniteError, "missing value|not finite")
+        with pytest.raises(error, match=words):
             FUNCTIONS[name](x, y, wrap)
         return
     found = FUNCTIONS[name](x, y, wrap)
@@ -228,6 +287,89 @@ def test_statistics_do_not_know_the_order_of_rows(name):
     assert found[1:] == pytest.approx(plainly(name)[1:], rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["two_sample_test", "k_sample_test", "DriftMonitor", "independence_test", "embed"])
+def test_a_column_of_numbers_twice_is_the_same_column(name):
+    def twice(frame: pd.DataFrame, times: int) -> np.ndarray:
+        return np.repeat(frame[["b"]].to_numpy(), times, axis=1)
+
+    found = [
+        {
+            "two_sample_test": lambda x, y: told(mm.two_sample_test(x, y, **FEW)),
+            "k_sample_test": lambda x, y: told(mm.k_sample_test([x, y], **FEW)),
+            "DriftMonitor": drift,
+            "independence_test": lambda x, y: told(mm.independence_test(x, X["d"], **FEW)),
+            "embed": lambda x, y: (float(mm.embed(x).norm()),),
+        }[name](twice(X, times), twice(Y, times))
+        for times in (1, 2)
+    ]
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+def pieces(frame: pd.DataFrame, rows: int) -> Any:
+    return iter([frame[start : start + rows] for start in range(0, len(frame), rows)])
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lambda x, y: told(mm.two_sample_test(x, y, n_permutations=99, rng=0)),
+        lambda x, y: told(mm.independence_test(x, y, n_permutations=99, rng=0)),
+    ],
+    ids=["two_sample_test", "independence_test"],
+)
+def test_how_a_stream_is_cut_changes_nothing(test):
+    """Tables in pieces of 7 rows and of 19: blocks are regrouped."""
+    x, y = columns(X, 0, 1), columns(X, 0, 1)[::-1]
+    assert test(pieces(x, 7), pieces(y, 7)) == test(pieces(x, 19), pieces(y, 40))
+
+
+def answers(fitted: dict[str, Any]) -> dict[str, list[float]]:
+    """What each fitted object says about rows that come later."""
+    return {
+        "KernelGraph": list(fitted["KernelGraph"].query({"b": 0.5}).probabilities("c").values()),
+        "KernelField": [float(fitted["KernelField"].query({0: 0.5})[1].mean())],
+        "condition": fitted["condition"](given(X)[:3]).mean().ravel().tolist(),
+        "DriftMonitor": fitted["DriftMonitor"].step(Y).pvalues.tolist(),
+        "learn_kernel": [float(mm.embed(numbers(X), fitted["learn_kernel"].kernel).norm())],
+        "logistic_regression": fitted["logistic_regression"].predict_proba(columns(X, 1, 2)[:3]).ravel().tolist(),
+    }
+
+
+def test_saving_loading_and_another_process_change_nothing(tmp_path):
+    pair = X["a"].to_numpy(), X["b"].to_numpy()
+    fitted = {
+        "KernelGraph": mm.KernelGraph([("b", "c")]).fit(X),
+        "KernelField": mm.KernelField([(0, 1)], relations=["r"], variables=["p", "q"]).fit({"r": pair}),
+        "condition": mm.condition(given(X), columns(X, 2), ridge=0.01),
+        "DriftMonitor": mm.stats.DriftMonitor.of(X, **FEW),
+        "learn_kernel": mm.learn_kernel(numbers(X), draws=1, rng=0),
+        "logistic_regression": mm.ep.models.logistic_regression(columns(X, 1, 2), X["c"] == "u"),
+    }
+    said = answers(fitted)
+    for name, each in fitted.items():
+        mm.save(each, tmp_path / f"{name}.meanmap")
+    loaded = {name: mm.load(tmp_path / f"{name}.meanmap") for name in fitted}
+    assert answers(loaded) == {name: pytest.approx(values, rel=1e-9) for name, values in said.items()}
+    code = (
+        "import json, sys; import meanmap as mm; from tests.test_invariances import answers; from pathlib import Path; "
+        "print(json.dumps(answers({p.stem: mm.load(p) for p in Path(sys.argv[1]).iterdir()})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    there = json.loads(done.stdout.splitlines()[-1])
+    assert there == {name: pytest.approx(values, rel=1e-9) for name, values in said.items()}
+
+
+def test_a_frame_whose_rows_are_elsewhere_is_refused():
+    class Lazy(pd.DataFrame):
+        npartitions = 3
+
+    with pytest.raises(KindError, match=r"x is a frame of Dask, whose rows are not in memory: pass x.compute\(\)"):
+        mm.two_sample_test(Lazy(X), Y)
+    dask = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+    with pytest.raises(KindError, match="frame of Dask"):
+        mm.two_sample_test(dask.from_pandas(X, npartitions=2), Y)
+
+
 def test_reading_changes_no_frame():
     x, y = X.copy(), Y.copy()
     for function in FUNCTIONS.values():
@@ -250,11 +392,15 @@ def page() -> str:
 
 
 NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values are the same in
-law. Arrays may be lists, of float32, in Fortran order, strided, or JAX's. What is refused, in words:
+law. Arrays may be lists, of float32, in Fortran order, strided, or JAX's. A column of numbers twice is the same as once
+in tests of two and more samples, of independence, in monitors and embeddings. How a stream is cut into pieces changes
+nothing, nor does saving and loading what was fitted (graphs, fields, operators, monitors, kernels, models), here or in
+another process. What is refused, in words:
 
 - a column that holds numbers in one sample and text, categories, truth values or dates in another;
 - an array beside a table whose columns have names;
-- numbers whose squares overflow, NaN and infinity.
+- numbers whose squares overflow, NaN and infinity;
+- frames of Dask, whose rows are not in memory.
 
 Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers
 is a label, as are categories and truth values: ``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.

@@ -16,7 +16,7 @@ from meanmap.core.missing import length, settled
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table, raw_columns
 
-__all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "opened"]
+__all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "few_columns", "opened", "varying"]
 
 
 @dataclass(frozen=True)
@@ -256,6 +256,29 @@ def opened(
         return found, Schema.of_points(left[0], names[0]), notes
     ours = {name: kind for name, kind in (kinds or {}).items() if name in _columns(left[0], names[0])}
     return found, Schema.of(left[0], kinds=ours, names=names[:1]), notes
+
+
+def varying(table: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
+    """The columns of a table that vary, and which were left out because nothing can depend on them.
+
+    Examples
+    --------
+    >>> table = {"a": [1.0, 2.0], "b": ["u", "u"]}
+    >>> varying(table, Schema.of(table))
+    ({'a': [1.0, 2.0]}, ("column 'b' is constant: nothing depends on it, and it is left out.",))
+    """
+    dull = [name for name, column in zip(schema.names, schema.columns, strict=True) if column.distinct == 1]
+    if not dull:
+        return table, ()
+    kept = {name: column for name, column in _columns(table, "table").items() if name not in dull}
+    return kept, tuple(f"column {name!r} is constant: nothing depends on it, and it is left out." for name in dull)
+
+
+def few_columns(schema: Schema, dull: Sequence[str]) -> str:
+    """The error where fewer than two columns are left."""
+    why = "".join(f" {note[:-1]};" for note in dull)
+    number = len(schema.columns) - len(dull)
+    return f"table has {'one column' if number == 1 else 'no column'} to join;{why} expected at least two variables."
 
 
 def _in_memory(samples: Sequence[Any], missing: str) -> None:

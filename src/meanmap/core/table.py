@@ -88,7 +88,7 @@ class Table:
         """Whether columns are known by name, not by position as those of arrays and of frames numbered from 0."""
         if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
             return Table.looks_like_one(data)
-        names = list(data.names if isinstance(data, Table) else data.columns)
+        names = list(data.names if isinstance(data, Table) else getattr(data, "column_names", data.columns))
         return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
 
     @staticmethod
@@ -202,6 +202,10 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
         return list(data.dtype.names), [data[name] for name in data.dtype.names]
     if _is_frame(data):
         frame: Any = data
+        if hasattr(frame, "npartitions"):
+            raise KindError(f"{argument} is a frame of Dask, whose rows are not in memory: pass {argument}.compute().")
+        if hasattr(frame, "column_names"):  # of Arrow, whose `columns` are not names
+            return list(frame.column_names), [np.asarray(frame.column(name)) for name in frame.column_names]
         names = list(frame.columns)
         columns = [frame.iloc[:, i] for i in range(len(names))] if hasattr(frame, "iloc") else [frame[n] for n in names]
         return [str(name) for name in names], columns

@@ -83,7 +83,8 @@ def read_variable(data: Any, argument: str) -> Variable:
 
 def read_given(data: Any) -> Variable:
     """The variable that is conditioned on: as any other, but it must be there."""
-    empty = not data if data is None or isinstance(data, Mapping) else 0 in plain(data, "z").shape
+    table = Table.looks_like_one(data) and hasattr(data, "shape")
+    empty = not data if data is None or isinstance(data, Mapping) else 0 in (data if table else plain(data, "z")).shape
     if empty:
         raise EmptyError("z is empty: given nothing this is mm.independence_test(x, y).")
     return read_variable(data, "z")

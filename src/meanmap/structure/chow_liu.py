@@ -12,7 +12,7 @@ from meanmap.core.errors import EmptyError
 from meanmap.core.missing import by_pairs
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema
+from meanmap.core.schema import Schema, few_columns, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
@@ -161,9 +161,11 @@ def chow_liu(
     random = Rng.of(rng)
     table, told = by_pairs(table, "table", missing)
     schema = Schema.of(table, kinds=kinds)
+    labelled = Table.looks_like_one(table)
+    table, dull = varying(table, schema)
+    if len(schema.columns) - len(dull) < 2:
+        raise EmptyError(few_columns(schema, dull))
     names, dependence = Dependence.of(table, measure, random.generator, schema)
-    if len(names) < 2:
-        raise EmptyError("table has one column; expected at least two variables to join.")
     values = dependence.values()
     edges = _strongest_tree(values)
     pvalues = np.zeros(0)
@@ -171,10 +173,10 @@ def chow_liu(
         weights = values[edges[:, 0], edges[:, 1]]
         pvalues = _pvalues(dependence, weights, n_permutations, random.generator)
         edges, pvalues = edges[pvalues <= alpha], pvalues[pvalues <= alpha]
-    called = tuple(names) if Table.looks_like_one(table) else tuple(range(len(names)))
+    called = tuple(names) if labelled else tuple(schema.names.index(name) for name in names)
     support = _support(dependence, called, half_samples, random.generator)
     weights = values[edges[:, 0], edges[:, 1]]
-    return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed, told, schema)
+    return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed, (*told, *dull), schema)
 
 
 def _strongest_tree(values: np.ndarray) -> np.ndarray:

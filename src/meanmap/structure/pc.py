@@ -9,7 +9,7 @@ from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.schema import opened
+from meanmap.core.schema import few_columns, opened, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
@@ -122,6 +122,11 @@ def pc(
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
         (table,), schema, told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
+        if schema is not None:
+            table, dull = varying(table, schema)
+            told = (*told, *dull)
+            if len(schema.columns) - len(dull) < 2:
+                raise EmptyError(few_columns(schema, dull))
     tests: Any = _tests(table, test, alpha, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
