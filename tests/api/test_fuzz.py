@@ -86,7 +86,7 @@ def test_an_answer_or_a_refusal_of_slower_functions(name, data):
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=20_000)
 @given(triples(), st.sampled_from(sorted(FUNCTIONS)))
 def test_many_at_random(data, name):
     check(FUNCTIONS[name], *data)

@@ -118,7 +118,7 @@ def test_an_answer_or_one_line(command, folder, one, other):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=3000)
 @given(st.sampled_from(COMMANDS + SLOW), files(), files())
 def test_many_at_random(folder, command, one, other):
     check(command, one, other, folder)

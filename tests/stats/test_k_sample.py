@@ -4,6 +4,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.stats import k_sample
 from meanmap.stats.k_sample import between_groups
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 
@@ -105,3 +106,52 @@ def test_columns_of_all_sizes_are_no_overflow():
     result = mm.k_sample_test([*small, large], n_permutations=99, rng=0)
     assert np.isfinite(result.statistic)
     assert result.pvalue <= 0.05
+
+
+def test_features_of_all_points_are_the_whole_matrices(monkeypatch):
+    """Landmarks at all points leave nothing out: the same statistic, and the same permutations."""
+    samples = three(np.random.default_rng(6), 0.6)
+    whole = mm.k_sample_test(samples, n_permutations=199, rng=0)
+    monkeypatch.setattr(k_sample, "WHOLE", 10)
+    features = mm.k_sample_test(samples, n_permutations=199, rng=0)
+    assert features.null.exact
+    assert features.statistic == pytest.approx(whole.statistic, rel=1e-3)
+    assert features.pvalue == pytest.approx(whole.pvalue, abs=0.02)
+
+
+def test_the_limit_is_near_the_permutations(monkeypatch):
+    """p-values of 20 data sets go together as far as 199 draws and 64 landmarks let them, and a shift is seen."""
+    rng, whole, limit = np.random.default_rng(7), [], []
+    for trial in range(20):
+        samples = [rng.exponential(size=(n, 1)) for n in (100, 120, 110)]
+        whole.append(mm.k_sample_test(samples, n_permutations=199, rng=trial).pvalue)
+        with monkeypatch.context() as patch:
+            patch.setattr(k_sample, "PERMUTED", 10)
+            limit.append(mm.k_sample_test(samples, n_permutations=199, rng=trial).pvalue)
+            if not trial:
+                shifted = mm.k_sample_test([samples[0] + 0.5, *samples[1:]], rng=0)
+    assert not shifted.null.exact
+    assert shifted.reject(0.01)
+    assert shifted.warnings == ()
+    assert np.corrcoef(whole, limit)[0, 1] > 0.85
+    assert abs(np.mean(whole) - np.mean(limit)) < 0.04
+
+
+def test_a_small_sample_beside_many_points_is_told(monkeypatch):
+    monkeypatch.setattr(k_sample, "PERMUTED", 10)
+    result = mm.k_sample_test(three(np.random.default_rng(8)), n_permutations=99, rng=0)
+    assert result.warnings[0].startswith("samples[0] has 20 points, and the p-value is that of a limit for many")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threshold", ["WHOLE", "PERMUTED"])
+def test_level_of_many_points_at_length(monkeypatch, threshold):
+    """Of features permuted, and of the limit, over 1000 data sets of unequal sizes."""
+    monkeypatch.setattr(k_sample, threshold, 10)
+    rng, rejected = np.random.default_rng(9), 0
+    for trial in range(1000):
+        samples = [rng.exponential(size=(n, 2)) for n in (100, 200, 130)]
+        rejected += mm.k_sample_test(samples, n_permutations=199, rng=trial).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= rejected <= high, rejected
+    print(threshold, rejected)

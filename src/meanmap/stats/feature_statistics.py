@@ -18,7 +18,7 @@ from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assig
 from meanmap.stats.result import Null
 from meanmap.stats.samples import Outcome, Samples
 
-__all__ = ["feature_test", "streamed_test"]
+__all__ = ["LANDMARKS", "feature_test", "landmark_features", "sample_moments", "streamed_test"]
 
 # Landmarks of each kernel. At 4000 points 512 of them saw 95 % of what whole Gram matrices saw, 256 80 %, 128 60 %.
 LANDMARKS = 512
@@ -80,11 +80,18 @@ def streamed_test(
     return _streamed(samples, [points(0), points(1)], n_draws, generator, door)
 
 
-def _streamed(samples: Samples, blocks: list[Any], n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+def sample_moments(
+    samples: Samples, blocks: Sequence[Any], generator: np.random.Generator, door: Door
+) -> tuple[Concatenated, list[Moments]]:
+    """Few features, and their moments in each sample, in one pass over its blocks."""
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
-    x, y = (feature_moments(features, part, dtype) for part in blocks)
+    return features, [feature_moments(features, part, dtype) for part in blocks]
+
+
+def _streamed(samples: Samples, blocks: list[Any], n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    features, (x, y) = sample_moments(samples, blocks, generator, door)
     value, null = gaussian_limit(x, y, [member.size for member in features.members], n_draws, generator)
     return Outcome(value, null, difference=FeatureEmbedding(features, x.mean - y.mean), sizes=(x.n, y.n))
 

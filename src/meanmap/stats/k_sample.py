@@ -10,17 +10,21 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
+from meanmap.features.base import transform_in_chunks
+from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
+from meanmap.stats.feature_means import blocks_of
+from meanmap.stats.feature_statistics import LANDMARKS, landmark_features, sample_moments
 from meanmap.stats.gram_statistics import centred_gram
-from meanmap.stats.permutations import Centred, Permuted
-from meanmap.stats.result import TestResult, flat
-from meanmap.stats.samples import Outcome, read_samples
-from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
+from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.samples import Outcome, Samples, read_samples
+from meanmap.stats.settings import FEW_FOR_A_LIMIT, LEAST_POINTS, PERMUTED, WHOLE, check_draws
 
 __all__ = ["k_sample_test"]
 
-# Above this many points in all a Gram matrix no longer fits comfortably.
-MOST_POINTS = 12_000
+# λ of the soft maximum over kernels: that of MMD-FUSE for two samples of one size, in the unit of this statistic.
+RATE = 2.0
 
 
 @own_words
@@ -59,7 +63,10 @@ def k_sample_test(
 
     Notes
     -----
-    O(N² (d + k B)) for N points in all, k samples and B permutations.
+    Up to 3000 points in all the Gram matrices are whole, O(N² (d + k B)) for N points, k samples and B permutations.
+    Beyond, r random landmarks make features: O(N r (d + k B)), the level still exact. Beyond 20,000 the p-value is that
+    of the limit, in which the statistic is a sum of k − 1 squared Gaussian differences of feature means: one pass,
+    O(N r (d + r)).
 
     References
     ----------
@@ -80,17 +87,9 @@ def k_sample_test(
     listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
-        if sum(read.sizes) > MOST_POINTS:
-            raise InputError(
-                f"there are {sum(read.sizes)} points; this test takes {MOST_POINTS} at most: draw samples."
-            )
-        labels = _permuted_labels(read.sizes, n_permutations, random.generator)
-        found, norms = [], []
-        for one in read.kernels:
-            centred = centred_gram(one, read.pooled, door)
-            found.append(between_groups(centred, labels, read.sizes))
-            norms.append(centred.norm)
-        outcome = Outcome.exact(fused(found, norms, rate=2.0)[0], "permutation")  # the rate of MMD-FUSE, for n = m
+        test = _permutation_test if sum(read.sizes) <= PERMUTED else _limit_test
+        outcome = test(read, n_permutations, random.generator, door)
+    doubts = flat(outcome.null, outcome.statistic) + _doubts(outcome.null, names, read.sizes)
     several = f" fused over {len(read.kernels)} kernels" if len(read.kernels) > 1 else ""
     return TestResult(
         statistic=outcome.statistic,
@@ -100,8 +99,52 @@ def k_sample_test(
         method=f"{len(names)}-sample test, spread between mean embeddings{several}",
         sizes=read.sizes,
         seed=random.seed,
-        warnings=(*flat(outcome.null, outcome.statistic), *told, *read.doubts),
+        warnings=(*doubts, *told, *read.doubts),
     )
+
+
+def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    """From whole Gram matrices of few points, from features of more, under permutations of the labels: exact."""
+    labels = _permuted_labels(samples.sizes, n_draws, generator)
+    if sum(samples.sizes) <= WHOLE:
+        held: Iterable[Centred] = (centred_gram(kernel, samples.pooled, door) for kernel in samples.kernels)
+    else:
+        features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
+        held = (
+            CentredFeatures(np.concatenate(list(transform_in_chunks(member, samples.pooled))))
+            for member in features.members
+        )
+    found, norms = [], []
+    for centred in held:
+        found.append(between_groups(centred, labels, samples.sizes))
+        norms.append(centred.norm)
+    return Outcome.exact(fused(found, norms, RATE)[0], "permutation")
+
+
+def _limit_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    """From the means of features, in one pass over each sample, under their Gaussian limit."""
+    blocks = [blocks_of(samples[g], f"rows of sample {g + 1}") for g in range(len(samples.sizes))]
+    features, groups = sample_moments(samples, blocks, generator, door)
+    n, k = sum(samples.sizes), len(groups)
+    within = np.sum([(group.n - 1) * group.covariance() for group in groups], axis=0) / (n - k)
+    together = Moments.merged(groups)
+    mean, second = together.mean, together.second
+    values, vectors = np.linalg.eigh(within)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    # The statistic is a sum of squares for the data, of k group means, and for each draw, of k − 1 Gaussian vectors.
+    data = np.stack([np.sqrt(group.n) * (group.mean - mean) for group in groups])
+    draws = np.einsum("ij,gbj->gbi", root, generator.standard_normal((k - 1, n_draws, len(values))), optimize=True)
+    found, norms, start = [], [], 0
+    for member in features.members:
+        part = slice(start, start + member.size)
+        start += member.size
+        trace = (k - 1) * float(np.trace(within[part, part]))
+        squares = np.r_[np.sum(data[:, part] ** 2), np.sum(draws[..., part] ** 2, axis=(0, 2))]
+        found.append(Permuted(squares - trace, SQUARED * trace))
+        norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
+    result, _ = fused(found, norms, RATE)
+    law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
+    return Outcome(float(result.values[0]), law)
 
 
 def _named(samples: Any) -> tuple[list[str], list[Any]]:
@@ -116,6 +159,14 @@ def _named(samples: Any) -> tuple[list[str], list[Any]]:
     if len(listed) < 2:
         raise InputError(f"samples has {len(listed)} sample(s); expected at least two to compare.")
     return names, listed
+
+
+def _doubts(law: Null, names: list[str], sizes: tuple[int, ...]) -> tuple[str, ...]:
+    """What is said of a limit where a sample is small."""
+    if law.exact or min(sizes) >= FEW_FOR_A_LIMIT:
+        return ()
+    few = f"{names[int(np.argmin(sizes))]} has {min(sizes)} points, and the p-value is that of a limit for many"
+    return (f"{few}: up to {PERMUTED} points in all it would be exact.",)
 
 
 def _permuted_labels(sizes: tuple[int, ...], n_permutations: int, generator: np.random.Generator) -> np.ndarray:

@@ -9,8 +9,22 @@ from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import is_whole
 
-__all__ = ["LEAST_POINTS", "MOST_PERMUTATIONS", "check_choice", "check_draws", "doubt_about_limit", "finite_distances"]
+__all__ = [
+    "FEW_FOR_A_LIMIT",
+    "LEAST_POINTS",
+    "MOST_PERMUTATIONS",
+    "PERMUTED",
+    "WHOLE",
+    "check_choice",
+    "check_draws",
+    "doubt_about_limit",
+    "finite_distances",
+]
 
+# Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
+WHOLE = 3000
+# Up to this many points in all features are permuted; beyond, the samples are large enough for the Gaussian limit.
+PERMUTED = 20_000
 # Fewer points than this have too few permutations for any p-value below 0.05.
 LEAST_POINTS = 5
 LEAST_PERMUTATIONS, MOST_PERMUTATIONS = 19, 1_000_000

@@ -21,19 +21,15 @@ from meanmap.stats.feature_means import BLOCK
 from meanmap.stats.feature_statistics import streamed_test
 from meanmap.stats.result import flat
 from meanmap.stats.samples import Outcome, Samples, read_samples
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shuffling import places_of_columns
 from meanmap.stats.two_sample_result import TwoSampleResult
 from meanmap.stats.ways import choices, way
 
 __all__ = ["two_sample_test"]
 
-# Up to this many points in all "auto" takes whole Gram matrices, and beyond it features.
-WHOLE = 3000
 # Above this many points in all a Gram matrix no longer fits comfortably.
 MOST_POINTS = 12_000
-# Up to this many points in all features are permuted; beyond, both samples are large enough for the Gaussian limit.
-PERMUTED = 20_000
 
 
 @own_words
