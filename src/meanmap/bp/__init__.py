@@ -32,6 +32,7 @@ from meanmap.bp.sampled.mixture_field import FittedMixtureField, MixtureField
 from meanmap.bp.sampled.mixtures import Gibbs, Multiscale
 from meanmap.bp.sampled.particle_field import FittedParticleField, ParticleField
 from meanmap.bp.sampled.particles import Adaptive, Metropolis
+from meanmap.bp.surroundings.forest_grid import FittedForestGrid, ForestGrid
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.bp.tables.discrete import DiscreteGraph
 from meanmap.bp.tables.discretized_field import DiscretizedField, FittedDiscretizedField
@@ -56,12 +57,14 @@ __all__ = [
     "Field",
     "FittedDiscretizedField",
     "FittedField",
+    "FittedForestGrid",
     "FittedGaussianField",
     "FittedKernelField",
     "FittedKernelGraph",
     "FittedKernelGrid",
     "FittedMixtureField",
     "FittedParticleField",
+    "ForestGrid",
     "Full",
     "GaussianField",
     "GaussianGraph",

@@ -238,3 +238,11 @@ def test_low_values_are_counted_on_some_of_many_messages(monkeypatch):
     assert shares[0] > 0.01
     # Values of a message are alike: a third of the nodes counts.
     assert abs(shares[1] - shares[0]) < 4 * np.sqrt(shares[0] / (24**2 / 3))
+
+
+def test_reports_say_why_messages_stopped(model):
+    """By default after 15 sweeps, with no advice to send more."""
+    report = model.restore(noisy(1)).report
+    assert not report.converged
+    assert "beyond which images were restored worse" in report.status
+    assert not any("more sweeps may help" in note for note in report.notes)

@@ -23,7 +23,9 @@ from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
 
-__all__ = ["Engine", "Propagation", "how_it_ended", "low_note"]
+__all__ = ["TRY_MORE", "Engine", "Propagation", "how_it_ended", "low_note"]
+
+TRY_MORE = "more damping, another schedule or more sweeps may help."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,9 +200,8 @@ def how_it_ended(unit: str, count: Any, trace: Any, converged: Any, notes: list[
         return Report(status, converged, count)
     if converged:
         return Report(f"messages settled ({unit})", converged, count, trace, notes=tuple(notes))
-    more = "more damping, another schedule or more sweeps may help."
     status = f"stopped at the most {unit} allowed; messages still changed"
-    return Report(status, converged, count, trace, notes=(more, *notes))
+    return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
 
 
 def low_note(share: float, floor: Any) -> str:

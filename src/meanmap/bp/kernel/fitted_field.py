@@ -19,7 +19,7 @@ from meanmap.bp.edges.relations import Relations
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing
 from meanmap.bp.engine.messages import Given
-from meanmap.bp.engine.propagate import Engine
+from meanmap.bp.engine.propagate import TRY_MORE, Engine
 from meanmap.bp.evidence.field_evidence import Evidence, read_field_evidence
 from meanmap.bp.field import DAMPING, SWEEPS
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
@@ -157,6 +157,9 @@ class FittedKernelField:
         found = self.engine.run(operators, jnp.asarray(own), given, damping=damping, floor=floor, counting=counting)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own))
         report = replace(found.report, notes=(*notes, *found.report.notes))
+        if not report.converged and self.engine.schedule == Flooding(SWEEPS):
+            why = f"after {SWEEPS} sweeps, beyond which images were restored worse; messages still changed"
+            report = replace(report, status=why, notes=tuple(note for note in report.notes if note != TRY_MORE))
         weights: list[Any] = [None] * len(nodes)
         place = np.zeros(self.graph.size, dtype=np.int64)
         if self.learned.readouts is None:

@@ -50,6 +50,8 @@ class KernelGrid:
     observations, with errors of 4.8 and 6.5 grey levels. With 8 neighbours and ``restore(..., counting=0.5,
     floor=0.03)`` they hold .94 and .85, with errors of 4.7 and 5.6. Counting divides by messages: the higher floor
     keeps that tame.
+    Messages are sent 15 times and are then still changing: operators are a little wrong, each further sweep hears the
+    same pixels again, and errors grow. Where there are clean images beside noisy ones `ForestGrid` restores better.
     1000 × 1000 pixels at rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
 
     Examples

@@ -1,0 +1,1 @@
+"""Beliefs about pixels from what surrounds them, without messages."""

@@ -1,0 +1,65 @@
+"""Trees with randomly placed cuts, as arrays: which leaf of each tree a row falls into."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Trees"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees one after the other.
+
+    Attributes
+    ----------
+    feature, threshold : array (nodes,)
+        A row goes to the left where its feature is at most the threshold; −1 at leaves.
+    children : array (nodes, 2)
+        Left and right; a leaf is its own child.
+    roots : array (T,)
+    depth : int
+        Of the deepest tree.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    children: np.ndarray
+    roots: np.ndarray
+    depth: int
+
+    @classmethod
+    def fit(cls, rows: np.ndarray, targets: np.ndarray, count: int, leaf: int, seed: int) -> "Trees":
+        """Extremely randomised trees (Geurts, Ernst & Wehenkel 2006) with at least `leaf` rows in a leaf."""
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        forest = ExtraTreesRegressor(count, min_samples_leaf=leaf, max_features=0.6, random_state=seed % 2**32)
+        trees = [each.tree_ for each in forest.fit(rows, targets).estimators_]
+        sizes = np.array([tree.node_count for tree in trees])
+        roots = np.cumsum(sizes) - sizes
+        feature = np.concatenate([tree.feature for tree in trees])
+        inside = feature >= 0
+        nodes = np.arange(len(feature))
+        sides = [
+            np.where(inside, np.concatenate([getattr(t, side) + r for t, r in zip(trees, roots, strict=True)]), nodes)
+            for side in ("children_left", "children_right")
+        ]
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        depth = max(int(tree.max_depth) for tree in trees)
+        return cls(np.where(inside, feature, -1), threshold, np.stack(sides, axis=1), roots, depth)
+
+    @property
+    def nodes(self) -> int:
+        """Of all trees together."""
+        return len(self.feature)
+
+    def leaves(self, rows: np.ndarray) -> np.ndarray:
+        """The node of the leaf of each row in each tree, (n, T)."""
+        rows = rows.astype(np.float32)  # as they are when trees are grown
+        at = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()
+        which = np.arange(len(rows))[:, None]
+        for _ in range(self.depth):
+            feature = self.feature[at]
+            right = rows[which, np.maximum(feature, 0)] > self.threshold[at]
+            at = self.children[at, right.astype(np.int64)]
+        return at

@@ -1,0 +1,124 @@
+"""Forests on surroundings: first guesses by their formulas, leaves of scikit-learn, beliefs beside the truth."""
+
+import numpy as np
+import pytest
+from scipy.fft import dctn, idctn
+from sklearn.ensemble import ExtraTreesRegressor
+
+import meanmap as mm
+from meanmap.bp import ForestGrid
+from meanmap.bp.surroundings import forest_grid
+from meanmap.bp.surroundings.estimates import filled, like_patches, noise_scale, shrunken
+from meanmap.bp.surroundings.features import surroundings
+from meanmap.bp.surroundings.trees import Trees
+from meanmap.core.errors import EmptyError, ShapeError
+
+DOWN, RIGHT = np.mgrid[:40, :48]
+CLEAN = 200.0 * ((DOWN // 9 + RIGHT // 9) % 2) + RIGHT
+
+
+def noisy(seed):
+    return CLEAN + 30 * np.random.default_rng(seed).standard_t(3, size=CLEAN.shape)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ForestGrid().fit([CLEAN, CLEAN.T], [noisy(0), noisy(1).T], rng=0)
+
+
+def test_heavy_noise_is_taken_away_and_intervals_hold_what_they_say(model):
+    """Less than a third of the noise is left, and missing pixels are less certain."""
+    images = [noisy(seed) for seed in (2, 3)]
+    images[1][10:20, 15:25] = np.nan
+    restored = model.restore(np.stack(images))
+    assert np.sqrt(np.mean((restored.mean()[0] - CLEAN) ** 2)) < 12 < np.std(images[0] - CLEAN) / 3
+    inside = (restored.quantile(0.05) <= CLEAN) & (restored.quantile(0.95) >= CLEAN)
+    assert 0.8 < inside.mean() < 0.98
+    assert restored.std()[1, 10:20, 15:25].mean() > 2 * restored.std()[1, 22:].mean()
+    assert abs(float(restored[1, 3, 4].mean()) - restored.mean()[1, 3, 4]) < 1e-9
+
+
+def test_a_batch_is_its_images_and_a_saved_model_restores_the_same(model, tmp_path):
+    image = noisy(4)[:20, :25]
+    found = model.restore(image).mean()
+    assert found.shape == (20, 25)
+    np.testing.assert_allclose(model.restore(np.stack([noisy(5)[:20, :25], image])).mean()[1], found)
+    mm.save(model, tmp_path / "forest.meanmap")
+    np.testing.assert_array_equal(mm.load(tmp_path / "forest.meanmap").restore(image).mean(), found)
+
+
+def test_leaves_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    rows, targets = rng.normal(size=(300, 4)), rng.normal(size=300)
+    trees = Trees.fit(rows, targets, 3, 5, 7)
+    forest = ExtraTreesRegressor(3, min_samples_leaf=5, max_features=0.6, random_state=7).fit(rows, targets)
+    np.testing.assert_array_equal(trees.leaves(rows) - trees.roots, forest.apply(rows))
+
+
+def test_levels_grow_with_the_image_and_others_do_not():
+    """Adding a constant, with pixels missing."""
+    image = noisy(5)[:20, :24]
+    image[3:9, 4:12] = np.nan
+    for first, second, step in zip(surroundings(image), surroundings(image + 50.0), (50.0, 0.0), strict=True):
+        assert np.isfinite(first).all()
+        np.testing.assert_allclose(second, first + step, atol=1e-6)
+
+
+def test_cosines_and_patches_are_averaged_as_the_formulas_say():
+    """One window and one pixel by hand; noise alone is measured and goes."""
+    rng = np.random.default_rng(6)
+    noise = 3 * rng.normal(size=(60, 60))
+    assert noise_scale(noise) == pytest.approx(3, rel=0.1)
+    assert shrunken(noise + 100, 3.0).std() < 0.8
+    image = rng.normal(size=(24, 24)).cumsum(axis=0)
+    padded = np.pad(image, 7, mode="symmetric")
+    total, weight = 0.0, 0.0
+    for i in range(8):  # all windows that hold pixel (12, 12), first pass only
+        for j in range(8):
+            cosines = dctn(padded[12 + i : 20 + i, 12 + j : 20 + j], norm="ortho")
+            kept = np.abs(cosines) > 2.7 * 1e-9
+            kept[0, 0] = True
+            total += idctn(np.where(kept, cosines, 0), norm="ortho")[7 - i, 7 - j] / kept.sum()
+            weight += 1 / kept.sum()
+    assert shrunken(image, 1e-9)[12, 12] == pytest.approx(total / weight)
+    wide = np.pad(image, 10, mode="symmetric")
+    values, alike = [], []
+    for i in range(-8, 9):
+        for j in range(-8, 9):
+            patch, other = wide[20 + i : 25 + i, 20 + j : 25 + j], wide[20:25, 20:25]
+            apart = np.mean((patch - other) ** 2)
+            alike.append(np.exp(-max(apart - 2 * 4.0, 0) / 4.0))
+            values.append(wide[22 + i, 22 + j])
+    assert like_patches(image, 2.0, 1.0)[12, 12] == pytest.approx(np.average(values, weights=alike))
+
+
+def test_missing_pixels_are_filled_by_what_is_near():
+    image = np.where(RIGHT < 24, 1.0, 5.0)
+    holed = image.copy()
+    holed[10:14, 4:8] = np.nan
+    whole, averages = filled(holed, (8, 4, 2))
+    np.testing.assert_allclose(whole[10:14, 4:8], 1.0, atol=1e-6)
+    np.testing.assert_array_equal(whole[~np.isnan(holed)], image[~np.isnan(holed)])
+    assert len(averages) == 3
+
+
+def test_levels_of_beliefs_and_atoms_are_exact():
+    """Quantiles invert the shares below edges; what is put on atoms keeps its mean."""
+    edges, below = np.array([0.0, 1.0, 3.0]), np.array([[0.0, 0.5, 1.0], [0.0, 0.25, 1.0]])
+    found = forest_grid._inverse(below, edges, np.array([[0.25, 0.75], [0.25, 0.5]]))
+    np.testing.assert_allclose(found, [[0.5, 2.0], [1.0, 1 + 2 / 3]])
+    np.testing.assert_allclose(forest_grid._at(below, edges, np.array([0.5, 3.0])), [0.25, 1.0])
+    weights = forest_grid._on_atoms(found, np.linspace(0, 4, 9))
+    np.testing.assert_allclose(weights @ np.linspace(0, 4, 9), found.mean(axis=1))
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+
+
+def test_what_cannot_be_is_refused_in_words(model):
+    with pytest.raises(ShapeError, match="expected one of the same shape for each"):
+        ForestGrid().fit(CLEAN, CLEAN[:-1])
+    with pytest.raises(EmptyError, match="every pixel is NaN"):
+        model.restore(np.full((5, 5), np.nan))
+    with pytest.raises(EmptyError, match="nothing can be learned"):
+        ForestGrid().fit(np.full((5, 5), np.nan), np.ones((5, 5)))
+    with pytest.raises(ShapeError, match="of different sizes"):
+        model.restore([CLEAN, CLEAN[:-1]])
