@@ -21,7 +21,7 @@ from benchmarks.table import duration, list_table
 __all__ = ["CALLS", "main", "measure", "measured", "page"]
 
 # Settings of tests, and kept programs, would hide what is measured.
-HIDING = ("XLA_", "JAX_", "MEANMAP_")
+HIDING = ("XLA_", "JAX_", "MEANMAP_", "PYTHONDONTWRITEBYTECODE")
 
 Call = Callable[[], Any]
 

@@ -158,10 +158,10 @@ class Loop:
         self.failed |= report.failed
 
     def fails(self, items: list[pytest.Item]) -> bool:
-        """Whether one of the tests fails; those after it are not run."""
+        """Whether one of the tests fails; those after it are not run. Each makes its fixtures anew."""
         self.failed = False
         for item in items:
-            item.ihook.pytest_runtest_protocol(item=item, nextitem=item)
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
             if self.failed:
                 return True
         return False
@@ -177,6 +177,8 @@ class Loop:
                 seconds[item] = time.process_time() - started
         ordered = sorted(seconds, key=seconds.__getitem__)
         together = itertools.accumulate(map(seconds.__getitem__, ordered))
+        if not ordered:
+            raise RuntimeError(f"no test of {self.file} passes before anything is changed")
         items = [item for item, sum_so_far in zip(ordered, together, strict=True) if sum_so_far < MOST_SECONDS]
         every = list(mutants(source))
         for number in self.numbers:
