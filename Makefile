@@ -66,7 +66,7 @@ test-all: .venv/.ready .venv-oldest/.ready ## all tests, many more random cases,
 	$(TEST_ENV) .venv-oldest/bin/python $(PYTEST) -m oldest tests
 
 costs: .venv/.ready ## measure which tests are too costly for `make test`; writes tests/costs.json
-	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q --costs
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q --costs $(ARGS)
 
 check: .venv/.dev-ready ## formatting, lint, types and the floors (changes nothing)
 	.venv/bin/ruff format --check $(CODE)

@@ -6,6 +6,7 @@ import pytest
 README = Path(__file__).parents[2] / "README.md"
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL))
 def test_every_snippet_runs(block):
     exec(compile(block, "README.md", "exec"), {})
