@@ -109,9 +109,12 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "joint_independence_test": lambda x, y, wrap: told(mm.stats.joint_independence_test(wrap(x), **FEW)),
     "chow_liu": lambda x, y, wrap: edges(mm.chow_liu(wrap(x), missing="drop"), x),
     "pc": lambda x, y, wrap: edges(mm.pc(wrap(x), missing="drop", rng=0), x),
-    "embed": lambda x, y, wrap: (float(mm.embed(wrap(x)).norm()),),
+    "embed": lambda x, y, wrap: (float(mm.embed(wrap(x)).norm()), float(mm.embed(wrap(numbers(x))).norm())),
     "default_kernel": lambda x, y, wrap: (float(np.sum(mm.default_kernel(wrap(x))(wrap(x)))),),
-    "condition": lambda x, y, wrap: mean_given(wrap(given(x)), wrap(columns(x, 2)), wrap(given(x)[:3])),
+    "condition": lambda x, y, wrap: (
+        *mean_given(wrap(given(x)), wrap(columns(x, 2)), wrap(given(x)[:3])),
+        *mean_given(wrap(columns(x, 0, 1)), wrap(columns(x, 2)), wrap(columns(x, 0, 1)[:3])),
+    ),
     "KernelGraph": lambda x, y, wrap: tuple(
         mm.KernelGraph([(x.columns[0], x.columns[3])])
         .fit(wrap(columns(x, 0, 3)), missing="drop")

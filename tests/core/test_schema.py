@@ -137,7 +137,7 @@ def test_columns_of_different_kinds_are_refused(first, second, message):
             r"samples\[0\] has no column 'b', which",
         ),
         (lambda: Schema.of({"a": [1], "b": [2]}, np.ones((3, 2))), ColumnError, r"'a', 'b'.*samples\[1\] is an array"),
-        (lambda: Schema.of(np.ones((3, 2)), np.ones((3, 1))), ShapeError, r"samples\[1\] has 1 columns; expected 2"),
+        (lambda: Schema.of(np.ones((3, 2)), np.ones((3, 1))), ShapeError, r"samples\[1\] has 1 column; expected 2"),
         (lambda: Schema.of({"a": [1]}).read({"b": [1]}, "batch"), ColumnError, "batch has no column 'a'"),
         (lambda: Schema.of({"a": [1]}).read(np.ones((1, 1)), "batch"), ColumnError, "batch is an array"),
         (lambda: Schema.of({"a": [1]}).read({"a": [np.nan]}, "batch"), NonFiniteError, r"batch\['a'\] holds 1"),

@@ -101,7 +101,7 @@ def test_messages(pairs):
         op.apply(mm.embed(y, L))
     with pytest.raises(KindError, match=r"element is a ndarray; expected an embedding. For points call op\(x\)"):
         op.apply(x)
-    with pytest.raises(ShapeError, match="the new points and the points of the operator differ in their columns"):
+    with pytest.raises(ShapeError, match="x has 1 column; expected 2, as before"):
         op(y)
     with pytest.raises(ShapeError, match="x has 40 points and y has 39; expected pairs"):
         cross_covariance(x, y[:-1], K, L)

@@ -329,7 +329,7 @@ def _renamed(
 ) -> dict[str, Any]:
     """Columns without names, matched by position."""
     if len(columns) != len(order):
-        raise ShapeError(f"{argument} has {len(columns)} columns; expected {len(order)}, as {where}.")
+        raise ShapeError(f"{argument} has {counted(len(columns), 'column')}; expected {len(order)}, as {where}.")
     return dict(zip(order, columns.values(), strict=True))
 
 

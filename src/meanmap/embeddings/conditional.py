@@ -21,7 +21,7 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import kernel_for
+from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge, check_precision
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
@@ -61,12 +61,13 @@ def condition(
         n pairs.
     kernel_x : Kernel, Features or "learned", optional
         The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
-        points); for labels and mixed tables the kernel of `mm.default_kernel`. "learned" sees x alone, by
+        points), in the units of the columns where there are several, so that units do not matter; for labels and mixed
+        tables the kernel of `mm.default_kernel`. "learned" sees x alone, by
         [`learn_kernel`][].
         Features give the primal form, at a cost linear in n and streamed: for a million rows.
     kernel_y : Kernel, Features or "learned", optional
-        The kernel of y, by default RBF at the median distance. With features, beliefs are in their coordinates; use
-        `belief.to_points(candidates)` to read them out.
+        The kernel of y, by default RBF at the median distance (of each column). With features, beliefs are in their
+        coordinates; use `belief.to_points(candidates)` to read them out.
     ridge : float, optional
         λ. By default the one of least leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on 1000 of the
         points if there are more, keeping n λ.
@@ -214,7 +215,7 @@ def _chosen(kernel: Any, data: Any, argument: str) -> Any:
     """The kernel that was given, or one from the data."""
     if isinstance(kernel, str) and kernel == "learned":
         return learned_for(data)[0]
-    return kernel_for(data, argument=argument) if kernel is None else kernel
+    return unit_free_kernel(data, argument) if kernel is None else kernel
 
 
 def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Any, door: Door) -> RBF:

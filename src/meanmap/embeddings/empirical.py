@@ -21,7 +21,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.learning.default import kernel_for
+from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learned import learned_for
 
 __all__ = ["embed"]
@@ -43,7 +43,8 @@ def embed(
         n points as the kernel reads them; or a distribution such as `mm.families.Normal`, whose embedding is exact.
     kernel : Kernel, Features or "learned", optional
         The kernel, or features, in whose coordinates the embedding then lives at a cost that does not grow with n.
-        By default one for the kind of `x`: RBF at the median distance for numbers; "learned": RBF at the lengthscale
+        By default one for the kind of `x`: RBF at the median distance for numbers, of each column where there are
+        several, so that units do not matter; "learned": RBF at the lengthscale
         that [`learn_kernel`][] finds.
     estimator : {"empirical", "shrinkage", "james-stein", "ridge"}
         "empirical" averages. The others shrink towards zero, which lowers the mean squared RKHS error for small samples
@@ -77,7 +78,7 @@ def embed(
     if kernel is None:
         if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
-        kernel = kernel_for(x)
+        kernel = unit_free_kernel(x)
     if isinstance(kernel, str) and kernel == "learned":
         kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel | Features):

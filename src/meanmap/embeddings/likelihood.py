@@ -17,7 +17,7 @@ from meanmap.features.base import Features, transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import kernel_for
+from meanmap.learning.default import unit_free_kernel
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["held_out_errors", "likelihood"]
@@ -84,8 +84,8 @@ def likelihood(
         _refuse_tracers(x, y, given)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None and kernel_y is None
-        kernel_x = kernel_for(x) if kernel_x is None else kernel_x
-        kernel_y = kernel_for(y, argument="y") if kernel_y is None else kernel_y
+        kernel_x = unit_free_kernel(x) if kernel_x is None else kernel_x
+        kernel_y = unit_free_kernel(y, "y") if kernel_y is None else kernel_y
         if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
             raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
         first, second = read_pairs(x, y, kernel_x, kernel_y, door)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
+from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError
 from meanmap.core.points import is_sparse
 from meanmap.core.synonyms import own_words
@@ -13,10 +14,11 @@ from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
 from meanmap.kernels.discrete import Delta, Hamming
 from meanmap.kernels.manifolds import Rotation
+from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.median import at_median
 
-__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel", "reader_for"]
+__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel", "reader_for", "unit_free_kernel"]
 
 
 @own_words
@@ -79,6 +81,24 @@ def kernel_for(data: Any, rng: Any = 0, argument: str = "x") -> Kernel:
     """
     kernel = reader_for(data, argument)
     return default_kernel(data, rng) if kernel is None else at_median(kernel, data, rng, argument)
+
+
+def unit_free_kernel(data: Any, argument: str = "x") -> Kernel:
+    """As `kernel_for`, with a lengthscale for each column of numbers where there are several: no unit matters.
+
+    Examples
+    --------
+    >>> unit_free_kernel([[0.0, 0.0], [1.0, 1000.0], [3.0, 3000.0]]).lengthscale.round(2).tolist()
+    [2.83, 2828.43]
+    """
+    kernel = reader_for(data, argument)
+    if not isinstance(kernel, RBF) or is_sparse(data):
+        return kernel_for(data, argument=argument)
+    with Door() as door:
+        matrix = np.asarray(read_points(kernel, data, argument, door))
+    if matrix.shape[1] == 1 or len(matrix) < 2 or not np.ptp(matrix, axis=0).any():
+        return at_median(kernel, data, 0, argument)
+    return RBF(column_lengthscales(matrix))
 
 
 def reader_for(data: Any, argument: str = "x") -> Kernel | None:
