@@ -4,12 +4,15 @@ Permutations keep the level exactly, whatever the data; what could lose it is a 
 a row is from. Bounds are those that the right level exceeds once in a thousand.
 """
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 
 import meanmap as mm
+from meanmap.core.errors import InputError, KindError
 
 LEVEL = 0.1
 
@@ -38,26 +41,86 @@ NULLS = {
         "yes": rng.random(n) < 0.2,
     },
     "missing not at random": with_gaps,
+    "every row its own label": lambda rng, n: {"id": rng.integers(0, 10**12, n).astype(str)},
 }
 
 
-def rejected(null, trials, seed):
-    settings = {"n_permutations": 99, "missing": "drop"}
-    found = 0
+FEW = {"n_permutations": 99, "missing": "drop"}
+
+
+def draws(null, rng, *sizes):
+    return [NULLS[null](rng, n) for n in sizes]
+
+
+def conditional(method):
+    def test(null, rng, seed):
+        x, y, z = draws(null, rng, 70, 70, 70)
+        return mm.conditional_independence_test(x, y, z, method=method, rng=seed, **FEW)
+
+    return test
+
+
+TESTS = {
+    "two-sample": lambda null, rng, seed: mm.two_sample_test(*draws(null, rng, 22, 60), rng=seed, **FEW),
+    "5 rows against 400": lambda null, rng, seed: mm.two_sample_test(*draws(null, rng, 5, 400), rng=seed, **FEW),
+    "three samples": lambda null, rng, seed: mm.k_sample_test(draws(null, rng, 12, 20, 30), rng=seed, **FEW),
+    "independence": lambda null, rng, seed: mm.independence_test(*draws(null, rng, 40, 40), rng=seed, **FEW),
+    "joint independence": lambda null, rng, seed: mm.stats.joint_independence_test(
+        draws(null, rng, 30, 30, 30), rng=seed, **FEW
+    ),
+    "conditional, kci": conditional("kci"),
+    "conditional, features": conditional("features"),
+    "conditional, residuals": conditional("residuals"),
+}
+# What a test refuses, in words: more columns in z than rows, labels in residuals, samples or columns that do not vary.
+REFUSALS = "too few to condition|is for numbers|is constant|were left out|are equal"
+
+
+def rejected(test, null, trials, seed):
+    """How often a true hypothesis is rejected, and how often there was an answer."""
+    found = answered = 0
     for trial in range(trials):
         rng = np.random.default_rng([seed, trial])
-        x, y = (NULLS[null](rng, n) for n in (22, 60))
-        found += mm.two_sample_test(x, y, rng=trial, **settings).pvalue <= LEVEL
-    return found
+        try:
+            result = TESTS[test](null, rng, trial)
+        except (InputError, KindError) as error:
+            if not re.search(REFUSALS, str(error)):
+                raise
+            continue
+        answered += 1
+        found += result.pvalue <= LEVEL
+    return found, answered
 
 
-@pytest.mark.parametrize("null", ["rare labels", "units far apart", "missing not at random"])
-def test_levels_are_kept(null):
-    assert rejected(null, 60, seed=1) <= scipy.stats.binom.ppf(1 - 1e-3, 60, LEVEL)
+def most(answered):
+    """Exceeded once in a thousand. Ties make permutations conservative: only the upper bound is one of the level."""
+    return scipy.stats.binom.ppf(1 - 1e-3, answered, LEVEL)
+
+
+@pytest.mark.parametrize(
+    ("test", "null"),
+    [
+        ("two-sample", "rare labels"),
+        ("two-sample", "units far apart"),
+        ("two-sample", "missing not at random"),
+        ("5 rows against 400", "heavy tails"),
+        ("three samples", "zeros"),
+        ("independence", "Zipf labels"),
+        ("joint independence", "ties"),
+        ("conditional, kci", "sentinels"),
+        ("conditional, features", "dates and truth values"),
+        ("conditional, residuals", "heavy tails"),
+    ],
+)
+def test_levels_are_kept(test, null):
+    found, answered = rejected(test, null, 40, seed=1)
+    assert answered > 30
+    assert found <= most(answered)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("null", NULLS)
-def test_levels_are_kept_over_a_thousand_data_sets(null):
-    """Ties make a test of permutations conservative, so that only the upper bound is one of the level."""
-    assert rejected(null, 1000, seed=2) <= scipy.stats.binom.ppf(1 - 1e-3, 1000, LEVEL)
+@pytest.mark.parametrize("test", TESTS)
+def test_levels_are_kept_over_a_thousand_data_sets(test, null):
+    found, answered = rejected(test, null, 1000, seed=2)
+    assert found <= most(answered)

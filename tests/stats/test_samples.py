@@ -145,3 +145,13 @@ def test_wild_values_that_do_not_overflow_change_little():
     assert small.pvalue == 0.01
     with pytest.raises(InputError, match="all points of x and y are equal"):
         mm.two_sample_test(np.ones((9, 2)), np.ones((9, 2)))
+
+
+def test_kernels_of_different_columns_are_no_list():
+    """The points are read once, by the first: the others would take its columns for theirs."""
+    x, y = shifted(np.random.default_rng(4))
+    kernels = [mm.kernels.RBF([1.0, 1.0]), mm.kernels.OnColumns(mm.kernels.RBF(1.0), ["revenue"])]
+    for test in (lambda: mm.two_sample_test(x, y, kernels), lambda: mm.k_sample_test([x, y], kernels[::-1])):
+        with pytest.raises(KindError, match="read different columns, and a list of kernels reads the same"):
+            test()
+    assert mm.two_sample_test(x, y, [mm.kernels.RBF(1.0), mm.kernels.Laplace(1.0)], n_permutations=99, rng=0).pvalue > 0

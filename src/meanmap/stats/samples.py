@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
+from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.kinds import family_of
@@ -177,8 +178,20 @@ def _given(kernel: Any) -> tuple[Kernel, ...]:
         return ()
     members: tuple[Any, ...] = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel,)
     if members and all(isinstance(member, Kernel | Features) for member in members):
-        return tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
+        kernels = tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
+        for other in kernels[1:]:
+            if not _read_alike(kernels[0].domain, other.domain):
+                raise KindError(
+                    f"the kernels {kernels[0]!r} and {other!r} read different columns, and a list of kernels reads the "
+                    "same: give kernels of all columns, with one lengthscale for each."
+                )
+        return kernels
     raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
+
+
+def _read_alike(one: Any, other: Any) -> bool:
+    """Whether two kernels read the same points of a sample."""
+    return one == other or (isinstance(one, Real) and isinstance(other, Real))
 
 
 def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[str, str]]:
