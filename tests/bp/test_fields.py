@@ -25,6 +25,12 @@ def shared(function):
     return set(inspect.signature(function).parameters)
 
 
+def test_all_fitted_models_have_one_interface():
+    kinds = {kind for kind in vars(bp).values() if inspect.isclass(kind) and kind.__name__.startswith("Fitted")}
+    assert {kind for kind in kinds if not issubclass(kind, bp.FittedModel)} == {bp.FittedKernelGrid}  # restores images
+    assert issubclass(bp.FittedKernelField, bp.FittedField)
+
+
 @pytest.mark.parametrize("kind", FIELDS)
 def test_all_fields_take_the_same_and_answer_with_the_same(kind):
     assert shared(kind) >= {"graph", "relations", "variables", "schedule"}
@@ -32,7 +38,9 @@ def test_all_fields_take_the_same_and_answer_with_the_same(kind):
     hidden = pairs()[0]
     noise = 0.5 * np.random.default_rng(3).normal(size=400)
     field = kind(RING).fit(pairs(), observed=(hidden, hidden + noise), likelihood=bp.NoiseLikelihood)
+    assert isinstance(field, bp.FittedField)
     assert shared(field.query) >= {"evidence", "targets", "observations", "damping"}
+    assert all(p.kind is not p.VAR_KEYWORD for p in inspect.signature(field.query).parameters.values())
     seen = np.full((2, 5), np.nan)
     seen[0, 2], seen[1, 2] = 1.5, -1.5
     beliefs = field.query({0: 1.0, 4: lambda x: np.exp(-((np.asarray(x) - 1) ** 2))}, [0, 1, 2], observations=seen)

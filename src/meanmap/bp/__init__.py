@@ -22,6 +22,7 @@ from meanmap.bp.kernel.kernel_graph import KernelGraph
 from meanmap.bp.kernel.kernel_grid import KernelGrid
 from meanmap.bp.kernel.restored import Restored
 from meanmap.bp.kernel.stream import Stream
+from meanmap.bp.model import FittedModel
 from meanmap.bp.normal.gaussian import spectral_radius
 from meanmap.bp.normal.gaussian_field import FittedGaussianField, GaussianField
 from meanmap.bp.normal.gaussian_graph import GaussianGraph
@@ -63,6 +64,7 @@ __all__ = [
     "FittedKernelGraph",
     "FittedKernelGrid",
     "FittedMixtureField",
+    "FittedModel",
     "FittedParticleField",
     "ForestGrid",
     "Full",

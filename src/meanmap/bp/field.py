@@ -5,7 +5,7 @@ observations and evidence, and answer with the same kind of beliefs and report.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -15,17 +15,19 @@ from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import ONE, FieldSamples, read_relations
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
+from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.field_evidence import Evidence, learn_likelihoods, read_field_evidence
+from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.report import Report
-from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
 
 __all__ = ["DAMPING", "SWEEPS", "Field", "FittedField"]
 
 Fitted = TypeVar("Fitted")
+Answered = tuple[Callable[[int], Any], Report]
 
 # The share of old messages that is kept on graphs with cycles.
 DAMPING = 0.3
@@ -100,7 +102,7 @@ class Field(ABC, Generic[Fitted]):
         return f"{type(self).__name__}({self.graph!r})"
 
 
-class FittedField(ABC):
+class FittedField(FittedModel):
     """A field that has learned, ready for queries.
 
     Attributes
@@ -128,10 +130,16 @@ class FittedField(ABC):
         self.schedule = (TwoPass() if graph.is_forest else Flooding(self.sweeps)) if schedule is None else schedule
 
     @property
-    def schema(self) -> Schema | None:
-        """What variables of each kind were read as; None of models that were saved before there were schemas."""
-        return Schema.joined([sample.schema for sample in self.samples.values()])
+    def node_samples(self) -> list[NodeSample]:
+        """Of each kind."""
+        return list(self.samples.values())
 
+    @property
+    def pair_counts(self) -> list[int]:
+        """Of each direction of a relation."""
+        return [len(direction.pairs) for direction in self.directions]
+
+    @abstractmethod
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
@@ -139,7 +147,6 @@ class FittedField(ABC):
         *,
         observations: Any = None,
         damping: float | None = None,
-        **settings: Any,
     ) -> Beliefs:
         """The belief about each target.
 
@@ -155,35 +162,35 @@ class FittedField(ABC):
         damping : float, optional
             The share of the old message that is kept; without meaning on two passes. By default .3, and 0 for
             `GaussianField`.
-        **settings
-            What else the method has.
         """
-        names = tuple(self.graph.names if targets is None else targets)
-        nodes = {name: self.graph.index(name) for name in names}
+
+    def _answers(
+        self, evidence: Any, targets: Any, observations: Any, propagate: Callable[[Evidence, np.ndarray], Answered]
+    ) -> Beliefs:
+        """Beliefs about targets; `propagate` gives the belief about a node that was not seen, and the report.
+
+        A belief is of one query unless evidence is batched.
+        """
+        nodes = self.numbered(targets)
         with Door():
             seen = read_field_evidence(self, evidence, observations)
-            found, report = self._propagate(seen, self.damping if damping is None else damping, **settings)
+            found, report = propagate(seen, np.array(list(nodes.values()), dtype=np.int64))
 
         def answer(name: Hashable) -> Any:
             node = nodes[name]
-            if node in seen.values:
-                sample = self.samples[self.kind_of(node)]
-                return PointEmbedding(sample.kernel, seen.values[node], np.ones(1), sample.flat)
-            return found(node)
+            return self._known(node, seen.values[node]) if node in seen.values else found(node)
 
-        return Beliefs(names, answer, replace(report, notes=(*seen.notes, *report.notes)))
+        return Beliefs(tuple(nodes), answer, replace(report, notes=(*seen.notes, *report.notes)))
+
+    def _known(self, node: int, value: Any) -> PointEmbedding:
+        """The belief about a node that was seen."""
+        sample = self.samples[self.kind_of(node)]
+        return PointEmbedding(sample.kernel, value, np.ones(1), sample.flat)
+
+    def _kept(self, damping: float | None) -> float:
+        """The share of old messages that is kept."""
+        return self.damping if damping is None else damping
 
     def kind_of(self, node: int) -> Hashable:
         """The kind of a node, by its number."""
         return list(self.samples)[self.kind[node]]
-
-    @abstractmethod
-    def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:
-        """A function from a node's number to its belief, and the report.
-
-        A belief is of one query unless `seen.batched`; that of a node with a seen value is never asked for.
-        """
-
-    def __repr__(self) -> str:
-        pairs = [len(direction.pairs) for direction in self.directions]
-        return f"{type(self).__name__}({self.graph!r}, {len(pairs)} relations from {min(pairs)} to {max(pairs)} pairs)"

@@ -16,16 +16,14 @@ from meanmap.bp.edges.coordinates import transformed
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.relations import Relations
-from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.edges.samples import Direction, NodeSample
 from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.propagate import TRY_MORE, Engine
-from meanmap.bp.evidence.field_evidence import Evidence, read_field_evidence
-from meanmap.bp.field import DAMPING, SWEEPS
+from meanmap.bp.evidence.field_evidence import Evidence
+from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
-from meanmap.core.door import Door
 from meanmap.core.points import count
-from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
 from meanmap.graphs.rooted import Rooted, informed
@@ -41,7 +39,7 @@ MOST_CONTRADICTIONS = 5
 NODES_AT_ONCE = 65_536
 
 
-class FittedKernelField:
+class FittedKernelField(FittedField):
     """A `KernelField` with learned operators, ready for queries.
 
     Attributes
@@ -76,11 +74,6 @@ class FittedKernelField:
         """The graph prepared for messages."""
         return Engine(self.graph, self.template, self.schedule)
 
-    @property
-    def schema(self) -> Schema | None:
-        """What variables of each kind were read as; None of models that were saved before there were schemas."""
-        return Schema.joined([sample.schema for sample in self.samples.values()])
-
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
@@ -88,7 +81,8 @@ class FittedKernelField:
         *,
         observations: Any = None,
         floor: float | None = FLOOR,
-        damping: float = DAMPING,
+        damping: float | None = None,
+        tolerance: float | None = None,
         dtype: Any = np.float64,
         counting: float | None = None,
     ) -> Beliefs:
@@ -105,8 +99,10 @@ class FittedKernelField:
             the likelihoods of `fit`.
         floor : float or None
             Values of a message below this share of its largest are raised to it.
-        damping : float
-            The share of the old message that is kept.
+        damping : float, optional
+            The share of the old message that is kept; by default .3.
+        tolerance : float, optional
+            Stop when no message changes by more than this share of its largest value.
         dtype : float32 or float64
             Of the messages.
         counting : float in (0, 1], optional
@@ -120,25 +116,29 @@ class FittedKernelField:
         Potentials that are fitted to moments are p(x, y) / (p(x) p(y)) to the power μ, and a reweighted message takes
         their 1/μ-th power: the learned operators serve every μ.
         """
-        names = tuple(self.graph.names if targets is None else targets)
-        wanted = np.array([self.graph.index(name) for name in names], dtype=np.int64)
-        with Door():
-            seen = read_field_evidence(self, evidence, observations)
-            weights, report = self.propagate(seen, wanted, floor, damping, np.dtype(dtype), counting)
-        place = {int(node): i for i, node in enumerate(wanted)}
 
-        def answer(name: Hashable) -> PointEmbedding:
-            node = self.graph.index(name)
-            found = weights[place[node]]
-            variable = self._variable(node)
-            sample, points, mass = variable.sample, variable.atoms, found if seen.batched else found[0]
-            if node in seen.values:
-                points, mass = seen.values[node], np.ones(1)
-            if sample.labels is not None:
-                return LabelBelief(variable.kernel, points, mass, tuple(sample.named(points)))
-            return PointEmbedding(variable.kernel, points, mass, sample.flat)
+        def propagate(seen: Evidence, nodes: np.ndarray) -> Answered:
+            kept = self._kept(damping)
+            weights, report = self.propagate(seen, nodes, floor, kept, np.dtype(dtype), counting, tolerance)
+            place = {int(node): i for i, node in enumerate(nodes)}
 
-        return Beliefs(names, answer, replace(report, notes=(*seen.notes, *report.notes)))
+            def belief(node: int) -> PointEmbedding:
+                found = weights[place[node]]
+                return self._belief(node, self._variable(node).atoms, found if seen.batched else found[0])
+
+            return belief, report
+
+        return self._answers(evidence, targets, observations, propagate)
+
+    def _known(self, node: int, value: Any) -> PointEmbedding:
+        return self._belief(node, value, np.ones(1))
+
+    def _belief(self, node: int, points: Any, mass: np.ndarray) -> PointEmbedding:
+        """Weighted points of a variable as its belief."""
+        variable = self._variable(node)
+        if variable.sample.labels is not None:
+            return LabelBelief(variable.kernel, points, mass, tuple(variable.sample.named(points)))
+        return PointEmbedding(variable.kernel, points, mass, variable.sample.flat)
 
     def propagate(
         self,
@@ -148,13 +148,15 @@ class FittedKernelField:
         damping: float,
         dtype: np.dtype,
         counting: float | None = None,
+        tolerance: float | None = None,
     ) -> tuple[Any, Any]:
         """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
         own = self._own(seen, dtype)
-        known = self._known(seen)
+        known = self._known_edges(seen)
         given = self._given(seen, known, dtype)
         operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
-        found = self.engine.run(operators, jnp.asarray(own), given, damping=damping, floor=floor, counting=counting)
+        settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
+        found = self.engine.run(operators, jnp.asarray(own), given, **settings)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own))
         report = replace(found.report, notes=(*notes, *found.report.notes))
         if not report.converged and self.engine.schedule == Flooding(SWEEPS):
@@ -224,9 +226,14 @@ class FittedKernelField:
         return notes[:MOST_CONTRADICTIONS]
 
     @property
-    def samples(self) -> dict[Hashable, NodeSample]:
+    def samples(self) -> dict[Hashable, NodeSample]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The points that were seen of each kind."""
         return {name: variable.sample for name, variable in self.learned.variables.items()}
+
+    @property
+    def directions(self) -> list[Direction]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Rows of pairs, in each direction of a relation."""
+        return self.learned.directions
 
     def _variable(self, node: int) -> Any:
         return list(self.learned.variables.values())[self.kind[node]]
@@ -254,7 +261,7 @@ class FittedKernelField:
     def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:
         return seen.at(kind, nodes, self.learned.variables[kind].atoms).astype(dtype)
 
-    def _known(self, seen: Evidence) -> np.ndarray | None:
+    def _known_edges(self, seen: Evidence) -> np.ndarray | None:
         """Directed edges whose messages are known beforehand: from nodes that were seen, and from branches of a forest
         that know nothing.
         """
@@ -301,10 +308,3 @@ class FittedKernelField:
     def approximation(self) -> list[Approximation]:
         """For each direction, what the update leaves out, measured, with the bound of the paper beside it."""
         return [approximation(self.learned, e) for e in range(len(self.learned.directions))]
-
-    def __repr__(self) -> str:
-        pairs = [len(direction.pairs) for direction in self.learned.directions]
-        return (
-            f"FittedKernelField({self.graph!r}, {len(pairs)} operators from {min(pairs)} to {max(pairs)} pairs, "
-            f"messages of {self.learned.length} values)"
-        )

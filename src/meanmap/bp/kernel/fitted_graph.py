@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
-from meanmap.bp.edges.samples import Samples
+from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.operators import Factored
 from meanmap.bp.engine.propagate import Engine, Propagation
@@ -19,10 +19,10 @@ from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
+from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
-from meanmap.core.schema import Schema
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -38,7 +38,7 @@ RANK_STEP = 16
 FLOOR = 1e-3
 
 
-class FittedKernelGraph:
+class FittedKernelGraph(FittedModel):
     """A `KernelGraph` with learned operators, ready for queries.
 
     Attributes
@@ -109,9 +109,14 @@ class FittedKernelGraph:
         return Rooted.at(self.graph) if self.graph.is_forest else None
 
     @property
-    def schema(self) -> Schema | None:
-        """What the variables were read as; None of models that were saved before there were schemas."""
-        return Schema.joined([node.schema for node in self.samples.nodes])
+    def node_samples(self) -> list[NodeSample]:
+        """Of each variable."""
+        return list(self.samples.nodes)
+
+    @property
+    def pair_counts(self) -> list[int]:
+        """Of each edge."""
+        return [len(pair) for pair in self.samples.pairs]
 
     def query(
         self,
@@ -119,7 +124,9 @@ class FittedKernelGraph:
         targets: Iterable[Hashable] | None = None,
         *,
         floor: float | None = FLOOR,
-        damping: float = 0.0,
+        damping: float | None = None,
+        tolerance: float | None = None,
+        counting: float | None = None,
     ) -> Beliefs[PointEmbedding]:
         """The belief about each target given evidence.
 
@@ -134,8 +141,8 @@ class FittedKernelGraph:
         floor : float or None
             Values of a message below this share of its largest are raised to it; of what comes from a variable that was
             seen, below this share of their mean.
-        damping : float
-            For graphs with cycles.
+        damping, tolerance, counting
+            For graphs with cycles, as of `FittedKernelField.query`; by default no damping.
 
         Returns
         -------
@@ -149,15 +156,15 @@ class FittedKernelGraph:
         Cost O(|E| N r) for a query. A branch without evidence sends nothing, and an observed variable hides what is
         behind it (section 2.1).
         """
-        names = tuple(self.graph.names if targets is None else targets)
-        nodes = [self.graph.index(name) for name in names]
+        numbered = self.numbered(targets)
+        names, nodes = tuple(numbered), list(numbered.values())
         with Door() as door:
             seen = read_evidence(self.graph, self.samples, evidence, door)
             observed = Observed.of(self.graph, self.likelihoods, seen)
             weights: list[np.ndarray] = []
             functions: dict[int, list[Arriving]] = {node: [] for node in nodes}
             found = []
-            for part, here in self.propagated(observed, floor, damping):
+            for part, here in self.propagated(observed, floor, damping or 0.0, tolerance, counting):
                 number = part.stop - part.start
                 messages = np.asarray(here.messages)[:, :number]
                 weights.append(np.asarray(here.beliefs)[nodes, :number])
@@ -178,13 +185,19 @@ class FittedKernelGraph:
         return Beliefs(names, answers.__getitem__, report, labels=labels)
 
     def propagated(
-        self, observed: Observed, floor: float | None, damping: float = 0.0
+        self,
+        observed: Observed,
+        floor: float | None,
+        damping: float = 0.0,
+        tolerance: float | None = None,
+        counting: float | None = None,
     ) -> Iterator[tuple[slice, Propagation]]:
         """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
+        settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
         for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
             part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
             given, own = self._prepared(observed, part, floor)
-            yield part, self._engine.run(self._operators, jnp.asarray(own), given, damping=damping, floor=floor)
+            yield part, self._engine.run(self._operators, jnp.asarray(own), given, **settings)
 
     def report(
         self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Any
@@ -273,8 +286,3 @@ class FittedKernelGraph:
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
         return draw_forest(self.graph, ax)
-
-    def __repr__(self) -> str:
-        pairs = [len(pair) for pair in self.samples.pairs]
-        shown = f"{min(pairs)}" if min(pairs) == max(pairs) else f"{min(pairs)} to {max(pairs)}"
-        return f"FittedKernelGraph({self.graph!r}, {shown} pairs an edge)"

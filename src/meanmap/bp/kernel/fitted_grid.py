@@ -54,6 +54,7 @@ class FittedKernelGrid:
         damping: float = DAMPING,
         dtype: Any = np.float64,
         counting: float | None = None,
+        tolerance: float | None = None,
     ) -> "Restored":
         """Beliefs about all pixels.
 
@@ -63,7 +64,7 @@ class FittedKernelGrid:
             As the observations of `fit`, of any size; NaN where nothing was observed. A batch is restored at once.
         likelihood : Likelihood or function, optional
             Instead of the learned one.
-        floor, damping, dtype, counting
+        floor, damping, dtype, counting, tolerance
             As of `FittedKernelField.query`.
 
         Returns
@@ -95,7 +96,7 @@ class FittedKernelGrid:
         )
         with Door():
             weights, report = field.propagate(
-                seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting
+                seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting, tolerance
             )
         return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
 

@@ -1,10 +1,11 @@
 """Random fields of numbers taken to be jointly Gaussian: means, variances and correlations of neighbours from pairs."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.edges.noise_likelihoods import NoiseLikelihood
 from meanmap.bp.edges.observations import Likelihood
@@ -119,13 +120,33 @@ class FittedGaussianField(FittedField):
         couplings = add_edges(diagonal, vector, graph.edges, means, variances, covariances, power)
         self.model = GaussianModel(graph, diagonal, couplings, vector)
 
-    def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:
-        """Gaussian belief propagation; `settings` may hold a tolerance."""
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        damping: float | None = None,
+        tolerance: float | None = None,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence, targets, observations, damping
+            As of every field.
+        tolerance : float, optional
+            Stop when no message changes by more than this share of its largest value.
+        """
+        return self._answers(
+            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), tolerance)
+        )
+
+    def _propagate(self, seen: Evidence, damping: float, tolerance: float | None) -> tuple[Any, Report]:
+        """Gaussian belief propagation."""
         precision, vector, flat = self._observed(seen)
         values = {node: value[0, 0] for node, value in seen.values.items()}
-        means, precisions, report = self.model.run(
-            values, precision, vector, self.schedule, damping, settings.pop("tolerance", None), **settings
-        )
+        means, precisions, report = self.model.run(values, precision, vector, self.schedule, damping, tolerance)
         notes = report.notes
         if flat:
             notes = (*notes, f"{flat} likelihoods are wider than a Gaussian prior can say: only their means were used.")

@@ -1,10 +1,11 @@
 """Random fields whose messages are Gaussian mixtures: nonparametric belief propagation (Sudderth et al. 2003)."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.evidence.field_evidence import Evidence
@@ -17,7 +18,7 @@ from meanmap.bp.sampled.mixtures.products import ProductSampler
 from meanmap.bp.sampled.mixtures.reduction import BANDWIDTHS, reduced
 from meanmap.bp.sampled.pair_densities import PairDensities
 from meanmap.bp.sampled.particles.model import NodeFactors
-from meanmap.bp.sampled.weighted import EFFECTIVE, effective_size, refuse, weighted_answers
+from meanmap.bp.sampled.weighted import EFFECTIVE, effective_size, weighted_answers
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
@@ -132,9 +133,30 @@ class FittedMixtureField(FittedField):
         self.components, self.sampler, self.bandwidth = field.components, field.sampler, field.bandwidth
         self._incoming, self._others = _slots(self.graph)
 
-    def _propagate(self, seen: Evidence, damping: float, *, rng: Any = None, **settings: Any) -> tuple[Any, Report]:
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        damping: float | None = None,
+        rng: Any = None,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence, targets, observations, damping
+            As of every field.
+        rng : None, int, numpy.random.Generator or JAX key
+            What is drawn.
+        """
+        return self._answers(
+            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
+        )
+
+    def _propagate(self, seen: Evidence, damping: float, rng: Any) -> tuple[Any, Report]:
         """Query after query."""
-        refuse(settings)
         damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
         if damping >= 1:
             raise ParameterError(f"damping is {damping}; expected at least 0 and less than 1: 1 would never move.")

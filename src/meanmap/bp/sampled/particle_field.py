@@ -1,11 +1,12 @@
 """Random fields whose messages are weights of particles: particle belief propagation (Ihler & McAllester 2009)."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.engine.atoms import outgoing
@@ -18,7 +19,7 @@ from meanmap.bp.sampled.pair_densities import PairDensities
 from meanmap.bp.sampled.particles import Cloud, MessageFunctions, Metropolis, NodeFactors, Proposal
 from meanmap.bp.sampled.particles.functions import edge_matrices
 from meanmap.bp.sampled.particles.proposals import Round
-from meanmap.bp.sampled.weighted import EFFECTIVE, effective_size, normalised, refuse, weighted_answers
+from meanmap.bp.sampled.weighted import EFFECTIVE, effective_size, normalised, weighted_answers
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
 from meanmap.core.progress import track
@@ -131,9 +132,30 @@ class FittedParticleField(FittedField):
         edges = np.arange(len(self.template))
         self.engine = Engine(self.graph, edges, self.schedule)
 
-    def _propagate(self, seen: Evidence, damping: float, *, rng: Any = None, **settings: Any) -> tuple[Any, Report]:
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        damping: float | None = None,
+        rng: Any = None,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence, targets, observations, damping
+            As of every field.
+        rng : None, int, numpy.random.Generator or JAX key
+            What is drawn.
+        """
+        return self._answers(
+            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
+        )
+
+    def _propagate(self, seen: Evidence, damping: float, rng: Any) -> tuple[Any, Report]:
         """Query after query; each has its own particles."""
-        refuse(settings)
         source = Rng.of(rng)
         results = [self._query(seen, query, damping, source.generator) for query in range(seen.size)]
         return weighted_answers(lambda node: self.samples[self.kind_of(node)], seen.batched, results)

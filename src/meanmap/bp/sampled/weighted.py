@@ -1,16 +1,14 @@
 """Beliefs that are weighted points, drawn anew for each query."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.errors import KindError
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 
-__all__ = ["EFFECTIVE", "effective_size", "normalised", "refuse", "weighted_answers"]
+__all__ = ["EFFECTIVE", "effective_size", "normalised", "weighted_answers"]
 
 # By this measure of their reports queries are compared.
 EFFECTIVE = "effective particles, at least"
@@ -56,9 +54,3 @@ def weighted_answers(
     reports = [report for _, _, report in results]
     unsettled = [report for report in reports if not report.converged]
     return belief, min(unsettled or reports, key=lambda report: report.measures[EFFECTIVE])
-
-
-def refuse(settings: Mapping[str, Any]) -> None:
-    """Settings of a query that these methods do not have."""
-    if settings:
-        raise KindError(f"query has the setting {next(iter(settings))!r}; this field has damping and rng.")

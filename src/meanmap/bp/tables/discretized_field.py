@@ -1,12 +1,13 @@
 """Random fields of numbers in bins: discrete belief propagation with potentials learned from pairs."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.engine.algebra import PRODUCT, Reweighted
@@ -178,11 +179,40 @@ class FittedDiscretizedField(FittedField):
             found[direction.receiver].append(self._probabilities(e).sum(axis=0))
         return {name: np.mean(each, axis=0) for name, each in found.items()}
 
-    def _propagate(self, seen: Evidence, damping: float, **settings: Any) -> tuple[Any, Report]:
-        """Sum-product over bins; `settings` may hold a tolerance."""
-        found = self.engine.run(
-            EdgeMatrices(self.ratio), jnp.asarray(self._own(seen)), self._given(seen), damping=damping, **settings
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        observations: Any = None,
+        damping: float | None = None,
+        floor: float | None = None,
+        tolerance: float | None = None,
+        counting: float | None = None,
+    ) -> Beliefs:
+        """The belief about each target.
+
+        Parameters
+        ----------
+        evidence, targets, observations, damping
+            As of every field.
+        floor, tolerance, counting
+            As of `Engine.run`.
+        """
+        return self._answers(
+            evidence,
+            targets,
+            observations,
+            lambda seen, _: self._propagate(seen, self._kept(damping), floor, tolerance, counting),
         )
+
+    def _propagate(
+        self, seen: Evidence, damping: float, floor: float | None, tolerance: float | None, counting: float | None
+    ) -> tuple[Any, Report]:
+        """Sum-product over bins."""
+        operators, own = EdgeMatrices(self.ratio), jnp.asarray(self._own(seen))
+        settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
+        found = self.engine.run(operators, own, self._given(seen), **settings)
         weights = np.asarray(found.beliefs)
         mass = weights.sum(axis=-1, keepdims=True)
         if not (mass > 0).all():

@@ -1,0 +1,56 @@
+"""What all fitted models share: a graph, a schema, and queries with the same arguments for the same things."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.core.schema import Schema
+from meanmap.graphs import Graph
+
+__all__ = ["FittedModel"]
+
+
+class FittedModel(ABC):
+    """A graphical model that has learned from data, ready for queries.
+
+    Whatever else a query takes is called the same in every model: `floor`, `damping`, `tolerance` and `counting` of
+    messages, `rng` where something is drawn.
+    """
+
+    graph: Graph
+
+    @property
+    @abstractmethod
+    def node_samples(self) -> list[NodeSample]:
+        """The points that were seen of each variable, or of each kind of variables."""
+
+    @property
+    @abstractmethod
+    def pair_counts(self) -> list[int]:
+        """How many pairs each edge, or each direction of a relation, was learned from."""
+
+    @abstractmethod
+    def query(
+        self,
+        evidence: Mapping[Any, Any] | None = None,
+        targets: Iterable[Hashable] | None = None,
+        *,
+        damping: float | None = None,
+    ) -> Beliefs:
+        """The belief about each target given evidence."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """What variables were read as; None of models that were saved before there were schemas."""
+        return Schema.joined([sample.schema for sample in self.node_samples])
+
+    def numbered(self, targets: Iterable[Hashable] | None) -> dict[Hashable, int]:
+        """The targets with their numbers, all variables unless some are given."""
+        return {name: self.graph.index(name) for name in (self.graph.names if targets is None else targets)}
+
+    def __repr__(self) -> str:
+        counts = self.pair_counts
+        shown = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        return f"{type(self).__name__}({self.graph!r}, {shown} pairs an edge)"
