@@ -202,6 +202,14 @@ def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():
         field.query({0: "pink"})
 
 
+def test_labels_of_two_columns_are_evidence():
+    """As a tuple, a list and an array: one value with two columns."""
+    pairs = np.array([["no", "red"], ["yes", "red"], ["no", "blue"], ["yes", "blue"]] * 15)
+    field = mm.KernelField([(0, 1)]).fit((pairs, pairs))
+    for seen in (("yes", "blue"), ["yes", "blue"], np.array(["yes", "blue"])):
+        assert field.query({0: seen}).probabilities(1)["yes", "blue"] > 0.9
+
+
 def test_likelihoods_of_the_users_get_labels():
     labels = np.array(["up", "down"])[np.random.default_rng(3).integers(2, size=40)]
     chance = lambda seen, hidden: np.where(seen[:, None] == (hidden == "up"), 0.9, 0.1)  # noqa: E731

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import networkx
 import numpy as np
 import pandas
 import pytest
@@ -242,6 +243,10 @@ def test_graphs_of_arrows_are_taken_where_they_are_relations(table):
         mm.KernelGraph(mm.graphs.PDAG.of([("a", "b"), ("c", "b")]))
     with pytest.raises(InputError, match="the graph has a cycle"):
         mm.KernelGraph(mm.graphs.PDAG.of([("a", "b")], [("b", "c"), ("c", "a")]))
+    with pytest.raises(InputError, match=r"the arrows 'a' → 'b' ← 'c' meet: .*mm\.chow_liu"):
+        mm.KernelGraph(networkx.DiGraph([("a", "b"), ("c", "b")]))
+    both_ways = networkx.DiGraph([("a", "b"), ("c", "b"), ("b", "c")])
+    assert mm.KernelGraph(both_ways).graph.named_edges == [("a", "b"), ("b", "c")]
 
 
 def test_tables_and_their_rows_are_evidence(model):

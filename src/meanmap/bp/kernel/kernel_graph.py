@@ -28,8 +28,8 @@ class KernelGraph:
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
-        A tree or forest. A graph of arrows, as `mm.pc` finds it, is taken where no two arrows meet: directions do not
-        matter then.
+        A tree or forest. A graph of arrows, as `mm.pc` finds it or of NetworkX, is taken where no two arrows meet:
+        directions do not matter then.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
@@ -69,7 +69,8 @@ class KernelGraph:
         rank: int | None = None,
         schedule: Any = None,
     ):
-        self.graph = _relations_of(graph) if isinstance(graph, PDAG) else Graph.of(graph)
+        self.graph = graph.skeleton if isinstance(graph, PDAG) else Graph.of(graph)
+        _refuse_meeting_arrows(graph)
         if schedule is None:
             check_forest(self.graph)
         self.kernels = dict(kernels or {})
@@ -123,15 +124,21 @@ class KernelGraph:
         return f"KernelGraph({self.graph!r})"
 
 
-def _relations_of(graph: PDAG) -> Graph:
-    """The edges of a graph with arrows, where a model of relations says the same about independence."""
-    arrows = graph.named("directed")
-    for name in graph.names:
-        causes = [a for a, b in arrows if b == name]
-        if len(causes) > 1:
+def _refuse_meeting_arrows(graph: Any) -> None:
+    """A graph with arrows, ours or of NetworkX, is read where a model of relations says the same about independence."""
+    if isinstance(graph, PDAG):
+        arrows = list(graph.named("directed"))
+    elif hasattr(graph, "is_directed") and graph.is_directed():
+        arrows = [(a, b) for a, b in graph.edges if not graph.has_edge(b, a)]
+    else:
+        return
+    causes: dict[Any, list[Any]] = {}
+    for cause, effect in arrows:
+        causes.setdefault(effect, []).append(cause)
+    for name, (first, *others) in causes.items():
+        if others:
             raise InputError(
-                f"the arrows {causes[0]!r} → {name!r} ← {causes[1]!r} meet: {causes[0]!r} and {causes[1]!r} become "
+                f"the arrows {first!r} → {name!r} ← {others[0]!r} meet: {first!r} and {others[0]!r} become "
                 f"dependent once {name!r} is seen, and relations along edges say the opposite. Learn a tree instead, "
                 "mm.KernelGraph(mm.chow_liu(table)), or give the edges of one."
             )
-    return graph.skeleton
