@@ -160,7 +160,7 @@ def test_what_regressions_may_miss_is_told(method):
     tests = KernelTests(table, method=method, rng=0)
     tests.pvalues([("b", "c")], ("a",))
     (note,) = tests.notes()
-    assert note.startswith("a explain nearly all of b and of c: what regressions miss")
+    assert note.startswith("nearly all of b and of c is explained by a: what regressions miss")
     noisy = KernelTests(table | {"c": table["c"] + generator.normal(size=200)}, method=method, rng=0)
     noisy.pvalues([("b", "c")], ("a",))
     assert noisy.notes() == []

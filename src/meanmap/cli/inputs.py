@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.column import counted
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.kinds import looks_like_dates
 from meanmap.core.progress import waiting
@@ -84,12 +85,16 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     if not 2 <= len(kinds) <= 100:
         raise ColumnError(f"the column {by!r} of {path} has {len(kinds)} values; expected 2 to 100 groups.")
     columns_of = table.select(others).columns
-    return {
-        f"{by}={kind:g}" if isinstance(kind, float) else f"{by}={kind}": Table.of(
-            {name: column[values == kind] for name, column in columns_of.items()}
-        )
-        for kind in kinds.tolist()
-    }
+    found = {}
+    for kind in kinds.tolist():
+        name, rows = f"{by}={kind:g}" if isinstance(kind, float) else f"{by}={kind}", values == kind
+        if rows.sum() < LEAST_POINTS:
+            raise EmptyError(
+                f"{path} has {counted(int(rows.sum()), 'row')} with {name}; expected at least {LEAST_POINTS} in each "
+                "group: leave them out of the file."
+            )
+        found[name] = Table.of({each: column[rows] for each, column in columns_of.items()})
+    return found
 
 
 def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Table]:

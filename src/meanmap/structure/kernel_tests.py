@@ -118,8 +118,8 @@ class KernelTests:
             given, x, y = min(self._nearly, key=lambda each: (len(each[0]), each))
             times = f", and so in {len(self._nearly) - 1} other tests" if len(self._nearly) > 1 else ""
             found.append(
-                f"{', '.join(given)} explain nearly all of {x} and of {y}{times}: what regressions miss looks like "
-                "dependence, and edges may be too many if these variables have no noise of their own."
+                f"nearly all of {x} and of {y} is explained by {', '.join(given)}{times}: what regressions miss looks "
+                "like dependence, and edges may be too many if these variables have no noise of their own."
             )
         return found
 

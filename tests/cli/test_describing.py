@@ -1,0 +1,46 @@
+"""What columns are read as, on the command line."""
+
+import pytest
+from typer.testing import CliRunner
+
+from meanmap.cli import app
+
+ROWS = [
+    "day,size,code,x",
+    *(f"2026-01-{day:02},{'low' if day % 3 else 'high'},{day % 4},{day}.5" for day in range(1, 25)),
+]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([*ROWS, "2026-02-01,low,1,"]) + "\n")
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_a_schema_is_printed(table):
+    plain = run("schema", table).output
+    assert "24 rows, 4 columns" in plain
+    assert "day   text    24 values: 2026-01-01" in plain
+    assert "code  count   0 to 3, median 1.5, scale 1, 4 values" in plain
+    assert "1 of 25 rows of" in plain
+    assert "looks like dates and is read as labels: pass --kinds day=time" in plain
+    told = run("schema", table, "--kinds", "day=time,size=low<high,code=label").output
+    assert "day   time    2026-01-01T00:00:00 to 2026-01-24T00:00:00" in told
+    assert "size  rank    2 values: low < high" in told
+    assert "code  label   4 values: 0, 1, 2, 3" in told
+    assert "looks like dates" not in told
+    assert '"kind": "count"' in run("schema", table, "--json").output
+
+
+def test_a_graph_keeps_what_its_columns_are(table, tmp_path):
+    model = tmp_path / "model.meanmap"
+    found = run("graph", "fit", table, "-o", model, "--edges", "day-x,x-code", "--kinds", "day=time,code=label")
+    assert found.exit_code == 0, found.output
+    asked = run("graph", "query", model, "--given", "day=2026-01-10", "--target", "x")
+    assert "x: mean" in asked.output
+    assert "cannot be read as a time" in run("graph", "query", model, "--given", "day=soon").output
