@@ -14,6 +14,7 @@ from meanmap import __version__
 from meanmap.cli.options import say
 from meanmap.core.errors import InputError
 from meanmap.core.files import write_whole
+from meanmap.core.types import GraphLike
 from meanmap.stats import TestResult
 
 __all__ = ["answer", "believed", "draw", "edges", "figure_of", "tell", "tell_beliefs", "tell_graph", "tell_json"]
@@ -55,7 +56,7 @@ def answer(result: TestResult, level: float) -> str:
     return f"Nothing says otherwise: not rejected at level {level:g}, p = {result.pvalue:.3g}."
 
 
-def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
+def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
         said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed, "notes": list(notes)}
@@ -66,7 +67,7 @@ def tell_graph(graph: Any, notes: Sequence[str], as_json: bool) -> None:
         say(f"  note: {note}")
 
 
-def edges(graph: Any) -> list[dict[str, Any]]:
+def edges(graph: GraphLike) -> list[dict[str, Any]]:
     """Each edge once, with what is known of it; one without a direction says so."""
     found: dict[Any, dict[str, Any]] = {}
     for a, b, data in graph.to_networkx().edges(data=True):

@@ -52,7 +52,7 @@ def rows(said: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     return [names, *([_cell(each.get(name, "")) for name in names] for each in said)]
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

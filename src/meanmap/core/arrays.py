@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
+from meanmap.core.types import Array, Data
 
 __all__ = [
     "as_array",
@@ -30,7 +31,7 @@ __all__ = [
 MARGIN = 1e-3
 
 
-def as_array(data: Any, argument: str) -> np.ndarray:
+def as_array(data: Data, argument: str) -> np.ndarray:
     """`data` as a numeric NumPy array of any shape; text, objects, complex numbers and ragged lists are refused.
 
     Dates and times become seconds, of dates since 1970.
@@ -64,7 +65,7 @@ def as_array(data: Any, argument: str) -> np.ndarray:
     return array
 
 
-def plain(data: Any, argument: str) -> np.ndarray:
+def plain(data: Data, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
         data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
@@ -80,7 +81,7 @@ def plain(data: Any, argument: str) -> np.ndarray:
     return _dates(array) if array.dtype == object and array.size else array
 
 
-def is_categorical(data: Any) -> bool:
+def is_categorical(data: Data) -> bool:
     """Whether a column is declared to hold categories, whatever these look like."""
     declared = str(getattr(data, "dtype", "")).lower()
     return "categor" in declared or declared.startswith("enum")
@@ -113,7 +114,7 @@ def seconds(times: np.ndarray) -> np.ndarray:
     return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
 
 
-def count_missing(data: Any) -> int:
+def count_missing(data: Data) -> int:
     """How many entries of a column or array are missing: null, None, NaN or NA, or masked."""
     if hasattr(data, "isna"):
         return int(data.isna().sum())
@@ -127,13 +128,13 @@ def count_missing(data: Any) -> int:
     return sum(map(_is_missing, array.flat)) if array.dtype.kind == "O" else 0
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
         return True
     return isinstance(value, float | np.generic) and bool(value != value)
 
 
-def check_numeric(array: Any, argument: str) -> None:
+def check_numeric(array: Array, argument: str) -> None:
     """Refuse complex numbers, text, objects: anything that is not real, integer or boolean."""
     kind = getattr(array.dtype, "kind", "?")  # a JAX random key has none
     if kind == "c":
@@ -147,12 +148,12 @@ def check_numeric(array: Any, argument: str) -> None:
         )
 
 
-def check_finite(values: Any, argument: str) -> None:
+def check_finite(values: Array, argument: str) -> None:
     """Refuse NaN and infinity, saying where the first one is."""
     _refuse(values, lambda array, library: ~library.isfinite(array), argument, "not finite")
 
 
-def check_size(values: Any, argument: str) -> None:
+def check_size(values: Array, argument: str) -> None:
     """Refuse NaN, infinity, and numbers so large that squares of their distances would overflow."""
     check_finite(values, argument)
     if not jnp.issubdtype(values.dtype, jnp.floating):
@@ -162,7 +163,7 @@ def check_size(values: Any, argument: str) -> None:
     _refuse(values, lambda array, library: library.abs(array) > most, argument, what)
 
 
-def _refuse(values: Any, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
+def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
     if not is_concrete(values):
         return
     with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside an enclosing `jit` too
@@ -186,7 +187,7 @@ def check_rows(n: int, argument: str, least: int = 1) -> None:
         raise EmptyError(f"{argument} has {n} point{'s' if n > 1 else ''}; expected at least {least}.")
 
 
-def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> Any:
+def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> Any:
     """`data` as an (n, d) array in the door's dtype; one axis means n points in one dimension.
 
     SciPy sparse input stays sparse (CSR) where `sparse` allows it.
@@ -218,7 +219,13 @@ def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> An
 
 
 def parameter(
-    value: Any, name: str, *, positive: bool = True, axes: int = 1, at_least: float | None = None, integer: bool = False
+    value: object,
+    name: str,
+    *,
+    positive: bool = True,
+    axes: int = 1,
+    at_least: float | None = None,
+    integer: bool = False,
 ) -> Any:
     """A hyperparameter as a float64 NumPy array (JAX arrays stay as they are), checked while its value is known.
 

@@ -16,27 +16,28 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.missing import length
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
+from meanmap.core.types import Data, Index
 
 __all__ = ["chunks_of", "comes_in_pieces", "count_rows", "is_stream", "paired_chunks", "take_rows"]
 
 
-def is_stream(source: Any) -> bool:
+def is_stream(source: Data) -> bool:
     """Whether `source` gives its rows once and in order: an iterator of pieces (a generator, say)."""
     return hasattr(source, "__next__")
 
 
-def is_file(source: Any) -> bool:
+def is_file(source: Data) -> bool:
     """Whether `source` is a Parquet file (a path, or text that ends in .parquet) or a lazy frame of polars."""
     named = isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
     return named or (hasattr(source, "collect") and hasattr(source, "with_row_index"))
 
 
-def comes_in_pieces(source: Any) -> bool:
+def comes_in_pieces(source: Data) -> bool:
     """Whether `source` may not fit in memory: an iterator, a Parquet file or a memory map."""
     return is_stream(source) or is_file(source) or isinstance(source, np.memmap)
 
 
-def count_rows(source: Any) -> int | None:
+def count_rows(source: Data) -> int | None:
     """How many rows there are; None for an iterator, which does not know."""
     if is_stream(source):
         return None
@@ -51,7 +52,7 @@ def count_rows(source: Any) -> int | None:
     return length(source)
 
 
-def chunks_of(source: Any, rows: int, argument: str = "data") -> Iterator[Any]:
+def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
     """Successive blocks of `rows` rows, the last one shorter: arrays or tables, ready for a kernel to read.
 
     Parameters
@@ -101,7 +102,7 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
         yield blocks
 
 
-def take_rows(source: Any, index: np.ndarray) -> Any:
+def take_rows(source: Data, index: np.ndarray) -> Any:
     """The rows at `index` of a source that is not an iterator, read without the others."""
     if is_file(source):
         import polars
@@ -112,7 +113,7 @@ def take_rows(source: Any, index: np.ndarray) -> Any:
     return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
 
 
-def _cut(data: Any, index: Any) -> Any:
+def _cut(data: Data, index: Index) -> Any:
     if isinstance(data, Table):
         return Table({name: column[index] for name, column in data.columns.items()})
     if isinstance(data, Mapping):
@@ -185,7 +186,7 @@ def _batches(frame: Any, rows: int) -> Iterator[Any]:
     return (frame.slice(start, rows).collect() for start in range(0, count_rows(frame) or 0, rows))
 
 
-def _lazy(source: Any) -> Any:
+def _lazy(source: Data) -> Any:
     """The lazy frame of polars that a path names."""
     if hasattr(source, "collect"):
         return source

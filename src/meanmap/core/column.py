@@ -11,6 +11,7 @@ from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.kinds import FAMILIES, Kind, advice, article, as_kind, described, family_of, is_whole, levels_of
 from meanmap.core.missing import length, present, take
 from meanmap.core.table import Table
+from meanmap.core.types import Array, Data
 from meanmap.core.units import robust_scales
 
 __all__ = ["Column", "check_alike", "counted"]
@@ -78,7 +79,7 @@ class Column:
         order = levels_of(parts[0]) if told is None else ()
         return _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
 
-    def read(self, values: Any, argument: str, told: Kind | None = None, called: Any = None) -> Any:
+    def read(self, values: Array, argument: str, told: Kind | None = None, called: Any = None) -> Any:
         """Later values of this column, turned into what it is told to be; those of another kind are refused.
 
         In errors they are `called` so, by default by the name of the column.
@@ -97,7 +98,7 @@ class Column:
             )
         return read
 
-    def odd(self, values: Any, where: str) -> str:
+    def odd(self, values: Array, where: str) -> str:
         """What is odd about values that were read: labels never seen, numbers far outside; empty if nothing is."""
         if self.kind == "whole object":
             return ""
@@ -133,7 +134,7 @@ class Column:
         return f"{counted(self.distinct, 'value')}{': ' if some else ''}{some}{absent}"
 
 
-def check_alike(parts: Sequence[Any], column: Any, names: Sequence[str], option: str = "") -> None:
+def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option: str = "") -> None:
     """Refuse a column that holds numbers in one sample and text in another, say: nothing in them could be equal.
 
     `option` is what makes labels of both, where that is not a call of Python's.
@@ -155,7 +156,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _read(name: Hashable, values: Any, argument: str) -> Any:
+def _read(name: Hashable, values: Array, argument: str) -> Any:
     """Values as a column of a table; one column is no block."""
     (read,) = Table.of({name: values}, argument).columns.values()
     return read[:, 0] if read.ndim == 2 and read.shape[1] == 1 else read
@@ -185,5 +186,5 @@ def _is_text(distinct: int, rows: int) -> bool:
     return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 
-def _moment(second: Any) -> str:
+def _moment(second: Array) -> str:
     return str(np.datetime64(round(second), "s"))

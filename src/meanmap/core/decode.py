@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from meanmap.core.errors import FileFormatError
+from meanmap.core.types import Array
 
 __all__ = ["Decoder"]
 
@@ -54,7 +55,7 @@ class Decoder:
             "value": self._value,
         }
 
-    def decode(self, content: Any, depth: int = 0) -> Any:
+    def decode(self, content: object, depth: int = 0) -> Any:
         """The value that JSON stands for."""
         if depth > DEEPEST:
             raise FileFormatError(f"it is nested more than {DEEPEST} deep")
@@ -67,16 +68,16 @@ class Decoder:
             raise FileFormatError(f"it holds something of an unknown kind, {str(kind)[:40]!r}")
         return self.readers[kind](content[kind], depth + 1)
 
-    def _list(self, content: Any, depth: int) -> list[Any]:
+    def _list(self, content: object, depth: int) -> list[Any]:
         return [self.decode(each, depth + 1) for each in _checked(content, list)]
 
-    def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
+    def _dict(self, content: object, depth: int) -> dict[Any, Any]:
         pairs = [self._list(each, depth) for each in _checked(content, list)]
         for key, _ in pairs:
             _check_key(key)
         return dict(pairs)
 
-    def _scalar(self, content: Any, depth: int) -> Any:
+    def _scalar(self, content: object, depth: int) -> Any:
         name, value = _checked(content, list)
         return _dtype(name, "biufU").type(_checked(self.decode(value, depth), bool | int | float | str))
 
@@ -86,7 +87,7 @@ class Decoder:
         if self.left < 0:
             raise FileFormatError("it would fill far more memory than the file is long")
 
-    def _stored(self, content: Any) -> np.ndarray:
+    def _stored(self, content: object) -> np.ndarray:
         if not isinstance(content, str) or content not in self.arrays:
             raise FileFormatError(f"it speaks of an array {str(content)[:40]!r} that it does not hold")
         return self.arrays[content]
@@ -98,16 +99,16 @@ class Decoder:
                 self.on_device[content] = jnp.asarray(stored)
         return self.on_device[content]
 
-    def _array(self, content: Any, depth: int) -> np.ndarray:
+    def _array(self, content: object, depth: int) -> np.ndarray:
         found = _checked(self.decode(content, depth), np.ndarray)
         self._spend(found.nbytes)  # for the copy that is made of it
         return found
 
-    def _key(self, content: Any, depth: int) -> Any:
+    def _key(self, content: object, depth: int) -> Any:
         name, data = _checked(content, list)
         return jax.random.wrap_key_data(jnp.asarray(self._array(data, depth)), impl=_checked(name, str))
 
-    def _complex(self, content: Any, depth: int) -> np.ndarray:
+    def _complex(self, content: object, depth: int) -> np.ndarray:
         name, pairs = _checked(content, list)
         values = self._array(pairs, depth)
         kind = _dtype(name, "c")
@@ -115,7 +116,7 @@ class Decoder:
             raise FileFormatError("it holds complex numbers that are not pairs")
         return np.ascontiguousarray(values).view(kind)[..., 0]
 
-    def _objects(self, content: Any, depth: int) -> np.ndarray:
+    def _objects(self, content: object, depth: int) -> np.ndarray:
         name, shape, values = _checked(content, list)
         flat = self._list(values, depth)
         kind = _dtype(name, "UO")
@@ -125,14 +126,14 @@ class Decoder:
             array[i] = _checked(each, str) if kind.kind == "U" else each
         return array.reshape([_checked(each, int) for each in _checked(shape, list)])
 
-    def _words(self, content: Any, depth: int) -> np.ndarray:
+    def _words(self, content: object, depth: int) -> np.ndarray:
         name, codes = _checked(content, list)
         kind, values = _dtype(name, "U"), self._array(codes, depth)
         if values.dtype != np.uint32 or values.size == 0 or values.max() > sys.maxunicode:
             raise FileFormatError("it holds words that are not spelled in Unicode")
         return values.view(kind.newbyteorder("<"))[..., 0].astype(kind, copy=False)
 
-    def _sparse(self, content: Any, depth: int) -> Any:
+    def _sparse(self, content: object, depth: int) -> Any:
         parts = _checked(content, dict)
         arrays = tuple(self._array(parts[name], depth) for name in ("data", "indices", "indptr"))
         shape = tuple(_checked(each, int) for each in _checked(parts["shape"], list))
@@ -140,7 +141,7 @@ class Decoder:
         found.check_format(full_check=True)
         return found
 
-    def _value(self, content: Any, depth: int) -> Any:
+    def _value(self, content: object, depth: int) -> Any:
         name, parts = _checked(content, list)
         kind = _class(name)
         held = {field: self.decode(part, depth) for field, part in _checked(parts, dict).items()}
@@ -193,20 +194,20 @@ def _dtype(name: Any, kinds: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
-def _range(content: Any) -> range:
+def _range(content: object) -> range:
     ends = [_checked(each, int) for each in _checked(content, list)]
     if len(ends) != 3 or ends[2] == 0 or max(map(abs, ends)) > LONGEST:
         raise FileFormatError(f"it counts from, to and by {str(content)[:40]}")
     return range(*ends)
 
 
-def _float(content: Any) -> float:
+def _float(content: object) -> float:
     if content not in ("nan", "inf", "-inf"):
         raise FileFormatError(f"it holds the number {str(content)[:40]!r}")
     return float(content)
 
 
-def _check_key(key: Any) -> None:
+def _check_key(key: Array) -> None:
     """Refuse keys other than plain values: to hash and compare them would call methods of what the file describes."""
     for each in key if isinstance(key, tuple) else (key,):
         if isinstance(each, tuple):
@@ -215,7 +216,7 @@ def _check_key(key: Any) -> None:
             _checked(each, bool | int | float | str | np.generic)
 
 
-def _checked(content: Any, kind: type | UnionType) -> Any:
+def _checked(content: object, kind: type | UnionType) -> Any:
     if not isinstance(content, kind):
         expected = kind.__name__ if isinstance(kind, type) else "a plain value"
         raise FileFormatError(f"it holds {type(content).__name__} where {expected} was expected")

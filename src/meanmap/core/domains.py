@@ -14,6 +14,7 @@ from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 
 __all__ = ["Columns", "Domain", "Each", "Indices", "Real", "Rotations", "Strings"]
 
@@ -21,7 +22,7 @@ __all__ = ["Columns", "Domain", "Each", "Indices", "Real", "Rotations", "Strings
 class Domain(Protocol):
     """Reads users' data into points: a pytree of arrays with one leading axis, or a sparse matrix."""
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """The points in `data`; `argument` names it in errors."""
         ...
 
@@ -32,7 +33,7 @@ class Real:
 
     sparse: bool = False
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """An (n, d) array, from an array, a list, a DataFrame or a mapping of columns."""
         if Table.looks_like_one(data):
             data = Table.of(data, argument).matrix(argument=argument)
@@ -43,7 +44,7 @@ class Real:
 class Rotations:
     """Rotation matrices, (n, 3, 3), or a `scipy.spatial.transform.Rotation`."""
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """Matrices that are checked to be rotations."""
         if hasattr(data, "as_matrix"):
             data = data.as_matrix()
@@ -75,7 +76,7 @@ class Indices:
 
     size: int
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """Integers from 0 to size − 1, shape (n,)."""
         index = data if isinstance(data, jax.Array) else as_array(data, argument)
         if index.dtype == bool:
@@ -103,7 +104,7 @@ class Strings:
 
     length: int
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """A CSR matrix of counts, one row per text."""
         import scipy.sparse
 
@@ -129,7 +130,7 @@ class Strings:
         return counts
 
 
-def _one_column(data: Any, argument: str) -> Any:
+def _one_column(data: Data, argument: str) -> Any:
     """The only column of a table or matrix of texts."""
     table = Table.looks_like_one(data)
     width = len(Table.of(data, argument).names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
@@ -147,7 +148,7 @@ class Columns:
     names: tuple[str | int, ...]
     inner: Any
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """The points in the chosen columns."""
         where = f"{argument}[{', '.join(map(repr, self.names))}]"
         if Table.looks_like_one(data) or isinstance(self.names[0], str):
@@ -166,7 +167,7 @@ class Each:
 
     parts: tuple[Any, ...]
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """One reading per part."""
         return tuple(part.read(data, argument, door) for part in self.parts)
 

@@ -23,7 +23,7 @@ __all__ = ["Door", "is_concrete"]
 _first: list[int] = []
 
 
-def is_concrete(value: Any) -> bool:
+def is_concrete(value: object) -> bool:
     """Whether `value` holds numbers that can be looked at now (not a tracer inside `jit`, `vmap` or `grad`)."""
     return not isinstance(value, Tracer)
 
@@ -78,7 +78,7 @@ class Door:
 
         return jax.tree.map(convert, tree)
 
-    def leave(self, value: Any) -> Any:
+    def leave(self, value: object) -> Any:
         """`value` as it goes out: as it is when following JAX inputs, else with NumPy leaves that can be written to."""
         if self.follows:
             return value
@@ -98,7 +98,7 @@ def _check_process() -> None:
         )
 
 
-def _jax_arrays(value: Any) -> list[jax.Array]:
+def _jax_arrays(value: object) -> list[jax.Array]:
     """The JAX arrays in `value`. Mappings are opened here, because JAX wants their keys to be sortable."""
     if isinstance(value, Mapping):
         return [leaf for entry in value.values() for leaf in _jax_arrays(entry)]

@@ -30,7 +30,7 @@ class Encoder:
         # By identity; the arrays are kept alive, so that no other takes the place of one.
         self._seen: dict[int, tuple[Any, dict[str, str]]] = {}
 
-    def encode(self, value: Any, where: str = "") -> Any:
+    def encode(self, value: object, where: str = "") -> Any:
         """The value as JSON; `where` names it in messages."""
         if value is None or type(value) in (bool, int, str):
             return value
@@ -64,7 +64,7 @@ class Encoder:
             "dictionaries and objects of meanmap can; a function or an object of another library cannot."
         )
 
-    def _array(self, value: Any, where: str) -> Any:
+    def _array(self, value: object, where: str) -> Any:
         if id(value) in self._seen:
             return self._seen[id(value)][1]
         if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):

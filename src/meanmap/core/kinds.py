@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import is_sparse
+from meanmap.core.types import Data, DType
 
 __all__ = [
     "FAMILIES",
@@ -54,12 +55,12 @@ LOOKED_AT = 1000
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d[\d.]*,\d+\s*")
 
 
-def family_of(column: Any) -> str:
+def family_of(column: Data) -> str:
     """Which columns this one can be compared with: "number", "label", "boolean", "time" or "duration"."""
     return {"U": "label", "b": "boolean", "M": "time", "m": "duration"}.get(column.dtype.kind, "number")
 
 
-def described(column: Any) -> str:
+def described(column: Data) -> str:
     """What a column holds, with an example."""
     held = HELD.get(column.dtype.kind, "numbers")
     if column.ndim > 1:
@@ -69,7 +70,7 @@ def described(column: Any) -> str:
     return f"{held}, such as {shown}"
 
 
-def advice(column: Any, where: str) -> str:
+def advice(column: Data, where: str) -> str:
     """What may turn a column of text into what another sample holds; empty where nothing is known."""
     words = np.unique(column)[:LOOKED_AT].tolist()
     if set(words) <= {"True", "False", "true", "false"}:
@@ -88,7 +89,7 @@ def article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def is_whole(column: Any) -> bool:
+def is_whole(column: Data) -> bool:
     """Whether a column is of objects that only their kernel can read: rotations, sparse rows, pictures, bags."""
     if hasattr(column, "as_matrix") or is_sparse(column):
         return True
@@ -101,7 +102,7 @@ def is_whole(column: Any) -> bool:
     return len(array.shape) > 2 or (len(array.shape) == 2 and getattr(array.dtype, "kind", "?") in "SUT")
 
 
-def levels_of(column: Any) -> tuple[str, ...]:
+def levels_of(column: Data) -> tuple[str, ...]:
     """The levels of a column of ordered categories, from the least; empty for others."""
     categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
     if getattr(categories, "ordered", False):
@@ -109,12 +110,12 @@ def levels_of(column: Any) -> tuple[str, ...]:
     return ()
 
 
-def looks_like_dates(column: Any) -> bool:
+def looks_like_dates(column: Data) -> bool:
     """Whether each text of a column is a date or a time."""
     return all(map(_is_date, np.unique(column)[:LOOKED_AT].tolist()))
 
 
-def wanted_kind(kind: Any, column: Any = None) -> Kind:
+def wanted_kind(kind: Any, column: Data = None) -> Kind:
     """A kind that a column can be told to be; of a "rank" the levels, which ordered categories have themselves."""
     if kind == "rank" and column is not None:
         levels = levels_of(column)
@@ -136,7 +137,7 @@ def wanted_kind(kind: Any, column: Any = None) -> Kind:
     return kind
 
 
-def as_kind(column: Any, kind: Kind, where: str) -> np.ndarray:
+def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
     """A column turned into what it was told to be.
 
     Angles and times of a cycle become points of a circle, (n, 2), and levels of an order their number in it, from 0.
@@ -171,7 +172,7 @@ def _as_labels(column: np.ndarray) -> np.ndarray:
     return np.array([str(int(value)) if value.is_integer() else repr(value) for value in column.tolist()])
 
 
-def _parsed(column: np.ndarray, dtype: Any, where: str, kind: str) -> np.ndarray:
+def _parsed(column: np.ndarray, dtype: DType, where: str, kind: str) -> np.ndarray:
     if kind == "time" and column.dtype.kind != "U":
         raise KindError(f"{where} holds {described(column)}; expected times, or text such as '2026-01-31'.")
     try:

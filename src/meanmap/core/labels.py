@@ -12,6 +12,7 @@ from meanmap.core.arrays import check_rows, count_missing, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 
 __all__ = ["Labels", "hashes"]
 
@@ -24,7 +25,7 @@ class Labels:
     distinct labels share a code with probability 3e-8.
     """
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """Codes of shape (n, d, 2); one axis means n points with one label each."""
         if isinstance(data, str | bytes):
             raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.")
@@ -38,7 +39,7 @@ class Labels:
         return jnp.asarray(codes) if door.follows else codes
 
 
-def _codes(data: Any, argument: str) -> Any:
+def _codes(data: Data, argument: str) -> Any:
     """64-bit codes of labels as pairs of int32, (n, d, 2): whole numbers are their own code, anything else is hashed.
 
     A label's code depends on that label only, so that codes of different calls can be compared.
@@ -62,7 +63,7 @@ def _codes(data: Any, argument: str) -> Any:
     return hashes(labels)
 
 
-def _plain_labels(data: Any, argument: str) -> np.ndarray:
+def _plain_labels(data: Data, argument: str) -> np.ndarray:
     """Labels as numbers or as text, refusing missing ones, and mixtures, which NumPy would turn into text."""
     labels = plain(data, argument)
     if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):

@@ -9,6 +9,7 @@ from meanmap.core.arrays import count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
 from meanmap.core.table import Table, raw_columns
+from meanmap.core.types import Data
 
 __all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "settled", "take"]
 
@@ -17,7 +18,7 @@ POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
 
 
-def length(sample: Any) -> int:
+def length(sample: Data) -> int:
     """How many points there are in a sample as it came."""
     shape = getattr(sample, "shape", None)
     if shape:
@@ -27,7 +28,7 @@ def length(sample: Any) -> int:
     return len(sample)
 
 
-def present(sample: Any) -> np.ndarray:
+def present(sample: Data) -> np.ndarray:
     """Which rows have no missing value."""
     number = length(sample)
     if is_sparse(sample) or hasattr(sample, "as_matrix"):
@@ -49,7 +50,7 @@ def present(sample: Any) -> np.ndarray:
     return np.asarray(~missing.any(axis=tuple(range(1, missing.ndim))))
 
 
-def take(sample: Any, index: np.ndarray) -> Any:
+def take(sample: Data, index: np.ndarray) -> Any:
     """Some of the rows."""
     if hasattr(sample, "iloc"):
         return sample.iloc[index]
@@ -58,7 +59,7 @@ def take(sample: Any, index: np.ndarray) -> Any:
     return [sample[i] for i in index]
 
 
-def read_present(data: Any, argument: str = "table") -> tuple[Table, np.ndarray]:
+def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray]:
     """Each column of a table on the rows where it is there, and which these are, (n, d).
 
     The columns of the result differ in length where values are missing.
@@ -119,7 +120,7 @@ def settled(
     return [s if keep.all() else _rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
 
 
-def by_pairs(table: Any, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:
+def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:
     """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
 
     Examples
@@ -139,7 +140,7 @@ def by_pairs(table: Any, name: str, missing: str, least: int = 1) -> tuple[Any, 
     return table, (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
 
 
-def _masks(sample: Any, name: str) -> dict[str, np.ndarray]:
+def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
     """Which values of each column are there."""
     if Table.looks_like_one(sample):
         return {repr(key): present(column) for key, column in zip(*raw_columns(sample, name), strict=True)}
@@ -157,7 +158,7 @@ def _where(masks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{key} ({(~mask).sum()})" for key, mask in masks.items() if not mask.all())
 
 
-def _rows(sample: Any, index: np.ndarray) -> Any:
+def _rows(sample: Data, index: np.ndarray) -> Any:
     """Some rows of a sample, which stays what it is; of a frame of polars a table."""
     if isinstance(sample, Table):
         return rows(sample, index)
@@ -169,7 +170,7 @@ def _rows(sample: Any, index: np.ndarray) -> Any:
     return take(sample, index)
 
 
-def _filled(sample: Any, masks: Mapping[str, np.ndarray], name: str) -> tuple[Any, str]:
+def _filled(sample: Data, masks: Mapping[str, np.ndarray], name: str) -> tuple[Any, str]:
     """A sample whose missing labels are a label of their own; missing numbers are refused."""
     where = _where(masks)
     if not where:
@@ -185,7 +186,7 @@ def _filled(sample: Any, masks: Mapping[str, np.ndarray], name: str) -> tuple[An
     return dict(zip(keys, found, strict=True)), f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
 
 
-def _labels(column: Any, there: np.ndarray, where: str) -> Any:
+def _labels(column: Data, there: np.ndarray, where: str) -> Any:
     if there.all():
         return column
     held = Table.of({"it": take(column, np.flatnonzero(there))}, where).columns["it"]

@@ -6,44 +6,46 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Data, Index, Points
+
 __all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "joined", "one_row", "pad", "rows"]
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: object) -> bool:
     """Whether `value` is a SciPy sparse matrix or array (told without importing SciPy)."""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
-def _leaves(points: Any) -> list:
+def _leaves(points: Points) -> list:
     return jax.tree.leaves(points, is_leaf=is_sparse)
 
 
-def count(points: Any) -> int:
+def count(points: Points) -> int:
     """How many points there are."""
     return _leaves(points)[0].shape[0]
 
 
-def rows(points: Any, index: Any) -> Any:
+def rows(points: Points, index: Index) -> Any:
     """The points at `index` (a slice or an integer array)."""
     return jax.tree.map(lambda leaf: leaf[index], points, is_leaf=is_sparse)
 
 
-def one_row(points: Any) -> Any:
+def one_row(points: Points) -> Any:
     """The first point, still with its leading axis: enough to know shapes."""
     return rows(points, slice(0, 1))
 
 
-def any_sparse(points: Any) -> bool:
+def any_sparse(points: Points) -> bool:
     """Whether any part of `points` is sparse, so that it must stay on the host."""
     return any(is_sparse(leaf) for leaf in _leaves(points))
 
 
-def dense(points: Any) -> Any:
+def dense(points: Points) -> Any:
     """`points` with sparse parts as arrays: for a few of them only."""
     return jax.tree.map(lambda leaf: leaf.toarray() if is_sparse(leaf) else leaf, points, is_leaf=is_sparse)
 
 
-def joined(*samples: Any) -> Any:
+def joined(*samples: Data) -> Any:
     """The points of several samples, one after another."""
 
     def join(*parts):
@@ -57,7 +59,7 @@ def joined(*samples: Any) -> Any:
     return jax.tree.map(join, *samples, is_leaf=is_sparse)
 
 
-def pad(points: Any, size: int) -> Any:
+def pad(points: Points, size: int) -> Any:
     """`points` lengthened to `size` rows by repeating the first one, so that padding is always a valid point."""
 
     def lengthen(leaf):

@@ -17,7 +17,7 @@ __all__ = ["FORMAT", "FileFormatError", "load", "save"]
 FORMAT = 1
 
 
-def save(value: Any, path: str | Path) -> Path:
+def save(value: object, path: str | Path) -> Path:
     """Save anything that was learned: kernels, embeddings, models, operators, results, lists and dictionaries of them.
 
     Parameters

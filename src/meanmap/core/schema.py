@@ -15,6 +15,7 @@ from meanmap.core.kinds import Kind, as_kind, wanted_kind
 from meanmap.core.missing import length, settled
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table, raw_columns
+from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "few_columns", "opened", "varying"]
 
@@ -61,7 +62,7 @@ class Schema:
     kinds: tuple[tuple[Any, Kind], ...] = ()
 
     @classmethod
-    def of(cls, *samples: Any, kinds: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> "Schema":
+    def of(cls, *samples: Data, kinds: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> "Schema":
         """Read one table, or several samples of the same columns together.
 
         Parameters
@@ -102,7 +103,7 @@ class Schema:
         return cls(tuple(found), rows, named, tuple(chosen.items()))
 
     @classmethod
-    def of_points(cls, data: Any, argument: str) -> "Schema | None":
+    def of_points(cls, data: Data, argument: str) -> "Schema | None":
         """Of a sample that is a table or an array of columns; None of others, which only their kernel can read."""
         if comes_in_pieces(data):
             return None
@@ -134,7 +135,7 @@ class Schema:
             raise ColumnError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
         return found[0]
 
-    def read(self, data: Any, argument: str = "data") -> Table:
+    def read(self, data: Data, argument: str = "data") -> Table:
         """`data` as a table with these columns in this order; other columns are left out.
 
         A column that is missing here, or is of another kind, is an error. See [`Schema.notes`][] for what is odd.
@@ -161,11 +162,11 @@ class Schema:
         )
         return Table.of({name: self.read_column(name, part, argument) for name, part in found.items()}, argument)
 
-    def read_column(self, name: str, values: Any, argument: str = "data") -> Any:
+    def read_column(self, name: str, values: Array, argument: str = "data") -> Any:
         """Later values of one column, as `read` reads them."""
         return self[name].read(values, argument, dict(self.kinds).get(name))
 
-    def later(self, data: Any, argument: str) -> Any:
+    def later(self, data: Data, argument: str) -> Any:
         """Points that come later to what was fitted, for a kernel to read: tables with these columns in this order.
 
         What is odd about them is a warning, for lack of a result that could hold a note.
@@ -179,7 +180,7 @@ class Schema:
             warnings.warn(note, stacklevel=5)
         return table if self.kinds or Table.looks_like_one(data) else data
 
-    def notes(self, table: Any, argument: str = "data") -> tuple[str, ...]:
+    def notes(self, table: Data, argument: str = "data") -> tuple[str, ...]:
         """What is odd about columns that were read: labels never seen, and numbers far outside."""
         columns = table.columns if isinstance(table, Table) else table
         found = [self[name].odd(values, f"{argument}[{name!r}]") for name, values in columns.items()]
@@ -258,7 +259,7 @@ def opened(
     return found, Schema.of(left[0], kinds=ours, names=names[:1]), notes
 
 
-def varying(table: Any, schema: Schema) -> tuple[Any, tuple[str, ...]]:
+def varying(table: Data, schema: Schema) -> tuple[Any, tuple[str, ...]]:
     """The columns of a table that vary, and which were left out because nothing can depend on them.
 
     Examples
@@ -293,7 +294,7 @@ def aligned(tables: Sequence[Table], samples: Sequence[Any], names: Sequence[str
     return [Table(columns) for columns in found], named
 
 
-def _columns(data: Any, argument: str) -> dict[str, Any]:
+def _columns(data: Data, argument: str) -> dict[str, Any]:
     """The columns as they came, by name."""
     return dict(zip(*raw_columns(data, argument), strict=True))
 

@@ -20,6 +20,7 @@ from meanmap.core.arrays import (
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse
+from meanmap.core.types import Array, Data
 
 __all__ = ["Table", "raw_columns"]
 
@@ -56,7 +57,7 @@ class Table:
         return cls(dict(zip(names, columns, strict=True)))
 
     @classmethod
-    def of(cls, data: Any, argument: str = "table", only: Sequence[str | int] | None = None) -> "Table":
+    def of(cls, data: Data, argument: str = "table", only: Sequence[str | int] | None = None) -> "Table":
         """Read `data`: a DataFrame (pandas or polars), a mapping of columns, a structured array, or an (n, d) array,
         whose columns are then called x0, x1, ...; (n,) is one column.
 
@@ -78,13 +79,13 @@ class Table:
         return cls(read)
 
     @staticmethod
-    def looks_like_one(data: Any) -> bool:
+    def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
         structured = isinstance(data, np.ndarray) and data.dtype.names is not None
         return isinstance(data, Table | Mapping) or structured or _is_frame(data)
 
     @staticmethod
-    def has_names(data: Any) -> bool:
+    def has_names(data: Data) -> bool:
         """Whether columns are known by name, not by position as those of arrays and of frames numbered from 0."""
         if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
             return Table.looks_like_one(data)
@@ -92,7 +93,7 @@ class Table:
         return names != list(range(len(names))) and names != [f"x{i}" for i in range(len(names))]
 
     @staticmethod
-    def names_in(data: Any, argument: str = "table") -> list[str]:
+    def names_in(data: Data, argument: str = "table") -> list[str]:
         """The names of the columns in `data`, without reading these."""
         return _split(data, argument)[0]
 
@@ -178,12 +179,12 @@ def _position(name: str | int, names: Sequence[str], argument: str) -> int:
     return position
 
 
-def _is_frame(data: Any) -> bool:
+def _is_frame(data: Data) -> bool:
     """Whether `data` looks like a pandas or polars DataFrame (told without importing either)."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
 
 
-def raw_columns(data: Any, argument: str) -> tuple[list[str], list[Any]]:
+def raw_columns(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     """Names, each once, and columns as they came, of anything that looks like a table."""
     names, columns = _split(data, argument)
     doubled = sorted({name for name in names if names.count(name) > 1})
@@ -194,7 +195,7 @@ def raw_columns(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     return names, columns
 
 
-def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
+def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     if isinstance(data, Table | Mapping):
         columns = data.columns if isinstance(data, Table) else data
         return [str(name) for name in columns], list(columns.values())
@@ -220,21 +221,21 @@ def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
 
 
-def _matrix(data: Any, argument: str) -> np.ndarray:
+def _matrix(data: Data, argument: str) -> np.ndarray:
     """A plain array: of numbers, of text, of truth values or of times."""
     words = np.zeros(0) if data is None or isinstance(data, str | bytes) else plain(data, argument)
     words = words.astype(str) if is_categorical(data) else words
     return words if words.dtype.kind in "SUTbmM" else as_array(data, argument)
 
 
-def _as_numbers(column: Any) -> Any:
+def _as_numbers(column: Data) -> Any:
     """A column of numbers as it is, times as seconds, truth values as 0 and 1."""
     if isinstance(column, jax.Array):
         return column
     return seconds(column) if column.dtype.kind in "mM" else column.astype(np.float64, copy=False)
 
 
-def _read_column(column: Any, argument: str) -> Any:
+def _read_column(column: Data, argument: str) -> Any:
     """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
     if isinstance(column, jax.Array):
         check_numeric(column, argument)
@@ -260,7 +261,7 @@ def _read_column(column: Any, argument: str) -> Any:
     return array
 
 
-def _check_axes(array: Any, argument: str) -> None:
+def _check_axes(array: Array, argument: str) -> None:
     if array.ndim not in (1, 2):
         raise ShapeError(f"{argument} has shape {array.shape}; expected (n,) or a block (n, d).")
 

@@ -1,8 +1,8 @@
 """The unit of a column of numbers: a centre and a scale that a few wild values do not move."""
 
-from typing import Any
-
 import numpy as np
+
+from meanmap.core.types import Array
 
 __all__ = ["robust_scales"]
 
@@ -13,7 +13,7 @@ QUANTILES = 101
 COLUMNS_AT_ONCE = 64
 
 
-def robust_scales(matrix: Any) -> np.ndarray:
+def robust_scales(matrix: Array) -> np.ndarray:
     """The median distance between two values in each column; 0 for columns that do not vary.
 
     Where ties make the median zero (counts, rare events), it is the median of the distances that are not zero. It

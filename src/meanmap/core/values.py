@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["Value"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
@@ -45,7 +47,7 @@ class Value:
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Array, b: Array) -> bool:
     """Whether two values are equal, arrays entry by entry; missing numbers equal each other."""
     if hasattr(a, "shape") and hasattr(b, "shape"):
         return np.array_equal(a, b, equal_nan=getattr(a, "dtype", np.dtype(object)).kind == "f")

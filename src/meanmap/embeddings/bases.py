@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count
 from meanmap.core.schema import Schema
+from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.points import PointEmbedding
@@ -41,15 +42,15 @@ class Basis(eqx.Module):
         check_same_space(self.space, space, what)
 
     @abstractmethod
-    def read(self, data: Any, door: Door) -> Any:
+    def read(self, data: Data, door: Door) -> Any:
         """New points of this space, checked to fit."""
 
     @abstractmethod
-    def at(self, x: Any, door: Door) -> Any:
+    def at(self, x: Points, door: Door) -> Any:
         """bᵢ(xⱼ) at m points already read, (p, m)."""
 
     @abstractmethod
-    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+    def combine(self, x: Points, coefficients: Array, door: Door) -> Any:
         """Σᵢ cᵢ bᵢ(xⱼ) for coefficients (p, q), (m, q): without the (p, m) matrix for PointBasis on the host."""
 
     @abstractmethod
@@ -57,7 +58,7 @@ class Basis(eqx.Module):
         """⟨bᵢ, f⟩, (..., p)."""
 
     @abstractmethod
-    def build(self, coefficients: Any) -> Any:
+    def build(self, coefficients: Array) -> Any:
         """Σᵢ cᵢ bᵢ for coefficients (..., p)."""
 
     @abstractmethod
@@ -83,19 +84,19 @@ class PointBasis(Basis):
         """n."""
         return count(self.points)
 
-    def read(self, data: Any, door: Door) -> Any:
+    def read(self, data: Data, door: Door) -> Any:
         """As the kernel reads them, with the columns of the points."""
         points = read_points(self.kernel, data if self.schema is None else self.schema.later(data, "x"), "x", door)
         check_alike(points, self.points, "the new points", "the points of the operator")
         return points
 
-    def at(self, x: Any, door: Door) -> Any:
+    def at(self, x: Points, door: Door) -> Any:
         """k(xᵢ, x)."""
         check_alike(x, self.points, "the new points", "the points of the operator")
         kernel = door.cast(self.kernel)
         return kernel.gram(self.points, x) if door.follows else gram_matrix(kernel, self.points, x)
 
-    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+    def combine(self, x: Points, coefficients: Array, door: Door) -> Any:
         """Σᵢ cᵢ k(xᵢ, x), streamed."""
         check_alike(x, self.points, "the new points", "the points of the operator")
         return times(door.cast(self.kernel), x, self.points, coefficients, door)
@@ -104,7 +105,7 @@ class PointBasis(Basis):
         """f(xᵢ)."""
         return element.evaluate(self.points, door)
 
-    def build(self, coefficients: Any) -> PointEmbedding:
+    def build(self, coefficients: Array) -> PointEmbedding:
         """Σᵢ wᵢ k(xᵢ, ·)."""
         return PointEmbedding(self.kernel, self.points, coefficients, self.flat)
 
@@ -137,18 +138,18 @@ class FeatureBasis(Basis):
         else:
             check_same_space(self.space, space, what)
 
-    def read(self, data: Any, door: Door) -> Any:
+    def read(self, data: Data, door: Door) -> Any:
         """As the features read them."""
         return self.features.read(data if self.schema is None else self.schema.later(data, "x"), "x", door)
 
-    def at(self, x: Any, door: Door) -> Any:
+    def at(self, x: Points, door: Door) -> Any:
         """φ(x)ᵀ, (r, m)."""
         features = door.cast(self.features)
         if door.follows:
             return features.transform(x).T
         return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, x)]).T
 
-    def combine(self, x: Any, coefficients: Any, door: Door) -> Any:
+    def combine(self, x: Points, coefficients: Array, door: Door) -> Any:
         """φ(x)ᵀ C, streamed."""
         features = door.cast(self.features)
         if door.follows:
@@ -163,7 +164,7 @@ class FeatureBasis(Basis):
             return (jnp if door.follows else np).matmul(element.weights, self.at(element.points, door).T)
         raise KindError(f"a {type(element).__name__} has no coordinates in features: embed a sample, or in features.")
 
-    def build(self, coefficients: Any) -> FeatureEmbedding:
+    def build(self, coefficients: Array) -> FeatureEmbedding:
         """⟨c, φ(·)⟩."""
         return FeatureEmbedding(self.features, coefficients)
 

@@ -1,11 +1,10 @@
 """The norm of an element on very many points from a few of them, with a bound on what that leaves out."""
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, rows
+from meanmap.core.types import Points
 from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -21,7 +20,7 @@ AMONG, MOST_PIVOTS = 20_000, 400
 CERTIFIED = 1e-8
 
 
-def squared_norm(kernel: Kernel, points: Any, weights: np.ndarray, door: Door) -> float | None:
+def squared_norm(kernel: Kernel, points: Points, weights: np.ndarray, door: Door) -> float | None:
     """‖Σᵢ wᵢ k(xᵢ, ·)‖² to eight digits, or None where the kernel is too rough for that.
 
     With P the projection on the span of the pivots, ‖f‖² = ‖Pf‖² + ‖(1 − P)f‖², and by the triangle inequality

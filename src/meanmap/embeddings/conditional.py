@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, rows
 from meanmap.core.schema import opened
+from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
@@ -41,8 +42,8 @@ LENGTHSCALE_GRID = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def condition(
-    x: Any,
-    y: Any,
+    x: Data,
+    y: Data,
     *,
     kernel_x: Kernel | Features | str | None = None,
     kernel_y: Kernel | Features | str | None = None,
@@ -124,7 +125,7 @@ def condition(
         return door.leave(replace(_dual(first, second, ridge, door), conditional=True, notes=told))
 
 
-def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
+def _dual(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """β(x) = (K + n λ I)⁻¹ k(X, x), by one factorisation."""
     gram = first.basis.gram(door)
     chosen = _lengthscale(first)
@@ -140,7 +141,7 @@ def _dual(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     return Operator(second.basis, first.basis, solve=Ridge.factor(gram, ridge=ridge), chosen=chosen)
 
 
-def _pivoted(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
+def _pivoted(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
     low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
     basis: Any = first.basis
@@ -150,7 +151,7 @@ def _pivoted(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)
 
 
-def _primal(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
+def _primal(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """C_YX (C_XX + λ I)⁻¹ in the features of x, with y on points or in features."""
     if isinstance(second.basis, FeatureBasis):
         return _streamed(first, second, ridge, door)
@@ -165,7 +166,7 @@ def _primal(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
     return Operator(second.basis, first.basis, weights, chosen=chosen)
 
 
-def _streamed(first: Side, second: Side, ridge: Any, door: Door) -> Operator:
+def _streamed(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """Both sides in features: one pass over the data, an (s, r) matrix, nothing of length n kept."""
     n = first.count
     if door.follows:
@@ -211,14 +212,14 @@ def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, 
     return float(ridges[int(np.argmin(scores))])
 
 
-def _chosen(kernel: Any, data: Any, argument: str) -> Any:
+def _chosen(kernel: KernelLike, data: Data, argument: str) -> Any:
     """The kernel that was given, or one from the data."""
     if isinstance(kernel, str) and kernel == "learned":
         return learned_for(data)[0]
     return unit_free_kernel(data, argument) if kernel is None else kernel
 
 
-def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Any, door: Door) -> RBF:
+def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, door: Door) -> RBF:
     """The multiple of the median distance with the least leave-one-out error, each at its own best ridge."""
     n = first.count
     index = spread_rows(n, LENGTHSCALE_ROWS)

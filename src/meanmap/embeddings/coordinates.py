@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
+from meanmap.core.types import Array, Index, Points
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
@@ -44,7 +45,7 @@ class FeatureEmbedding(Embedding):
         """The kernel that the features define."""
         return FeatureKernel(self.features)
 
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         """Φ(x) c."""
         if door.follows:
             return jnp.matmul(self.coefficients, self.features.transform(x).T, precision="highest")
@@ -57,7 +58,7 @@ class FeatureEmbedding(Embedding):
             return NotImplemented
         return (jnp if door.follows else np).sum(self.coefficients * other.coefficients, axis=-1)
 
-    def times(self, factor: Any) -> "FeatureEmbedding":
+    def times(self, factor: Array) -> "FeatureEmbedding":
         """The coefficients scaled."""
         factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
         return FeatureEmbedding(self.features, self.coefficients * factor)
@@ -68,7 +69,7 @@ class FeatureEmbedding(Embedding):
             return Embedding.plus(self, other)
         return FeatureEmbedding(self.features, self.coefficients + other.coefficients)
 
-    def to_points(self, candidates: Any, ridge: float = 1e-6) -> PointEmbedding:
+    def to_points(self, candidates: Array, ridge: float = 1e-6) -> PointEmbedding:
         """The nearest Σⱼ wⱼ k(zⱼ, ·) on `candidates`, whose read-outs (mean, quantiles, ...) then stand for this one's.
 
         Least squares in the RKHS: w = (Φ_Z Φ_Zᵀ + ε I)⁻¹ Φ_Z c with ε = `ridge` times the mean of |φ(z)|².
@@ -107,7 +108,7 @@ class FeatureEmbedding(Embedding):
         """The leading axes of the coefficients."""
         return tuple(self.coefficients.shape[:-1])
 
-    def __getitem__(self, index: Any) -> "FeatureEmbedding":
+    def __getitem__(self, index: Index) -> "FeatureEmbedding":
         """One function, or some, of a batch."""
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")

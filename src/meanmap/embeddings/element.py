@@ -13,6 +13,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
@@ -33,7 +34,7 @@ class Embedding(eqx.Module):
         """The kernel of the RKHS."""
 
     @abstractmethod
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         """f at m points already read, (..., m)."""
 
     @abstractmethod
@@ -41,7 +42,7 @@ class Embedding(eqx.Module):
         """⟨f, g⟩ for g in the same space, or `NotImplemented` where g has to do it."""
 
     @abstractmethod
-    def times(self, factor: Any) -> "Embedding":
+    def times(self, factor: Array) -> "Embedding":
         """c f."""
 
     def plus(self, other: "Embedding") -> "Embedding":
@@ -53,7 +54,7 @@ class Embedding(eqx.Module):
         """The shape of the batch of functions, () for a single one."""
         return ()
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Data) -> Any:
         """f at each point, (m,) or (..., m) for a batch.
 
         Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out.
@@ -87,26 +88,26 @@ class Embedding(eqx.Module):
         # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
         return _number(safe_sqrt(value) if isinstance(value, jax.Array) else np.sqrt(value))
 
-    def __add__(self, other: Any) -> "Embedding":
+    def __add__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
         check_same_space(self.space, other.space, "the sum")
         return self.plus(other)
 
-    def __sub__(self, other: Any) -> "Embedding":
+    def __sub__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
         check_same_space(self.space, other.space, "the difference")
         return self.plus(other.times(-1.0))
 
-    def __mul__(self, factor: Any) -> "Embedding":
+    def __mul__(self, factor: Array) -> "Embedding":
         if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
             return self.times(factor)
         return NotImplemented
 
     __rmul__ = __mul__
 
-    def __truediv__(self, factor: Any) -> "Embedding":
+    def __truediv__(self, factor: Array) -> "Embedding":
         if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
             return self.times(1.0 / factor)
         return NotImplemented
@@ -135,7 +136,7 @@ class Combination(Embedding):
         """The members' space."""
         return self.members[0].space
 
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         """The sum of the members' values."""
         return sum(member.evaluate(x, door) for member in self.members)
 
@@ -151,7 +152,7 @@ class Combination(Embedding):
             total = total + value
         return total
 
-    def times(self, factor: Any) -> "Combination":
+    def times(self, factor: Array) -> "Combination":
         """Each member scaled."""
         return Combination(tuple(member.times(factor) for member in self.members))
 
@@ -165,7 +166,7 @@ def _members(element: Embedding) -> tuple[Embedding, ...]:
     return element.members if isinstance(element, Combination) else (element,)
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     """A NumPy result without axes as a Python float."""
     return float(value) if isinstance(value, np.ndarray | np.number) and np.ndim(value) == 0 else value
 

@@ -10,6 +10,7 @@ from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
@@ -28,11 +29,11 @@ __all__ = ["embed"]
 
 
 def embed(
-    x: Any,
+    x: Data,
     kernel: Kernel | Features | str | None = None,
     estimator: str = "empirical",
     *,
-    weights: Any = None,
+    weights: Array = None,
     ridge: float | None = None,
 ) -> Embedding:
     """The mean embedding μ = E k(x, ·) of a sample or of a distribution.
@@ -101,7 +102,7 @@ def embed(
         return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel)))
 
 
-def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any, ridge: Any) -> Embedding:
+def _embed_family(x: Distribution, kernel: KernelLike, estimator: str, weights: Array, ridge: Array) -> Embedding:
     if kernel is None or isinstance(kernel, str):
         raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")
     if estimator != "empirical" or weights is not None or ridge is not None:
@@ -109,7 +110,7 @@ def _embed_family(x: Distribution, kernel: Any, estimator: str, weights: Any, ri
     return FamilyEmbedding.of(x, kernel)
 
 
-def _read_weights(weights: Any, n: int, door: Door) -> Any:
+def _read_weights(weights: Array, n: int, door: Door) -> Any:
     array = weights if isinstance(weights, jax.Array) else as_array(weights, "weights")
     if array.ndim == 0 or array.shape[-1] != n:
         raise ShapeError(f"weights has shape {array.shape}; expected ({n},) or (..., {n}): one per point.")
@@ -117,7 +118,7 @@ def _read_weights(weights: Any, n: int, door: Door) -> Any:
     return (jnp if door.follows else np).asarray(array, dtype=door.dtype)
 
 
-def _weights(kernel: Kernel, points: Any, estimator: str, ridge: float | None, door: Door) -> Any:
+def _weights(kernel: Kernel, points: Points, estimator: str, ridge: float | None, door: Door) -> Any:
     n = count(points)
     uniform = np.full(n, 1 / n, door.dtype)
     if estimator == "empirical":
@@ -135,7 +136,7 @@ def _weights(kernel: Kernel, points: Any, estimator: str, ridge: float | None, d
     return (jnp if door.follows else np).asarray(chosen, dtype=door.dtype)
 
 
-def _in_features(x: Any, features: Features, estimator: str, weights: Any, ridge: float | None, door: Door) -> Any:
+def _in_features(x: Data, features: Features, estimator: str, weights: Array, ridge: float | None, door: Door) -> Any:
     points = read_points(features.kernel, x, "x", door)
     n = count(points)
     cast = door.cast(features)
@@ -160,13 +161,13 @@ def _in_features(x: Any, features: Features, estimator: str, weights: Any, ridge
     return FeatureEmbedding(features, _weighted(cast, points, np.asarray(chosen)))
 
 
-def _mean(features: Features, points: Any, door: Door) -> Any:
+def _mean(features: Features, points: Points, door: Door) -> Any:
     if door.follows:
         return jnp.mean(features.transform(points), axis=0)
     return sum(np.asarray(part).sum(axis=0) for part in transform_in_chunks(features, points)) / count(points)
 
 
-def _weighted(features: Features, points: Any, weights: np.ndarray) -> np.ndarray:
+def _weighted(features: Features, points: Points, weights: np.ndarray) -> np.ndarray:
     total: Any = 0.0
     start = 0
     for part in transform_in_chunks(features, points):
@@ -176,6 +177,6 @@ def _weighted(features: Features, points: Any, weights: np.ndarray) -> np.ndarra
     return total
 
 
-def _refuse_tracers(points: Any, estimator: str) -> None:
+def _refuse_tracers(points: Points, estimator: str) -> None:
     if not all(is_concrete(leaf) for leaf in jax.tree.leaves(points)):
         raise InputError(f"estimator={estimator!r} chooses its shrinkage on the host: call it outside jit.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.types import Array, KernelLike, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
 from meanmap.families.base import Distribution
@@ -55,7 +56,7 @@ class FamilyEmbedding(Embedding):
         return self.kernel
 
     @classmethod
-    def of(cls, family: Distribution, kernel: Any, coordinate: str | None = None) -> Embedding:
+    def of(cls, family: Distribution, kernel: KernelLike, coordinate: str | None = None) -> Embedding:
         """The embedding of `family` under a kernel or under random Fourier features."""
         coordinate = family.coordinates[0] if coordinate is None else coordinate
         if coordinate not in family.coordinates:
@@ -67,7 +68,7 @@ class FamilyEmbedding(Embedding):
         _check_width(family, kernel)
         return cls(kernel, family, coordinate)
 
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         """E k(X, x) at m points, (..., m)."""
         d = _dimension(self.family)
         if x.shape[1] != d:
@@ -85,7 +86,7 @@ class FamilyEmbedding(Embedding):
         scale, lengthscale = _rbf(self.kernel)
         return _out(scale * expected_pair(self.family, other.family, jnp.asarray(lengthscale), self.coordinate), door)
 
-    def times(self, factor: Any) -> Embedding:
+    def times(self, factor: Array) -> Embedding:
         """A scaled element: no longer the embedding of a distribution, but as exact."""
         return _ScaledFamily(self, factor)
 
@@ -108,7 +109,7 @@ class _ScaledFamily(Embedding):
     def space(self) -> Kernel:
         return self.element.space
 
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         factor = self.factor[..., None] if np.ndim(self.factor) else self.factor
         return factor * self.element.evaluate(x, door)
 
@@ -118,7 +119,7 @@ class _ScaledFamily(Embedding):
         value = self.element.pair(other, door)
         return value if value is NotImplemented else self.factor * value
 
-    def times(self, factor: Any) -> Embedding:
+    def times(self, factor: Array) -> Embedding:
         return _ScaledFamily(self.element, self.factor * factor)
 
     @property
@@ -126,7 +127,7 @@ class _ScaledFamily(Embedding):
         return np.broadcast_shapes(self.element.batch, np.shape(self.factor))
 
 
-def _rbf(kernel: Any) -> tuple[Any, Any]:
+def _rbf(kernel: KernelLike) -> tuple[Any, Any]:
     """Scale and lengthscale of an RBF kernel; other kernels have no exact embeddings here."""
     if isinstance(kernel, Scaled):
         scale, lengthscale = _rbf(kernel.kernel)
@@ -143,7 +144,7 @@ def _dimension(family: Distribution) -> int:
     return family.event_shape[0] if family.event_shape else 1
 
 
-def _check_width(family: Distribution, kernel: Any) -> None:
+def _check_width(family: Distribution, kernel: KernelLike) -> None:
     _, lengthscale = _rbf(kernel)
     d = _dimension(family)
     if np.ndim(lengthscale) == 1 and np.shape(lengthscale)[0] not in (1, d):
@@ -152,5 +153,5 @@ def _check_width(family: Distribution, kernel: Any) -> None:
         )
 
 
-def _out(value: Any, door: Door) -> Any:
+def _out(value: object, door: Door) -> Any:
     return value if door.follows else np.asarray(value)

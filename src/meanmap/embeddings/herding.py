@@ -1,12 +1,12 @@
 """Kernel herding: points whose plain average follows an embedding."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from meanmap.core.points import count
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product
 
@@ -14,7 +14,7 @@ __all__ = ["herd"]
 
 
 @partial(jax.jit, static_argnames="n")
-def herd(kernel: Kernel, points: Any, weights: jax.Array, n: int) -> jax.Array:
+def herd(kernel: Kernel, points: Points, weights: jax.Array, n: int) -> jax.Array:
     """Row numbers (..., n) of the points chosen one after another to follow Σᵢ wᵢ k(xᵢ, ·); weights sum to one.
 
     Chen, Welling & Smola (2010), eq. 2, with the points themselves as candidates. One column of the Gram matrix is

@@ -10,6 +10,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, rows
+from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings.bases import FeatureBasis, PointBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
@@ -36,8 +37,8 @@ LENGTHSCALES = (0.5, 0.7, 1.0, 1.4)
 
 
 def likelihood(
-    x: Any,
-    y: Any,
+    x: Data,
+    y: Data,
     *,
     kernel_x: Kernel | Features | None = None,
     kernel_y: Kernel | Features | None = None,
@@ -175,18 +176,18 @@ def held_out_errors(
     return np.array(scores)
 
 
-def _coordinates(kernel: Any, points: Any, door: Door) -> np.ndarray:
+def _coordinates(kernel: KernelLike, points: Points, door: Door) -> np.ndarray:
     """Finite coordinates of the points, of low rank where the kernel is not given by features."""
     if not isinstance(kernel, Features):
         kernel = PivotedCholesky.of_points(kernel, points, door, tolerance=1e-7, max_rank=CHOICE_RANK)
     return np.concatenate([np.asarray(part) for part in transform_in_chunks(kernel, points)])
 
 
-def _on_host(points: Any) -> Any:
+def _on_host(points: Points) -> Any:
     return points if any_sparse(points) else jax.tree.map(np.asarray, points)
 
 
-def _read_ridges(ridge: Any) -> tuple[Any, Any]:
+def _read_ridges(ridge: Array) -> tuple[Any, Any]:
     pair = tuple(ridge) if isinstance(ridge, tuple | list) else (ridge, ridge)
     if len(pair) != 2:
         raise ParameterError(f"ridge has {len(pair)} entries; expected one number, or (ridge of x, ridge of y).")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ from meanmap.core.domains import Real, Rotations
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product
 
@@ -21,7 +21,7 @@ __all__ = ["find_modes"]
 MOST_STEPS = 100
 
 
-def find_modes(kernel: Kernel, points: Any, weights: jax.Array, n_starts: int) -> jax.Array:
+def find_modes(kernel: Kernel, points: Points, weights: jax.Array, n_starts: int) -> jax.Array:
     """The highest local maximum of Σᵢ wᵢ k(xᵢ, ·) found from the best `n_starts` points, (..., point).
 
     A tangent step u is taken at the current point: x + u on R^d, exp([u]×) R on the rotation group, where the gradient

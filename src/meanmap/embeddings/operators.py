@@ -1,5 +1,6 @@
 """Operators between RKHSs: conditional distributions, likelihoods, covariances and what is made of them."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
 from meanmap.core.schema import Schema
+from meanmap.core.types import Array, Data, Index, KernelLike, Points
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, Weights
@@ -64,7 +66,7 @@ class Operator(eqx.Module):
         if (self.matrix is None) == (self.solve is None):
             raise KindError("an operator needs a matrix or a factorisation, and not both.")
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Data) -> Any:
         """A k(x, ·) for each of m points: a batch of m elements."""
         with Door(self, x) as door:
             points = self.input.read(x, door)
@@ -84,7 +86,7 @@ class Operator(eqx.Module):
             result = self.times(flat.T, door).T
             return door.leave(self.output.build(result.reshape(*values.shape[:-1], -1)))
 
-    def expect(self, function: Any, x: Any) -> Any:
+    def expect(self, function: Callable[..., Any] | Array, x: Data) -> Any:
         """E[g(Y) | x] at each of m points, (m,) or (m, q): Σᵢ βᵢ(x) g(yᵢ), for an output on points.
 
         The same as `op(x).expect(function)` but for what makes the weights sum to one; `function` is as there.
@@ -110,7 +112,7 @@ class Operator(eqx.Module):
         assert self.solve is not None
         return self.solve.solve((jnp if isinstance(self.solve.triangle, jax.Array) else np).eye(self.input.size))
 
-    def __matmul__(self, other: Any) -> "Operator":
+    def __matmul__(self, other: object) -> "Operator":
         """The composition A B: first B, then A."""
         if not isinstance(other, Operator):
             return NotImplemented
@@ -119,21 +121,21 @@ class Operator(eqx.Module):
             inner = other.transposed_times(between.T, door).T  # G M_B
             return door.leave(Operator(self.output, other.input, self.times(inner, door)))
 
-    def __add__(self, other: Any) -> "Operator":
+    def __add__(self, other: object) -> "Operator":
         if not isinstance(other, Operator):
             return NotImplemented
         if self.output is not other.output or self.input is not other.input:
             raise KindError("only operators on the same bases can be added: make both from the same sample.")
         return Operator(self.output, self.input, self.dense() + other.dense())
 
-    def __mul__(self, factor: Any) -> "Operator":
+    def __mul__(self, factor: Array) -> "Operator":
         if isinstance(factor, int | float | np.number | jax.Array):
             return Operator(self.output, self.input, factor * self.dense())
         return NotImplemented
 
     __rmul__ = __mul__
 
-    def __sub__(self, other: Any) -> "Operator":
+    def __sub__(self, other: object) -> "Operator":
         return self + -1.0 * other if isinstance(other, Operator) else NotImplemented
 
     def norm(self) -> Any:
@@ -145,13 +147,13 @@ class Operator(eqx.Module):
             square = library.maximum(library.sum(left * right), 0)
             return safe_sqrt(square) if door.follows else float(np.sqrt(square))
 
-    def times(self, values: Any, door: Door) -> Any:
+    def times(self, values: Array, door: Door) -> Any:
         """M v for v of shape (q, m)."""
         if self.solve is not None:
             return self.solve.solve(values)
         return (jnp if door.follows else np).matmul(self.matrix, values)
 
-    def transposed_times(self, values: Any, door: Door) -> Any:
+    def transposed_times(self, values: Array, door: Door) -> Any:
         """Mᵀ v for v of shape (p, m)."""
         if self.solve is not None:
             return self.solve.solve(values)
@@ -191,16 +193,16 @@ class Queries(Weights):
     def _weights(self, door: Door) -> Any:
         return self.operator.times(self.operator.input.at(self.x, door), door).T
 
-    def against(self, values: Any) -> Any:
+    def against(self, values: Array) -> Any:
         """Σᵢ wᵢ vᵢ, (m, q), with one solve for each column of values instead of one for each x."""
         with Door(self, values) as door:
             return self.operator.input.combine(self.x, self.operator.transposed_times(values, door), door)
 
-    def at(self, points: Any) -> Any:
+    def at(self, points: Points) -> Any:
         """No function of the point: a conditional embedding weighs the points of its sample."""
         return None
 
-    def take(self, index: Any) -> Any:
+    def take(self, index: Index) -> Any:
         """Those of some of the points."""
         if isinstance(index, int | np.integer | slice):
             chosen = np.arange(self.shape[0])[index]
@@ -210,7 +212,7 @@ class Queries(Weights):
         return self.dense()[(*index, ..., slice(None))]
 
 
-def cross_covariance(x: Any, y: Any, kernel_x: Any, kernel_y: Any, centred: bool = False) -> Operator:
+def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, centred: bool = False) -> Operator:
     """C_XY = E φ(X) ⊗ ψ(Y), the (cross-)covariance operator from the RKHS of y to that of x: ⟨f, C g⟩ = E f(X) g(Y).
 
     Parameters

@@ -12,6 +12,7 @@ from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined
+from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings import certified
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
@@ -22,12 +23,12 @@ from meanmap.kernels.reading import check_alike, read_points
 __all__ = ["PointEmbedding", "Weights", "is_flat", "weighted_sums"]
 
 
-def is_flat(data: Any, kernel: Kernel) -> bool:
+def is_flat(data: Data, kernel: Kernel) -> bool:
     """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
     return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
 
 
-def weighted_sums(kernel: Kernel, at: Any, points: Any, weights: Any, door: Door) -> Any:
+def weighted_sums(kernel: Kernel, at: Any, points: Points, weights: Array, door: Door) -> Any:
     """Σᵢ wᵢ k(xᵢ, at) for a batch of weights (..., n): (..., m), streamed."""
     check_alike(at, points, "the new points", "the points of the embedding")
     columns = weights.reshape(-1, weights.shape[-1]).T
@@ -54,15 +55,15 @@ class Weights(eqx.Module):
         """The weights as an array."""
 
     @abstractmethod
-    def against(self, values: Any) -> Any:
+    def against(self, values: Array) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q)."""
 
     @abstractmethod
-    def take(self, index: Any) -> Any:
+    def take(self, index: Index) -> Any:
         """The weights of some queries, as `Weights` or as an array."""
 
     @abstractmethod
-    def at(self, points: Any) -> Any:
+    def at(self, points: Points) -> Any:
         """The weights (..., m) that other points would have; None where weights are no function of the point."""
 
 
@@ -95,7 +96,7 @@ class PointEmbedding(Embedding, Readouts):
     flat: bool = eqx.field(static=True)
     conditional: bool = eqx.field(static=True, default=False)
 
-    def __init__(self, kernel: Kernel, points: Any, weights: Any, flat: bool = False, conditional: bool = False):
+    def __init__(self, kernel: Kernel, points: Points, weights: Array, flat: bool = False, conditional: bool = False):
         self.kernel = kernel
         self.points = points
         self.source = weights
@@ -107,17 +108,17 @@ class PointEmbedding(Embedding, Readouts):
         """The weights as an array."""
         return self.source.dense() if isinstance(self.source, Weights) else self.source
 
-    def against(self, values: Any, library: Any) -> Any:
+    def against(self, values: Array, library: Any) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number a query where the weights are not known yet."""
         if isinstance(self.source, Weights):
             return self.source.against(values)
         return library.matmul(self.source, values)
 
-    def weights_at(self, points: Any) -> Any:
+    def weights_at(self, points: Points) -> Any:
         """The weights that other points would have, where they are a function of the point."""
         return self.source.at(points) if isinstance(self.source, Weights) else None
 
-    def ratio(self, x: Any) -> Any:
+    def ratio(self, x: Data) -> Any:
         """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they became than in the sample itself.
 
         For beliefs of graphical models, which are a sample of a variable, reweighted by what is known: p₀ is the prior.
@@ -144,7 +145,7 @@ class PointEmbedding(Embedding, Readouts):
         """The kernel."""
         return self.kernel
 
-    def evaluate(self, x: Any, door: Door) -> Any:
+    def evaluate(self, x: Points, door: Door) -> Any:
         """Σᵢ wᵢ k(xᵢ, x)."""
         return weighted_sums(self.kernel, x, self.points, self.weights, door)
 
@@ -165,7 +166,7 @@ class PointEmbedding(Embedding, Readouts):
                     return known
         return super().squared_norm()
 
-    def times(self, factor: Any) -> "PointEmbedding":
+    def times(self, factor: Array) -> "PointEmbedding":
         """The weights scaled; an array of factors makes or meets a batch."""
         factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
         return PointEmbedding(self.kernel, self.points, self.weights * factor, self.flat)
@@ -187,7 +188,7 @@ class PointEmbedding(Embedding, Readouts):
         """The leading axes of the weights."""
         return tuple(self.source.shape[:-1])
 
-    def __getitem__(self, index: Any) -> "PointEmbedding":
+    def __getitem__(self, index: Index) -> "PointEmbedding":
         """One function, or some, of a batch."""
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")

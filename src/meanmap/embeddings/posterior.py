@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, probability, whole_number
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -38,18 +39,18 @@ class GaussianElement(Value):
     """A Gaussian law over functions: a mean and a covariance at any points."""
 
     @abstractmethod
-    def mean(self, points: Any) -> np.ndarray:
+    def mean(self, points: Points) -> np.ndarray:
         """The mean function at m points, (m,)."""
 
     @abstractmethod
-    def cov(self, points: Any) -> np.ndarray:
+    def cov(self, points: Points) -> np.ndarray:
         """The covariance at m points, (m, m)."""
 
-    def std(self, points: Any) -> np.ndarray:
+    def std(self, points: Points) -> np.ndarray:
         """Standard deviations at m points, (m,)."""
         return np.sqrt(np.maximum(np.diagonal(self.cov(points)), 0))
 
-    def interval(self, points: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Points, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the interval that holds each value with this probability."""
         from scipy.special import ndtri
 
@@ -57,14 +58,14 @@ class GaussianElement(Value):
         mean, half = self.mean(points), ndtri((1 + level) / 2) * self.std(points)
         return mean - half, mean + half
 
-    def sample(self, points: Any, n: int = 1, rng: Any = None) -> np.ndarray:
+    def sample(self, points: Points, n: int = 1, rng: Seed = None) -> np.ndarray:
         """Joint draws of the function at m points, (n, m)."""
         whole_number(n, "n")
         values, vectors = np.linalg.eigh(self.cov(points))
         normal = Rng.of(rng).generator.standard_normal((n, len(values)))
         return self.mean(points) + normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
 
-    def __sub__(self, other: Any) -> "PosteriorDifference":
+    def __sub__(self, other: object) -> "PosteriorDifference":
         return PosteriorDifference(self, other) if isinstance(other, GaussianElement) else NotImplemented
 
 
@@ -94,23 +95,23 @@ class PosteriorEmbedding(GaussianElement):
     size: int
     factor: np.ndarray
 
-    def mean(self, points: Any) -> np.ndarray:
+    def mean(self, points: Points) -> np.ndarray:
         """R*ᵀ (R + N)⁻¹ μ̂(z)."""
         return self._solve(self._cross(points)).T @ self._solve(self.observed)
 
-    def cov(self, points: Any) -> np.ndarray:
+    def cov(self, points: Data) -> np.ndarray:
         """r** − R*ᵀ (R + N)⁻¹ R*."""
         half = self._solve(self._cross(points))
         with Door() as door:
             own = gram_matrix(self.prior, read_points(self.kernel, points, "points", door))
         return own - half.T @ half
 
-    def std(self, points: Any) -> np.ndarray:
+    def std(self, points: Points) -> np.ndarray:
         """Without the covariance between points."""
         half = self._solve(self._cross(points))
         return np.sqrt(np.maximum(self.prior.diag(points) - np.sum(half**2, axis=0), 0))
 
-    def _cross(self, points: Any) -> np.ndarray:
+    def _cross(self, points: Data) -> np.ndarray:
         with Door() as door:
             read = read_points(self.kernel, points, "points", door)
             check_alike(read, self.landmarks, "points", "the sample")
@@ -129,27 +130,27 @@ class PosteriorDifference(GaussianElement):
     first: GaussianElement
     second: GaussianElement
 
-    def mean(self, points: Any) -> np.ndarray:
+    def mean(self, points: Points) -> np.ndarray:
         """Difference of the means."""
         return self.first.mean(points) - self.second.mean(points)
 
-    def cov(self, points: Any) -> np.ndarray:
+    def cov(self, points: Points) -> np.ndarray:
         """Sum of the covariances."""
         return self.first.cov(points) + self.second.cov(points)
 
-    def excludes_zero(self, points: Any, level: float = 0.95) -> np.ndarray:
+    def excludes_zero(self, points: Points, level: float = 0.95) -> np.ndarray:
         """Where the interval of this level lies on one side of zero, (m,) of booleans."""
         low, high = self.interval(points, level)
         return (low > 0) | (high < 0)
 
 
 def posterior_embedding(
-    x: Any,
+    x: Data,
     kernel: Kernel | str,
     *,
     prior: Kernel | None = None,
-    landmarks: Any = None,
-    noise: Any = "empirical",
+    landmarks: Array = None,
+    noise: Array = "empirical",
 ) -> PosteriorEmbedding:
     """The posterior of the mean embedding μ of the law of a sample, under a Gaussian process prior.
 
@@ -223,7 +224,7 @@ def posterior_embedding(
         return PosteriorEmbedding(kernel, prior, z, mean, observed_noise, n, np.linalg.cholesky(whole))
 
 
-def _moments(kernel: Kernel, points: Any, z: Any) -> tuple[np.ndarray, np.ndarray]:
+def _moments(kernel: Kernel, points: Points, z: Array) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of k(X, z) over the sample, in blocks of rows."""
     n = count(points)
     blocks = [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]

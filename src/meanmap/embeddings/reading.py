@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.schema import Schema
+from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
 from meanmap.embeddings.points import is_flat
 from meanmap.features.base import Features, transform_in_chunks
@@ -49,7 +50,7 @@ class Side:
         return product, sums[0] / self.count, sums[1] / self.count
 
 
-def read_side(data: Any, kernel: Any, argument: str, door: Door, schema: Schema | None = None) -> Side:
+def read_side(data: Data, kernel: KernelLike, argument: str, door: Door, schema: Schema | None = None) -> Side:
     """One sample as points and basis, which reads later points by `schema`."""
     if isinstance(kernel, Features):
         points = kernel.read(data, argument, door)
@@ -61,7 +62,7 @@ def read_side(data: Any, kernel: Any, argument: str, door: Door, schema: Schema 
 
 
 def read_pairs(
-    x: Any, y: Any, kernel_x: Any, kernel_y: Any, door: Door, schema: Schema | None = None
+    x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, door: Door, schema: Schema | None = None
 ) -> tuple[Side, Side]:
     """Two samples of equal length, at least two pairs; later x are read by `schema`."""
     first, second = read_side(x, kernel_x, "x", door, schema), read_side(y, kernel_y, "y", door)

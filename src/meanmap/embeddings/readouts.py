@@ -1,6 +1,7 @@
 """Read-outs of an element that stands for a distribution: expectations, quantiles, density, mode, samples."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -15,6 +16,7 @@ from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
@@ -38,11 +40,11 @@ class Readouts(eqx.Module):
     conditional: eqx.AbstractVar[bool]
 
     @abstractmethod
-    def against(self, values: Any, library: Any) -> Any:
+    def against(self, values: Array, library: Any) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q)."""
 
     @abstractmethod
-    def weights_at(self, points: Any) -> Any:
+    def weights_at(self, points: Points) -> Any:
         """The weights that other points would have, (..., m), or None where they are no function of the point."""
 
     @property
@@ -79,7 +81,7 @@ class Readouts(eqx.Module):
         )
         return Report("read-outs from weighted points", True, 0, notes=notes)
 
-    def expect(self, function: Any) -> Any:
+    def expect(self, function: Callable[..., Any] | Array) -> Any:
         """E g, from g at the points: (...,) or (..., q).
 
         Parameters
@@ -124,7 +126,7 @@ class Readouts(eqx.Module):
             variance = library.maximum(second - mean**2, 0)
             return variance[..., 0][()] if self.flat else variance
 
-    def _averages(self, values: Any, door: Door) -> Any:
+    def _averages(self, values: Array, door: Door) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q) and weights that sum to one, without these where they are not computed yet."""
         library = jnp if door.follows else np
         sums = self.against(library.concatenate([values, library.ones_like(values[:, :1])], axis=1), library)
@@ -145,7 +147,7 @@ class Readouts(eqx.Module):
         variance = self.var()
         return _library(variance).sqrt(variance)
 
-    def quantile(self, q: Any) -> Any:
+    def quantile(self, q: Array) -> Any:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
 
         The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
@@ -160,7 +162,7 @@ class Readouts(eqx.Module):
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
 
-    def density(self, grid: Any, bandwidth: Any = None) -> Any:
+    def density(self, grid: Array, bandwidth: Array = None) -> Any:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
         Of the positive weights; or, for beliefs of graphical models, of the sample that they reweight, times the ratio
@@ -209,7 +211,7 @@ class Readouts(eqx.Module):
         mass = np.maximum(np.asarray(self.weights_at(around)), 0).mean(axis=-1, keepdims=True)
         return np.asarray(plain) * np.maximum(np.asarray(there), 0) / mass
 
-    def mode(self, candidates: Any = None, n_starts: int = 10) -> Any:
+    def mode(self, candidates: Array = None, n_starts: int = 10) -> Any:
         """Where the embedding is largest: (..., d), (...,) or (..., 3, 3).
 
         Parameters
@@ -230,7 +232,7 @@ class Readouts(eqx.Module):
             modes = find_modes(door.cast(self.kernel), self.points, self._shares(), n_starts)
             return door.leave(modes[..., 0] if self.flat else modes)
 
-    def sample(self, n: int, rng: Any = None, bandwidth: Any = None) -> Any:
+    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Any:
         """`n` independent draws from the points by their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.
@@ -270,7 +272,7 @@ def _library(*arrays: Any) -> Any:
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
-def _real(points: Any) -> Any:
+def _real(points: Points) -> Any:
     if not isinstance(points, np.ndarray | jax.Array) or not jnp.issubdtype(points.dtype, jnp.floating):
         raise KindError(
             "this read-out needs numeric points; for others use expect(function), mode(candidates) or sample, and for "
@@ -279,13 +281,13 @@ def _real(points: Any) -> Any:
     return points
 
 
-def _matrix(points: Any) -> Any:
+def _matrix(points: Points) -> Any:
     if _real(points).ndim != 2:
         raise KindError(f"this read-out needs points in R^d; these have shape {points.shape[1:]} each.")
     return points
 
 
-def _normalised(weights: Any) -> Any:
+def _normalised(weights: Array) -> Any:
     """Weights that sum to one."""
     library = _library(weights)
     total = library.sum(weights, axis=-1, keepdims=True)
@@ -293,7 +295,7 @@ def _normalised(weights: Any) -> Any:
     return weights / total
 
 
-def _check_mass(total: Any, mass: Any) -> None:
+def _check_mass(total: Array, mass: Any) -> None:
     """Refuse weights that cannot be made to sum to one: the difference of two embeddings is no distribution."""
     if not is_concrete(total) or not is_concrete(mass):
         return
@@ -304,7 +306,7 @@ def _check_mass(total: Any, mass: Any) -> None:
         )
 
 
-def values_at(function: Any, points: Any, flat: bool, door: Door) -> Any:
+def values_at(function: Callable[..., Any] | Array, points: Points, flat: bool, door: Door) -> Any:
     """g at n points, (n,) or (n, q) and floating, from a function or from its values."""
     n = count(points)
     values = function(points[:, 0] if flat else points) if callable(function) else function
@@ -314,14 +316,14 @@ def values_at(function: Any, points: Any, flat: bool, door: Door) -> Any:
     return values.astype(door.dtype)
 
 
-def positive_part(weights: Any) -> Any:
+def positive_part(weights: Array) -> Any:
     """Non-negative weights that sum to one, from weights that do."""
     library = _library(weights)
     kept = library.maximum(weights, 0)
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
 
-def _quantiles(column: Any, weights: Any, levels: Any, library: Any) -> Any:
+def _quantiles(column: Data, weights: Array, levels: Any, library: Any) -> Any:
     order = library.argsort(column)
     rising = library.cumsum(weights[..., order], axis=-1)
     if library is np:
@@ -340,7 +342,7 @@ def _quantiles(column: Any, weights: Any, levels: Any, library: Any) -> Any:
     return result[..., 0] if levels.ndim == 0 else result
 
 
-def _bandwidth(bandwidth: Any, points: Any, door: Door) -> Any:
+def _bandwidth(bandwidth: Array, points: Points, door: Door) -> Any:
     width = door.cast(parameter(bandwidth, "bandwidth"))
     d = points.shape[1]
     if width.ndim == 1 and width.shape[0] not in (1, d):
@@ -350,7 +352,7 @@ def _bandwidth(bandwidth: Any, points: Any, door: Door) -> Any:
     return width
 
 
-def _scott(points: Any, weights: Any) -> Any:
+def _scott(points: Points, weights: Array) -> Any:
     library = _library(points, weights)
     centred = points - points.mean(axis=0)
     mean = library.matmul(weights, centred)

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import PointBasis
 from meanmap.embeddings.conditional import condition
 from meanmap.embeddings.element import Embedding, check_same_space
@@ -68,12 +69,12 @@ def chain_rule(conditional: Operator, prior: Embedding) -> Operator:
 
 
 def bayes_rule(
-    x: Any,
-    y: Any,
+    x: Data,
+    y: Data,
     prior: Embedding,
     *,
-    kernel_x: Any = None,
-    kernel_y: Any = None,
+    kernel_x: KernelLike = None,
+    kernel_y: KernelLike = None,
     ridge: float | None = None,
 ) -> Operator:
     """The kernel Bayes rule: from x to the embedding of the posterior p(x | y) π(y) / ∫ p(x | y) π(y) dy.

@@ -4,11 +4,10 @@ All are weights on the sample points. Muandet, Fukumizu, Sriperumbudur & Schölk
 Estimators"; the same as Bayesian posterior means in Flaxman et al. (2016), section 4.2.
 """
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Array
 
 __all__ = ["ESTIMATORS", "factor_weights", "leave_one_out_factor", "spectral_leave_one_out", "spectral_weights"]
 
@@ -105,7 +104,7 @@ def spectrum_of_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:, kept], values[kept]
 
 
-def spectrum_of_features(phi: Any) -> tuple[np.ndarray, np.ndarray]:
+def spectrum_of_features(phi: Array) -> tuple[np.ndarray, np.ndarray]:
     """The same of ΦΦᵀ from the (r, r) matrix ΦᵀΦ."""
     axes, values = spectrum_of_gram(phi.T @ phi)
     return phi @ (axes / np.sqrt(values)), values

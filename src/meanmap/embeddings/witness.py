@@ -12,6 +12,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Array, Axes, Data, KernelLike, Points, Seed
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
@@ -52,22 +53,22 @@ class Witness(GaussianElement):
     x: np.ndarray
     y: np.ndarray
 
-    def mean(self, points: Any) -> np.ndarray:
+    def mean(self, points: Points) -> np.ndarray:
         """The mean over draws, (m,)."""
         return np.mean([part.mean(points) for part in self.parts], axis=0)
 
-    def cov(self, points: Any) -> np.ndarray:
+    def cov(self, points: Points) -> np.ndarray:
         """The mean covariance, and the covariance of the means."""
         means = np.stack([part.mean(points) for part in self.parts])
         centred = means - means.mean(axis=0)
         return np.mean([part.cov(points) for part in self.parts], axis=0) + centred.T @ centred / len(means)
 
-    def std(self, points: Any) -> np.ndarray:
+    def std(self, points: Points) -> np.ndarray:
         """Without the covariance between points."""
         means, stds = self._moments(points)
         return np.sqrt(np.mean(stds**2, axis=0) + np.var(means, axis=0))
 
-    def interval(self, points: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Points, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Quantiles of the mixture at each point, by bisection of its distribution function."""
         from scipy.special import ndtr
 
@@ -83,7 +84,7 @@ class Witness(GaussianElement):
             ends.append((low + high) / 2)
         return ends[0], ends[1]
 
-    def sample(self, points: Any, n: int = 1, rng: Any = None) -> np.ndarray:
+    def sample(self, points: Points, n: int = 1, rng: Seed = None) -> np.ndarray:
         """Joint draws (n, m): of a kernel, then of the function."""
         whole_number(n, "n")
         generator = Rng.of(rng).generator
@@ -91,12 +92,12 @@ class Witness(GaussianElement):
         drawn = [part.sample(points, int(k), generator) for part, k in zip(self.parts, counts, strict=True) if k]
         return generator.permutation(np.concatenate(drawn))
 
-    def excludes_zero(self, points: Any, level: float = 0.95) -> np.ndarray:
+    def excludes_zero(self, points: Points, level: float = 0.95) -> np.ndarray:
         """Where the interval of this level lies on one side of zero, (m,) of booleans."""
         low, high = self.interval(points, level)
         return (low > 0) | (high < 0)
 
-    def regions(self, level: float = 0.95, grid: Any = None) -> tuple[Region, ...]:
+    def regions(self, level: float = 0.95, grid: Array = None) -> tuple[Region, ...]:
         """The intervals where zero is excluded, in one column: on a grid, 400 points over the data by default."""
         grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
         if self.x.shape[1] != 1:
@@ -108,7 +109,7 @@ class Witness(GaussianElement):
         pairs = zip(starts, ends, strict=True)
         return tuple(Region(float(grid[a]), float(grid[b]), int(signs[a])) for a, b in pairs if signs[a])
 
-    def plot(self, level: float = 0.95, ax: Any = None) -> Any:
+    def plot(self, level: float = 0.95, ax: Axes = None) -> Any:
         """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
         d = self.x.shape[1]
         if d > 2:
@@ -140,7 +141,7 @@ class Witness(GaussianElement):
         ax.legend(fontsize="small")
         return ax
 
-    def _moments(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([part.mean(points) for part in self.parts]), np.stack([part.std(points) for part in self.parts])
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +154,9 @@ class Witness(GaussianElement):
 
 
 @own_words
-def posterior_witness(x: Any, y: Any, kernel: Any = "learned", *, noise: Any = "empirical", rng: Any = None) -> Witness:
+def posterior_witness(
+    x: Data, y: Data, kernel: KernelLike = "learned", *, noise: Array = "empirical", rng: Seed = None
+) -> Witness:
     """The posterior of the witness function μ_P − μ_Q: where x is surely denser than y, and where y is.
 
     Parameters

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Array, Seed
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Answer, Factor
 from meanmap.ep.host import HostOracle, check_answer
@@ -28,7 +29,7 @@ def ask(
     oracle: Any = None,
     error: float | None = None,
     power: float = 1.0,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> Answer:
     """The outgoing messages of a factor for these incoming ones.
 
@@ -93,7 +94,9 @@ def ask(
         return jax.tree.map(np.array, answer)
 
 
-def _questions(factor: BlackBoxFactor, filled: tuple[Any, ...], power: float, key: Any, error: float | None) -> Answer:
+def _questions(
+    factor: BlackBoxFactor, filled: tuple[Any, ...], power: float, key: Array, error: float | None
+) -> Answer:
     """A black box is asked in batches; one question is a batch of one."""
     shape = next(message.shape for message in filled if isinstance(message, Family))
     if len(shape) > 1:

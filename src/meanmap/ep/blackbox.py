@@ -1,6 +1,7 @@
 """Factors from a plain function: a forward function or sampler, or a log density."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -8,12 +9,13 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array
 from meanmap.ep.calling import call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate
 from meanmap.ep.host import HostOracle
 from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracle import Oracle
-from meanmap.ep.variables import Given, Selection, Variable, read_argument
+from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument
 from meanmap.families import Categorical, Family
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
@@ -40,7 +42,7 @@ class BlackBoxFactor(Factor):
         return tuple(at for at, value in enumerate(incoming) if isinstance(value, Family | Variable))
 
     @abstractmethod
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
         """The log factor at points, for one member: values along the first axis for each position of `inputs`.
 
         Returns
@@ -50,7 +52,7 @@ class BlackBoxFactor(Factor):
             For each position that is an output, the points it takes as nodes.
         """
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Whatever the oracle says."""
         return self.oracle.answer(self, incoming, power, key)
 
@@ -91,7 +93,12 @@ class Density(BlackBoxFactor):
     powered: ClassVar[bool] = True
 
     def __init__(
-        self, log_factor: Any, *arguments: Any, vectorised: bool = False, oracle: Any = None, name: str | None = None
+        self,
+        log_factor: Any,
+        *arguments: Argument,
+        vectorised: bool = False,
+        oracle: Any = None,
+        name: str | None = None,
     ):
         read = _read_arguments(log_factor, arguments, name)
         self.name = name or _label(log_factor, read)
@@ -102,7 +109,7 @@ class Density(BlackBoxFactor):
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
         """The log of the factor to its power; no outputs."""
         del key
         arguments = [values.get(at, incoming[at]) for at in range(len(incoming))]
@@ -157,8 +164,8 @@ class BlackBox(BlackBoxFactor):
 
     def __init__(
         self,
-        function: Any,
-        *arguments: Any,
+        function: Callable[..., Any],
+        *arguments: Argument,
         random: bool = False,
         vectorised: bool = False,
         oracle: Any = None,
@@ -189,7 +196,7 @@ class BlackBox(BlackBoxFactor):
         """All but the output."""
         return super().inputs(incoming[:-1])
 
-    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Any, key: Any) -> tuple:
+    def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
         """What comes in from the output, at the images of the points."""
         del power
         last = len(incoming) - 1
@@ -199,7 +206,7 @@ class BlackBox(BlackBoxFactor):
         return log_message(incoming[last], nodes), {last: nodes}
 
 
-def Product(a: Any, b: Any, out: Any, *, name: str | None = None) -> BlackBox:
+def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None) -> BlackBox:
     """out = a b of two unknown numbers, by quadrature over both; for a known factor use [`Sum`][] with a weight.
 
     Examples
@@ -214,7 +221,7 @@ def Product(a: Any, b: Any, out: Any, *, name: str | None = None) -> BlackBox:
     return BlackBox(jnp.multiply, a, b, out, name=name or _label(jnp.multiply, (a, b, out)))
 
 
-def _read_arguments(function: Any, arguments: tuple[Any, ...], name: str | None) -> tuple[Any, ...]:
+def _read_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], name: str | None) -> tuple[Any, ...]:
     if not callable(function):
         raise KindError(f"the function of {name or 'the factor'} is {function!r}; expected something to call.")
     if not arguments:
@@ -232,7 +239,7 @@ def _read_arguments(function: Any, arguments: tuple[Any, ...], name: str | None)
     return read
 
 
-def _label(function: Any, arguments: tuple[Any, ...]) -> str:
+def _label(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     title = getattr(function, "__name__", type(function).__name__)
     names = [a.name for a in arguments if not isinstance(a, Given)]
     return f"{title.strip('<>')}({', '.join(names)})"

@@ -1,6 +1,6 @@
 """Calling a user's function at many points: compiled if JAX can trace it, else on the host."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array
+from meanmap.ep.factor import FactorLike
 from meanmap.ep.variables import NOT_TRACEABLE, Given, Selection
 
 __all__ = ["call", "is_host_function", "user_errors"]
 
 
-def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, random: bool = False) -> bool:
+def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], name: str, random: bool = False) -> bool:
     """Whether a function has to be called on the host; raises if it does not map one value of each argument to one."""
     with jax.enable_x64(True):
         examples = [jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments]
@@ -38,7 +40,7 @@ def is_host_function(function: Any, arguments: tuple[Any, ...], name: str, rando
     return False
 
 
-def _call_with_numbers(function: Any, examples: list[Any], name: str, failure: Exception) -> None:
+def _call_with_numbers(function: Callable[..., Any], examples: list[Any], name: str, failure: Exception) -> None:
     """Raise if a function that cannot be traced does not take numbers either; what it makes of these is its affair."""
     try:
         function(*(np.full(example.shape, 0.5) if example.shape else 0.5 for example in examples))
@@ -50,7 +52,7 @@ def _call_with_numbers(function: Any, examples: list[Any], name: str, failure: E
         return
 
 
-def call(factor: Any, arguments: list[Any], mapped: tuple[int, ...], key: Any = None) -> jax.Array:
+def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key: Array = None) -> jax.Array:
     """A factor's function at every point: arguments at the positions `mapped` have a leading axis of points."""
     function, count = factor.function, arguments[mapped[0]].shape[0]
     keys = () if key is None else (jax.random.split(key, count),)
@@ -91,7 +93,7 @@ _raised: list[BaseException] = []
 class _Host:
     """A Python function of single points, or of many at once, as a function of arrays."""
 
-    def __init__(self, function: Any, name: str, random: bool, vectorised: bool):
+    def __init__(self, function: Callable[..., Any], name: str, random: bool, vectorised: bool):
         self.function, self.name, self.random, self.vectorised = function, name, random, vectorised
 
     def __call__(self, *arrays: Any) -> np.ndarray:
@@ -125,7 +127,7 @@ class _Host:
             flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
         return np.array(self._numbers(self.function(*flat), (count,), f"{count} values"))
 
-    def _numbers(self, value: Any, shape: tuple[int, ...], asked: str) -> np.ndarray:
+    def _numbers(self, value: object, shape: tuple[int, ...], asked: str) -> np.ndarray:
         try:
             found = np.asarray(value, np.float64)
         except (TypeError, ValueError) as error:

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Given, Selection, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
 from meanmap.families import Bernoulli as BernoulliFamily
 from meanmap.families import Beta, Dirichlet, Gamma
 from meanmap.families import Categorical as CategoricalFamily
@@ -48,7 +49,7 @@ class Bernoulli(Factor):
     name: str = eqx.field(static=True)
     family: ClassVar[type] = BernoulliFamily
 
-    def __init__(self, p: Any, x: Any = None, *, observed: Any = None, name: str | None = None):
+    def __init__(self, p: Argument, x: Argument = None, *, observed: Data = None, name: str | None = None):
         outcome = _outcome("Bernoulli", x, observed)
         p = read_argument(p, "p")
         label = name or f"Bernoulli({', '.join(a.name for a in (p, outcome) if not isinstance(a, Given))})"
@@ -69,7 +70,7 @@ class Bernoulli(Factor):
         """With an observed outcome."""
         return isinstance(self.arguments[1], Given)
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Conjugate for given outcomes, else a mixture of two Betas."""
         del power, key
         p, x = incoming
@@ -115,7 +116,7 @@ class Categorical(Factor):
     name: str = eqx.field(static=True)
     family: ClassVar[type] = CategoricalFamily
 
-    def __init__(self, p: Any, *, observed: Any, name: str | None = None):
+    def __init__(self, p: Argument, *, observed: Data, name: str | None = None):
         p, labels = read_argument(p, "p"), read_given(observed, "observed")
         label = name or f"Categorical({p.name})"
         check_family(label, "p", p, Dirichlet)
@@ -134,7 +135,7 @@ class Categorical(Factor):
         """Always."""
         return True
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """One more count for the label."""
         del power, key
         p, labels = incoming
@@ -149,7 +150,7 @@ class PoissonRate(Factor):
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
 
-    def __init__(self, rate: Any, counts: Given, exposure: Given, name: str):
+    def __init__(self, rate: Argument, counts: Given, exposure: Given, name: str):
         common_plate(name, {"rate": rate, "observed": counts, "exposure": exposure})
         self.arguments, self.name = (rate, counts, exposure), name
 
@@ -158,7 +159,7 @@ class PoissonRate(Factor):
         """Always."""
         return True
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Gamma(1 + count, exposure)."""
         del power, key
         rate, counts, exposure = incoming
@@ -167,7 +168,7 @@ class PoissonRate(Factor):
         return Answer((message, None, None), jax.tree.map(jnp.add, rate, message).log_normaliser + constant)
 
 
-def _outcome(kind: str, x: Any, observed: Any) -> Any:
+def _outcome(kind: str, x: Data, observed: Data) -> Any:
     if (x is None) == (observed is None):
         raise KindError(f"{kind} needs an outcome: a Variable as x, or numbers as observed, and not both.")
     return read_given(observed, "observed") if x is None else read_argument(x, "x")

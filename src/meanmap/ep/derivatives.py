@@ -6,6 +6,7 @@ has mean m + v α and variance v − v² β; its ratio to the cavity has precisi
 
 from typing import Any
 
+from meanmap.core.types import Array
 from meanmap.families import Normal
 
 __all__ = ["from_log_z_derivatives", "log_z_derivatives"]
@@ -29,7 +30,7 @@ def log_z_derivatives(cavity: Normal, message: Normal) -> tuple[Any, Any]:
     return (message.precision_mean - message.precision * cavity.mean) / left, message.precision / left
 
 
-def from_log_z_derivatives(cavity: Normal, first: Any, second: Any) -> Normal:
+def from_log_z_derivatives(cavity: Normal, first: Array, second: Array) -> Normal:
     """The message of a factor with these α and β: [`log_z_derivatives`][] undone; β < 1/v, or no tilted law exists."""
     precision = second / (1 - cavity.variance * second)
     return Normal.from_natural(first * (1 + precision * cavity.variance) + precision * cavity.mean, precision)

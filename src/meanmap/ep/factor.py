@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -10,10 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
 
-__all__ = ["Answer", "Factor", "check_family", "common_plate", "finite", "replaced"]
+__all__ = ["Answer", "Factor", "FactorLike", "check_family", "common_plate", "finite", "replaced"]
+
+# A factor as oracles see it: it has what its own kind of question needs, such as `integrated`, `inputs` and `weigh`.
+FactorLike: TypeAlias = Any
 
 
 class Answer(eqx.Module):
@@ -91,7 +95,7 @@ class Factor(eqx.Module):
         return False
 
     @abstractmethod
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Outgoing messages.
 
         Parameters
@@ -113,7 +117,7 @@ class Factor(eqx.Module):
         return self.name
 
 
-def _placed(values: Any, members: Any, others: Any) -> np.ndarray:
+def _placed(values: Array, members: Any, others: Any) -> np.ndarray:
     values = np.array(values)
     values[members] = others
     return values

@@ -10,8 +10,9 @@ import numpy as np
 from meanmap.core.arrays import read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Given, Variable, plate_of, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Variable, plate_of, read_argument, read_given
 from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["Dot", "Sum"]
@@ -53,7 +54,7 @@ class Dot(Factor):
     name: str = eqx.field(static=True)
     whole: ClassVar[tuple[int, ...]] = (1,)
 
-    def __init__(self, X: Any, w: Any, z: Any, name: str | None = None):
+    def __init__(self, X: Data, w: Argument, z: Argument, name: str | None = None):
         with Door() as door:
             matrix = read_matrix(X, "X", door, sparse=False)
         w, z = read_argument(w, "w"), read_argument(z, "z")
@@ -69,7 +70,7 @@ class Dot(Factor):
         self.arguments = (Given(matrix, "X"), w, z)
         self.name = label
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Messages by one Cholesky factor of the precision of w."""
         del power, key
         x, w, z = incoming
@@ -125,7 +126,14 @@ class Sum(Factor):
     name: str = eqx.field(static=True)
     weights: Any
 
-    def __init__(self, *terms: Any, out: Any, weights: Any = None, precision: Any = None, name: str | None = None):
+    def __init__(
+        self,
+        *terms: Argument,
+        out: Argument,
+        weights: Array = None,
+        precision: Argument = None,
+        name: str | None = None,
+    ):
         if not terms:
             raise ShapeError("Sum has no terms; expected at least one: Sum(a, b, out=c).")
         read = [read_argument(term, f"term {at}") for at, term in enumerate(terms)]
@@ -156,7 +164,7 @@ class Sum(Factor):
         """With one variable, and all else given."""
         return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Convolutions of Normals, member by member."""
         del power, key
         count = self.weights.shape[0]
@@ -188,7 +196,7 @@ def _moments(message: Any) -> tuple[jax.Array, jax.Array]:
     return jnp.where(known, message.precision_mean / precision, 0.0), jnp.where(known, 1 / precision, jnp.inf)
 
 
-def _log_overlap(message: Any, mean: Any, variance: Any) -> jax.Array:
+def _log_overlap(message: Any, mean: Array, variance: Array) -> jax.Array:
     """log ∫ exp(ν x − τ x²/2) N(x; mean, variance) dx; for given numbers x, log N(x; mean, variance)."""
     if not isinstance(message, Normal):
         return -((message - mean) ** 2 / variance + jnp.log(variance)) / 2 - HALF_LOG_TWO_PI
@@ -216,7 +224,7 @@ def _log_integral(met: list[tuple[Any, Any, Any, Any]]) -> jax.Array:
     return value
 
 
-def read_precision(value: Any, label: str) -> Given:
+def read_precision(value: object, label: str) -> Given:
     """Known precisions, above 0."""
     given = read_given(value, "precision")
     if not (given.values > 0).all():
@@ -224,7 +232,7 @@ def read_precision(value: Any, label: str) -> Given:
     return given
 
 
-def _normal(mean: Any, variance: Any) -> Normal:
+def _normal(mean: Array, variance: Array) -> Normal:
     """A message with this mean and variance; infinite variance says nothing."""
     precision = 1 / variance
     mean, precision = jnp.broadcast_arrays(mean, precision)

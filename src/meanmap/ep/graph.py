@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pictures import new_axes
+from meanmap.core.types import Axes
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 
@@ -77,7 +78,7 @@ class FactorGraph:
             lines.append(f"  {factor.name}{plate}: {', '.join(arguments)}")
         return "\n".join(lines)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw variables as circles and factors as squares, with what is given in grey; returns the Axes.
 
         A double edge leads to a variable that all members of a factor's plate share.

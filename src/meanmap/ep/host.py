@@ -1,6 +1,7 @@
 """Oracles that live on the host and may remember: they see a whole plate's incoming messages in each sweep."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -9,7 +10,8 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import pad
-from meanmap.ep.factor import Answer
+from meanmap.core.types import Array
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.plan import Plan, State
 from meanmap.ep.questions import Questions
 from meanmap.ep.sweep import compiled_cavities
@@ -44,16 +46,16 @@ class HostOracle(ABC):
     def answer(self, questions: Questions) -> Answer:
         """Outgoing messages of all members that ask, in the order of the questions, as NumPy arrays."""
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Raise if this oracle cannot answer for a factor."""
         del factor
 
-    def counts(self, factor: Any) -> dict[str, int]:
+    def counts(self, factor: FactorLike) -> dict[str, int]:
         """What to count about a factor in the report of a run."""
         del factor
         return {}
 
-    def notes(self, factor: Any) -> tuple[str, ...]:
+    def notes(self, factor: FactorLike) -> tuple[str, ...]:
         """What the report of a run should say about a factor."""
         del factor
         return ()
@@ -62,7 +64,7 @@ class HostOracle(ABC):
 class FunctionOracle(HostOracle):
     """A function of [`Questions`][] as an oracle; it returns an [`Answer`][], or one message for each argument."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
 
     def answer(self, questions: Questions) -> Answer:
@@ -83,7 +85,9 @@ class Asked(NamedTuple):
     number: int
 
 
-def ask_host(plan: Plan, state: State, at: int, oracle: HostOracle, key: Any, sweep: int | None, power: float) -> Asked:
+def ask_host(
+    plan: Plan, state: State, at: int, oracle: HostOracle, key: Array, sweep: int | None, power: float
+) -> Asked:
     """Ask for the messages of all members of a factor that can use what comes in."""
     factor, shape, size = plan.factors[at], plan.shapes[at], int(plan.sizes[at])
     incoming, usable = compiled_cavities(plan, state, at, power)

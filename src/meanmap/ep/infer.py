@@ -10,6 +10,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Seed
 from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.graph import FactorGraph
@@ -41,7 +42,7 @@ def infer(
     improper: str = "allow",
     schedule: str = "auto",
     start_from: Posterior | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> Posterior:
     """The posterior of every variable by expectation propagation.
 

@@ -10,10 +10,11 @@ from jax.scipy.special import log_ndtr
 
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import NonFiniteError, ParameterError
+from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.gaussian import HALF_LOG_TWO_PI
 from meanmap.ep.mesh import DEPTH
-from meanmap.ep.variables import Given, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, read_argument, read_given
 from meanmap.families import Normal
 
 __all__ = ["Interval", "Ordinal", "Probit"]
@@ -57,7 +58,15 @@ class Interval(Factor):
     noise: Any
     approximate: ClassVar[bool] = True
 
-    def __init__(self, z: Any, low: Any = -np.inf, high: Any = np.inf, *, noise: Any = 1.0, name: str | None = None):
+    def __init__(
+        self,
+        z: Argument,
+        low: Argument = -np.inf,
+        high: Argument = np.inf,
+        *,
+        noise: Array = 1.0,
+        name: str | None = None,
+    ):
         z = read_argument(z, "z")
         label = name or f"Interval({z.name})"
         check_family(label, "z", z, Normal)
@@ -71,7 +80,7 @@ class Interval(Factor):
             raise ParameterError(f"noise of {label} is {noise:g}; expected a standard deviation, 0 or more.")
         self.arguments, self.name, self.noise = (z, *ends), label, noise
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """By the first two derivatives of the log normaliser."""
         del power, key
         z, low, high = incoming
@@ -84,7 +93,7 @@ class Interval(Factor):
         return Answer((message, None, None), inside.log_mass + z.log_normaliser)
 
 
-def Probit(z: Any, *, observed: Any, name: str | None = None) -> Interval:
+def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
     """P(y = 1) = Φ(z), observed: [`Interval`][] with unit noise, above or below zero.
 
     Parameters
@@ -114,7 +123,7 @@ def Probit(z: Any, *, observed: Any, name: str | None = None) -> Interval:
     return Interval(z, np.where(y.values == 1, 0.0, -np.inf), np.where(y.values == 1, np.inf, 0.0), name=label)
 
 
-def Ordinal(z: Any, cutpoints: Any, *, observed: Any, noise: Any = 1.0, name: str | None = None) -> Interval:
+def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0, name: str | None = None) -> Interval:
     """Ordered labels 0, ..., k: z + noise lies between two of k increasing cutpoints.
 
     Parameters
@@ -194,7 +203,7 @@ def _log_difference(a: jax.Array, b: jax.Array) -> jax.Array:
     return upper + jnp.log(-jnp.expm1(jnp.where(jnp.isfinite(gap), gap, -jnp.inf)))
 
 
-def _read_end(value: Any, role: str, label: str) -> Given:
+def _read_end(value: object, role: str, label: str) -> Given:
     values = as_array(value, role).astype(np.float64)
     if np.isnan(values).any():
         raise NonFiniteError(f"{role} of {label} holds NaN; expected numbers, or infinity for no end.")

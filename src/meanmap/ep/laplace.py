@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
+from meanmap.core.types import Array
 from meanmap.ep import doubt
-from meanmap.ep.factor import Answer
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.sampling import Sampler
 from meanmap.ep.tilted import Tilted, check_smooth
@@ -63,7 +64,7 @@ class Laplace(Oracle):
         """As many as for the draws that judge."""
         return AroundMode(self.points).block
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Derivatives are needed."""
         check_smooth("ep.Laplace()", factor)
 
@@ -71,7 +72,7 @@ class Laplace(Oracle):
         """Importance sampling around the mode."""
         return AroundMode(self.points * times)
 
-    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The mode, its curvature, and what sampling around it says."""
         tilted = Tilted.of(factor, incoming, power)
         mode, precision = find_mode(tilted)
@@ -113,7 +114,7 @@ class AroundMode(Sampler):
 
     points: int = eqx.field(static=True)
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Derivatives are needed."""
         check_smooth("ep.Laplace()", factor)
 
@@ -122,7 +123,7 @@ class AroundMode(Sampler):
         return AroundMode(self.points * times)
 
     def draw(
-        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+        self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Any], jax.Array]:
         """Draws around the mode, and cavity over proposal."""
         tilted = Tilted.of(factor, incoming, power)

@@ -1,22 +1,21 @@
 """Observed outcomes of a Normal: logistic labels, Poisson counts, and numbers with Student noise."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Data
 from meanmap.ep.blackbox import Density
 from meanmap.ep.conjugate import PoissonRate
 from meanmap.ep.factor import Factor, check_family
-from meanmap.ep.variables import Given, Selection, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
 __all__ = ["Logistic", "Poisson", "Student"]
 
 
-def Logistic(z: Any, *, observed: Any, name: str | None = None) -> Density:
+def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density:
     """P(y = 1) = 1/(1 + exp(−z)), observed.
 
     The same as `BlackBox(sigmoid, z, p)` and `Bernoulli(p, observed=y)` without the variable p between them.
@@ -44,7 +43,7 @@ def Logistic(z: Any, *, observed: Any, name: str | None = None) -> Density:
     return Density(_log_logistic, z, y, name=label)
 
 
-def Poisson(rate: Any, *, observed: Any, exposure: Any = 1.0, name: str | None = None) -> Factor:
+def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: str | None = None) -> Factor:
     """Counts with mean exposure × rate, observed.
 
     Parameters
@@ -77,7 +76,9 @@ def Poisson(rate: Any, *, observed: Any, exposure: Any = 1.0, name: str | None =
     return Density(_log_poisson, rate, counts, times, name=label)
 
 
-def Student(z: Any, *, observed: Any, scale: Any = 1.0, degrees: Any = 4.0, name: str | None = None) -> Density:
+def Student(
+    z: Argument, *, observed: Data, scale: Argument = 1.0, degrees: Argument = 4.0, name: str | None = None
+) -> Density:
     """observed = z + scale × noise with Student's t distribution: outliers are let go.
 
     The same as `Gaussian(z, observed=y, precision=tau)` with a Gamma(degrees/2, degrees scale²/2) variable tau for each

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Array
 from meanmap.ep import doubt
-from meanmap.ep.factor import Answer
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.laplace import student_points
 from meanmap.ep.lines import Nodes, project
 from meanmap.ep.oracle import Oracle
@@ -76,7 +77,7 @@ class MCMC(Oracle):
         """A few million numbers for draws."""
         return max(2**20 // self.draws, 1)
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Derivatives are needed."""
         check_smooth("ep.MCMC()", factor)
 
@@ -84,7 +85,7 @@ class MCMC(Oracle):
         """More draws of each chain."""
         return MCMC(self.draws * times, self.warmup, self.chains)
 
-    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Draws, and what they project to."""
         tilted = Tilted.of(factor, incoming, power)
         drawing, weighing = jax.random.split(key)

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["DEPTH", "Grid", "adapted", "between_nodes", "important", "kinked", "trapezium", "unseen"]
 
 # What is below e⁻³⁷ < 1e-16 of the peak does not count.
@@ -51,7 +53,7 @@ class Grid(NamedTuple):
     log_weights: jax.Array
 
 
-def trapezium(low: Any, high: Any, count: int) -> Grid:
+def trapezium(low: Array, high: Array, count: int) -> Grid:
     """Equal steps, with every node, every second and every fourth; count − 1 is a multiple of 4."""
     unit = np.linspace(0.0, 1.0, count)
     index = np.arange(count)

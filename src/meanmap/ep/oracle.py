@@ -7,7 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from meanmap.ep.factor import Answer
+from meanmap.core.types import Array
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.families import Family
 
 __all__ = ["Oracle", "spread"]
@@ -29,10 +30,10 @@ class Oracle(eqx.Module):
         return 2048
 
     @abstractmethod
-    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The answer for one member: families of batch shape `()`, numbers without a plate axis."""
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Raise if this oracle cannot answer for a factor."""
 
     def more(self, times: int) -> "Oracle":
@@ -40,7 +41,7 @@ class Oracle(eqx.Module):
         del times
         return self
 
-    def answer(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The answers of all members of a plate; `key` is one key, or one for each member."""
         shapes = [message.shape for message in incoming if isinstance(message, Family)]
         if not shapes[0]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.points import bucket, pad
+from meanmap.core.types import Array
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
@@ -113,7 +114,7 @@ def scatter(message: Any, port: Port, flat: Any) -> Family:
     return message
 
 
-def select(condition: Any, chosen: Family, other: Family) -> Family:
+def select(condition: Array, chosen: Family, other: Family) -> Family:
     """The members of one batch where the condition holds, and of another elsewhere."""
     leaves = []
     for a, b, own in zip(chosen.natural, other.natural, chosen._own_axes, strict=True):

@@ -9,18 +9,21 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.gaussian import HALF_LOG_TWO_PI, Sum
 from meanmap.ep.integrals import NODES, Weighed, on_grid, on_panels, where_doubtful
 from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracle import spread
-from meanmap.ep.variables import Given, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
 __all__ = ["Gaussian", "GaussianPrecision"]
 
 
-def Gaussian(mean: Any, out: Any = None, *, precision: Any = 1.0, observed: Any = None, name: str | None = None) -> Any:
+def Gaussian(
+    mean: Argument, out: Argument = None, *, precision: Argument = 1.0, observed: Data = None, name: str | None = None
+) -> Any:
     """out ~ N(mean, 1/precision), for each member of a plate; the precision known, or a Gamma variable.
 
     Parameters
@@ -89,7 +92,7 @@ class GaussianPrecision(Factor):
     approximate: ClassVar[bool] = True
     powered: ClassVar[bool] = True
 
-    def __init__(self, mean: Any, x: Any, precision: Any, name: str | None = None):
+    def __init__(self, mean: Argument, x: Argument, precision: Argument, name: str | None = None):
         mean, x, precision = (read_argument(v, n) for v, n in ((mean, "mean"), (x, "out"), (precision, "precision")))
         label = name or f"Gaussian({mean.name}, {x.name}, {precision.name})"
         check_family(label, "mean", mean, Normal, given=True)
@@ -107,7 +110,7 @@ class GaussianPrecision(Factor):
         """At most the precision has to be a law: flat Normals are the case of infinite variance."""
         return position == 2 and not self.constant
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""
         del key
         mean, x, tau = incoming
@@ -123,14 +126,14 @@ class GaussianPrecision(Factor):
         every = jax.vmap(plain)(spread(incoming, tau.shape[0])) if tau.shape else plain(incoming)
         return where_doubtful(every, careful, incoming)
 
-    def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Any) -> Answer:
+    def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Array) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)
         message = Gamma.from_natural(half, jnp.broadcast_to(-power * (x - mean) ** 2 / 2, tau.shape))
         total = jax.tree.map(jnp.add, tau, message)
         return Answer((None, None, message), total.log_normaliser - half * jnp.log(2 * jnp.pi))
 
 
-def _weigher(incoming: tuple[Any, ...], power: Any) -> Callable[[jax.Array], Weighed]:
+def _weigher(incoming: tuple[Any, ...], power: Array) -> Callable[[jax.Array], Weighed]:
     """What the factor says at points of log τ, for one member, but for what is the same at all of them.
 
     N(x; mean, 1/τ)^α is N(x; mean, 1/(α τ)) times (2π/τ)^((1−α)/2) α^(−½).
@@ -160,7 +163,7 @@ def _centre(message: Normal) -> tuple[Any, Any]:
     return none, jnp.where(none, 0.0, message.precision_mean / jnp.where(none, 1.0, message.precision))
 
 
-def _log_meeting(mean: Any, x: Any, precision: jax.Array) -> jax.Array:
+def _log_meeting(mean: Array, x: Array, precision: jax.Array) -> jax.Array:
     """log ∫∫ exp(ν m − p m²/2 + ν' x − p' x²/2) N(x; m, 1/precision), but for what is the same at every precision.
 
     In differences of means, so that large ones do not cancel; what is flat meets everything alike.

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.ep.factor import Answer
+from meanmap.core.types import Array
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.integrals import NODES, Weighed, conclude, on_grid, on_panels, where_doubtful
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.mesh import Grid
@@ -67,7 +68,7 @@ class Quadrature(Oracle):
             points += -(points - 1) % 4  # so that every second and every fourth node is a rule too
         self.points = points
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """At most two numbers, and no randomness."""
         if getattr(factor, "random", False):
             raise KindError(
@@ -90,7 +91,7 @@ class Quadrature(Oracle):
         """More nodes along each dimension."""
         return Quadrature((self.points or max(_DEFAULT.values())) * times)
 
-    def answer(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The plain grid for all members, and panels for those that it leaves in doubt."""
         plain = super().answer(factor, incoming, power, key)
         over = factor.inputs(incoming)
@@ -102,7 +103,7 @@ class Quadrature(Oracle):
 
         return where_doubtful(plain, careful, incoming)
 
-    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The plain grid over one number, or one that follows the mass of two."""
         del key
         over = factor.inputs(incoming)
@@ -123,7 +124,9 @@ class Quadrature(Oracle):
         return self.points or _DEFAULT[len(over)]
 
 
-def _weigher(factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any) -> Callable[..., Weighed]:
+def _weigher(
+    factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array
+) -> Callable[..., Weighed]:
     """What a factor says at points of the coordinates of its inputs."""
 
     def weigh(*coordinates):

@@ -9,8 +9,9 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError
 from meanmap.core.points import bucket
+from meanmap.core.types import Array, Index
 from meanmap.ep.calling import user_errors
-from meanmap.ep.factor import Answer, replaced
+from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.sweep import compiled_answer
 from meanmap.families import Family
@@ -65,7 +66,9 @@ class Questions:
     sweep: int | None = 0
 
     @classmethod
-    def of(cls, factor: Any, incoming: tuple[Any, ...], power: float, key: Any, sweep: int | None = 0) -> "Questions":
+    def of(
+        cls, factor: FactorLike, incoming: tuple[Any, ...], power: float, key: Array, sweep: int | None = 0
+    ) -> "Questions":
         """Questions about all members; what is given for all is repeated."""
         size = next(message.shape[0] for message in incoming if isinstance(message, Family))
         spread = tuple(
@@ -78,7 +81,7 @@ class Questions:
     def __len__(self) -> int:
         return len(self.members)
 
-    def __getitem__(self, index: Any) -> "Questions":
+    def __getitem__(self, index: Index) -> "Questions":
         """Some of the questions: places in this batch, or a mask."""
         index = np.atleast_1d(index)
         index = index if len(index) else index.astype(int)

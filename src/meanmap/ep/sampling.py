@@ -9,8 +9,9 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
 from meanmap.ep import doubt
-from meanmap.ep.factor import Answer
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.lines import Nodes, as_nodes, project
 from meanmap.ep.oracle import Oracle
 from meanmap.families import Distribution, Family, Normal
@@ -54,21 +55,27 @@ class Sampler(Oracle):
 
     @abstractmethod
     def draw(
-        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+        self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Nodes], jax.Array]:
         """Points of each input, and the log of how much each of them counts towards the cavity."""
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Any factor will do."""
 
-    def member(self, factor: Any, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Weighted points of the inputs, and their images under the factor."""
         over = factor.inputs(incoming)
         drawing, calling = jax.random.split(key)
         return self.conclude(factor, incoming, power, *self.draw(factor, incoming, over, power, drawing), calling)
 
     def conclude(
-        self, factor: Any, incoming: tuple[Any, ...], power: Any, nodes: list[Nodes], log_cavity: jax.Array, key: Any
+        self,
+        factor: FactorLike,
+        incoming: tuple[Any, ...],
+        power: Array,
+        nodes: list[Nodes],
+        log_cavity: jax.Array,
+        key: Array,
     ) -> Answer:
         """The messages that points make, which count so much towards the cavity."""
         over = factor.inputs(incoming)
@@ -187,7 +194,7 @@ class ImportanceSampling(Sampler):
         return ImportanceSampling(self.points * times, self.proposal, self.paired)
 
     def draw(
-        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+        self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Nodes], jax.Array]:
         """Draws of every input, and cavity over proposal."""
         del factor, power

@@ -11,6 +11,8 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
+from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
 from meanmap.ep.sampling import Sampler
 from meanmap.families import Bernoulli, Family, Normal
@@ -63,7 +65,7 @@ class Stratified(Sampler):
         """More draws."""
         return Stratified(self.points * times)
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Inputs are numbers: a vector has no quantiles."""
         for variable in factor.integrated():
             if not variable.family.is_scalar():
@@ -73,7 +75,7 @@ class Stratified(Sampler):
                 )
 
     def draw(
-        self, factor: Any, incoming: tuple[Any, ...], over: tuple[int, ...], power: Any, key: jax.Array
+        self, factor: FactorLike, incoming: tuple[Any, ...], over: tuple[int, ...], power: Array, key: jax.Array
     ) -> tuple[list[Nodes], jax.Array]:
         """Draws of every input, and cavity over interpolated density."""
         del factor, power

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.improper import settle
 from meanmap.ep.plan import Plan, Port, State, beliefs, gather, real, select
@@ -72,11 +73,11 @@ def moved(plan: Plan, before: tuple[Family, ...], after: tuple[Family, ...]) -> 
     return jnp.stack([residual(new, old, real(new.shape, size)) for new, old, size in pairs])
 
 
-def _power(plan: Plan, at: int, power: Any) -> Any:
+def _power(plan: Plan, at: int, power: Array) -> Any:
     return power if plan.factors[at].powered else 1.0
 
 
-def cavities(plan: Plan, state: State, at: int, power: Any) -> tuple[tuple[Any, ...], jax.Array]:
+def cavities(plan: Plan, state: State, at: int, power: Array) -> tuple[tuple[Any, ...], jax.Array]:
     """What comes into a factor, belief / message^α, and for which members the factor can use it.
 
     Where it cannot, a standard law stands in, so that nothing that is computed for nothing becomes NaN.
@@ -168,7 +169,7 @@ def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
     return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * divergence), jnp.inf), 0.0).max()
 
 
-def evidence(plan: Plan, state: State, keys: jax.Array, power: Any, known_answers: dict[int, Any]) -> jax.Array:
+def evidence(plan: Plan, state: State, keys: jax.Array, power: Array, known_answers: dict[int, Any]) -> jax.Array:
     """The logarithm of the evidence, log Z = Σ_f [L_f − Σ_v A(η_v)]/α + Σ_v [A(η_v) − A(prior)].
 
     L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
@@ -218,6 +219,6 @@ compiled_evidence = eqx.filter_jit(evidence)
 
 
 @eqx.filter_jit
-def compiled_answer(factor: Factor, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+def compiled_answer(factor: Factor, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
     """What a factor answers to these messages."""
     return factor.answer(incoming, power, key)

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.variables import Given, Selection, Variable, concrete, read_argument
 from meanmap.families import Categorical
@@ -57,7 +58,7 @@ class Table(Factor):
     name: str = eqx.field(static=True)
     shared: Any
 
-    def __init__(self, table: Any, *labels: Any, name: str | None = None):
+    def __init__(self, table: Data, *labels: Data, name: str | None = None):
         read = [read_argument(label, f"label {at}") for at, label in enumerate(labels)]
         if not read:
             raise ShapeError("Table has no labels; expected Categorical variables after the table.")
@@ -87,7 +88,7 @@ class Table(Factor):
         """With one label there is nothing to wait for."""
         return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
 
-    def answer(self, incoming: tuple[Any, ...], power: Any, key: jax.Array) -> Answer:
+    def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Sums over all other labels."""
         del power, key
         laws, table = (incoming[:-1], incoming[-1]) if self.shared is None else (incoming, self.shared)

@@ -6,12 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
+from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import Nodes, log_message, to_nodes
 
 __all__ = ["Tilted", "check_smooth"]
 
 
-def check_smooth(oracle: str, factor: Any) -> None:
+def check_smooth(oracle: str, factor: FactorLike) -> None:
     """Raise unless the tilted law has derivatives."""
     instead = "type messages=ep.Stratified() or ep.ImportanceSampling()."
     if factor.random:
@@ -33,7 +35,7 @@ class Tilted(NamedTuple):
     power: Any
 
     @classmethod
-    def of(cls, factor: Any, incoming: tuple[Any, ...], power: Any) -> "Tilted":
+    def of(cls, factor: FactorLike, incoming: tuple[Any, ...], power: Array) -> "Tilted":
         """With what comes in."""
         return cls(factor, incoming, factor.inputs(incoming), power)
 

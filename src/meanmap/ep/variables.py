@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -11,9 +11,23 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.settings import is_whole
+from meanmap.core.types import Index
 from meanmap.families import Family
 
-__all__ = ["NOT_TRACEABLE", "Given", "Selection", "Variable", "concrete", "plate_of", "read_argument", "read_given"]
+__all__ = [
+    "NOT_TRACEABLE",
+    "Argument",
+    "Given",
+    "Selection",
+    "Variable",
+    "concrete",
+    "plate_of",
+    "read_argument",
+    "read_given",
+]
+
+# What a factor is joined to: a Variable, some members of one, or numbers that are known.
+Argument: TypeAlias = Any
 
 NOT_TRACEABLE = (
     jax.errors.TracerArrayConversionError,
@@ -101,7 +115,7 @@ class Variable(eqx.Module):
         sizes = [(*shape, *(self.dimension or 0,) * axes) for axes in own]
         return self.family.from_natural(*(np.zeros(size) for size in sizes))
 
-    def __getitem__(self, index: Any) -> "Selection":
+    def __getitem__(self, index: Index) -> "Selection":
         """The members at `index`, with repetitions, or of a slice: how a factor's plate is joined to another one."""
         return Selection(self, index)
 
@@ -121,7 +135,7 @@ class Selection(eqx.Module):
     variable: Variable
     index: Any
 
-    def __init__(self, variable: Variable, index: Any):
+    def __init__(self, variable: Variable, index: Index):
         if variable.plate is None:
             raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
         if isinstance(index, slice):
@@ -159,7 +173,7 @@ class Given(eqx.Module):
         return f"{self.name}{list(self.values.shape) if self.values.ndim else f'={self.values:g}'}"
 
 
-def read_argument(value: Any, name: str) -> Variable | Selection | Given:
+def read_argument(value: object, name: str) -> Variable | Selection | Given:
     """A variable, some of its members, or numbers."""
     if isinstance(value, Variable | Selection | Given):
         return value
@@ -168,7 +182,7 @@ def read_argument(value: Any, name: str) -> Variable | Selection | Given:
     return read_given(value, name)
 
 
-def read_given(value: Any, name: str, axes: int = 1) -> Given:
+def read_given(value: object, name: str, axes: int = 1) -> Given:
     """Known numbers, finite, with at most `axes` axes."""
     for each in value if isinstance(value, list | tuple) else (value,):
         if isinstance(each, Variable | Selection):

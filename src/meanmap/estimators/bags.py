@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Regress
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from meanmap.core.errors import ShapeError
+from meanmap.core.types import Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import check_kernel, seed_of
 from meanmap.estimators.reading import read
@@ -59,7 +60,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
         self.kernel = kernel
         self.ridge = ridge
 
-    def fit(self, X: Any, y: Any) -> "BagRegressor":
+    def fit(self, X: Data, y: Data) -> "BagRegressor":
         """Learn from n bags and their numbers."""
         if _is_plain(X):
             rows, y = read(self, X, y, y_numeric=True, ensure_min_samples=2)
@@ -72,7 +73,7 @@ class BagRegressor(RegressorMixin, BaseEstimator):
         self.operator_ = condition(bags, y, kernel_x=self.kernel_, ridge=self.ridge)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """The number that belongs to each bag."""
         check_is_fitted(self)
         return self.operator_(_new_bags(self, X)).mean()
@@ -122,14 +123,14 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     features_: Features
 
     def __init__(
-        self, kernel: Kernel | None = None, n_inner: int = 300, n_components: int = 500, random_state: Any = None
+        self, kernel: Kernel | None = None, n_inner: int = 300, n_components: int = 500, random_state: Seed = None
     ):
         self.kernel = kernel
         self.n_inner = n_inner
         self.n_components = n_components
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> "TwoStageFeatures":
+    def fit(self, X: Data, y: Data = None) -> "TwoStageFeatures":
         """Choose the kernel by the bags, and draw features."""
         check_kernel(self.kernel, "mm.kernels.EmbeddingGaussian()")
         if _is_plain(X):
@@ -142,7 +143,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.features_ = TwoStage.draw(self.kernel_, bags, self.n_inner, self.n_components, kind, rng=seed)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Data) -> np.ndarray:
         """The features of each bag, (n, n_components)."""
         check_is_fitted(self)
         return np.asarray(self.features_(_new_bags(self, X)))
@@ -152,7 +153,7 @@ class TwoStageFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return self.features_.size
 
 
-def _new_bags(estimator: Any, X: Any) -> Bags:
+def _new_bags(estimator: Any, X: Data) -> Bags:
     """Bags like those of the fit."""
     if _is_plain(X) and hasattr(estimator, "n_features_in_"):
         X = np.expand_dims(read(estimator, X, reset=False), 2)
@@ -162,7 +163,7 @@ def _new_bags(estimator: Any, X: Any) -> Bags:
     return bags
 
 
-def _is_plain(X: Any) -> bool:
+def _is_plain(X: Data) -> bool:
     """Whether X is one matrix, or wants to be, rather than a list of samples."""
     if issparse(X) or hasattr(X, "columns"):
         return True

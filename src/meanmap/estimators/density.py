@@ -6,6 +6,7 @@ import numpy as np
 import scipy.stats
 from sklearn.utils.validation import check_is_fitted
 
+from meanmap.core.types import Data
 from meanmap.estimators.reading import read
 from meanmap.estimators.regression import ConditionalMeanRegressor
 
@@ -45,7 +46,7 @@ class ConditionalDensity(ConditionalMeanRegressor):
         super()._learn(X, y)
         self.centre_, self.scale_ = float(y.mean()), float(2.0 * y.std() or 1.0)
 
-    def log_density(self, X: Any, y: Any) -> np.ndarray:
+    def log_density(self, X: Data, y: Data) -> np.ndarray:
         """log p(yᵢ | xᵢ), (n,)."""
         check_is_fitted(self)
         X, y = read(self, X, y, y_numeric=True, reset=False)
@@ -54,7 +55,7 @@ class ConditionalDensity(ConditionalMeanRegressor):
         near = np.log1p(-BACKGROUND) + np.log(np.maximum(found, np.finfo(float).tiny))
         return np.logaddexp(near, np.log(BACKGROUND) + scipy.stats.norm.logpdf(y, self.centre_, self.scale_))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Data, y: Data, sample_weight: Any = None) -> float:
         """The mean log density of pairs."""
         return float(np.average(self.log_density(X, y), weights=sample_weight))
 

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.estimators.reading import read
 from meanmap.features import Features, Fourier, PivotedCholesky
 from meanmap.kernels import RBF, Kernel
@@ -27,14 +28,14 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel: Any
     features_: Features
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Data, y: Data = None) -> Any:
         """Choose the features by the rows of X."""
         X = read(self, X)
         self.kernel_ = kernel_at(self.kernel, X)
         self.features_ = self._features(X)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Data) -> np.ndarray:
         """The features of each row, (n, D)."""
         check_is_fitted(self)
         return np.asarray(self.features_(read(self, X, reset=False)))
@@ -79,7 +80,7 @@ class FourierFeatures(_KernelFeatures):
     True
     """
 
-    def __init__(self, kernel: Kernel | None = None, n_components: int = 100, random_state: Any = None):
+    def __init__(self, kernel: Kernel | None = None, n_components: int = 100, random_state: Seed = None):
         self.kernel = kernel
         self.n_components = n_components
         self.random_state = random_state
@@ -159,12 +160,12 @@ class LearnedFeatures(LowRankFeatures):
     learned_: LearnedKernel
 
     def __init__(
-        self, kernel: Kernel | None = None, tolerance: float = 1e-6, max_rank: int = 500, random_state: Any = None
+        self, kernel: Kernel | None = None, tolerance: float = 1e-6, max_rank: int = 500, random_state: Seed = None
     ):
         super().__init__(kernel, tolerance, max_rank)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Data, y: Data = None) -> Any:
         """Learn the kernel from the rows of X, and choose features."""
         X = read(self, X, ensure_min_samples=LEAST)
         check_kernel(self.kernel, "mm.kernels.RBF(1.0)")
@@ -174,7 +175,7 @@ class LearnedFeatures(LowRankFeatures):
         return self
 
 
-def kernel_at(kernel: Any, X: np.ndarray) -> Kernel:
+def kernel_at(kernel: KernelLike, X: np.ndarray) -> Kernel:
     """The kernel, or RBF at the median distance; a single row, or equal ones, have none and get the scale 1."""
     if kernel is None:
         distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
@@ -183,12 +184,12 @@ def kernel_at(kernel: Any, X: np.ndarray) -> Kernel:
     return kernel
 
 
-def check_kernel(kernel: Any, example: str) -> None:
+def check_kernel(kernel: KernelLike, example: str) -> None:
     """Refuse what is neither a kernel nor None."""
     if kernel is not None and not isinstance(kernel, Kernel):
         raise ParameterError(f"kernel is {kernel!r}; expected a kernel such as {example}, or None.")
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """One seed from scikit-learn's random state."""
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -8,11 +8,12 @@ from sklearn.utils.validation import validate_data
 
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.schema import Schema
+from meanmap.core.types import Data
 
 __all__ = ["read"]
 
 
-def read(estimator: Any, *data: Any, **settings: Any) -> Any:
+def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
     `schema_` is what the columns of X were at the fit; later a warning says which numbers are far outside.

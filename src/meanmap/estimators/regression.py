@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from meanmap.core.types import Array, Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import seed_of
 from meanmap.estimators.reading import read
@@ -53,7 +54,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         self.kernel = kernel
         self.ridge = ridge
 
-    def fit(self, X: Any, y: Any) -> "ConditionalMeanRegressor":
+    def fit(self, X: Data, y: Data) -> "ConditionalMeanRegressor":
         """Learn the operator from n pairs; y may have several columns."""
         several = self._several_columns
         X, y = read(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)
@@ -63,24 +64,24 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
     def _learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.operator_ = condition(X, y, kernel_x=self.kernel, ridge=self.ridge)
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Data, return_std: bool = False) -> Any:
         """The mean of y at each row, and its standard deviation if asked for."""
         belief = self._belief(X)
         return (belief.mean(), belief.std()) if return_std else belief.mean()
 
-    def predict_quantile(self, X: Any, q: Any) -> np.ndarray:
+    def predict_quantile(self, X: Data, q: Array) -> np.ndarray:
         """Quantiles of y, (n,) for one q and (n, len(q)) for several; of a single column."""
         return self._belief(X).quantile(q)
 
-    def predict_density(self, X: Any, grid: Any) -> np.ndarray:
+    def predict_density(self, X: Data, grid: Array) -> np.ndarray:
         """The density of y on a grid, (n, len(grid))."""
         return self._belief(X).density(grid)
 
-    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+    def sample(self, X: Data, n: int = 1, random_state: Seed = None) -> np.ndarray:
         """n draws of y at each row."""
         return self._belief(X).sample(n, rng=seed_of(random_state))
 
-    def _belief(self, X: Any) -> Any:
+    def _belief(self, X: Data) -> Any:
         check_is_fitted(self)
         return self.operator_(read(self, X, reset=False))
 

@@ -13,6 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, Index, Seed
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
 
 __all__ = ["Distribution", "build", "require_proper"]
@@ -102,7 +103,7 @@ class Distribution(eqx.Module):
 
     # Functions of a point or a frequency
 
-    def log_density(self, x: Any) -> Any:
+    def log_density(self, x: Data) -> Any:
         """log p(x), normalised; −∞ outside the support.
 
         Parameters
@@ -116,7 +117,7 @@ class Distribution(eqx.Module):
     @abstractmethod
     def _log_density(self, x: jax.Array) -> jax.Array: ...
 
-    def characteristic_function(self, w: Any, coordinate: str | None = None) -> Any:
+    def characteristic_function(self, w: Array, coordinate: str | None = None) -> Any:
         """E[exp(i w·c(x))] for every member and every frequency, c the coordinate: the mean embedding in Fourier form.
 
         Parameters
@@ -141,18 +142,18 @@ class Distribution(eqx.Module):
     @abstractmethod
     def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array: ...
 
-    def _frequency_axes(self, w: Any) -> Any:
+    def _frequency_axes(self, w: Array) -> Any:
         event = self.event_shape
         if event and (w.ndim == 0 or w.shape[-1] != event[-1]):
             raise ShapeError(f"w has shape {w.shape}; expected (..., {event[-1]}): one frequency per entry of x.")
         return w
 
-    def _frequency_settings(self, w: Any, coordinate: str) -> dict[str, Any]:
+    def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
         """Static settings of the characteristic function that depend on the size of concrete frequencies."""
         del w, coordinate
         return {}
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Data) -> Any:
         """P(X ≤ x), where the law has a cheap one."""
         require_proper(self, "distribution function")
         return run(type(self)._cdf, self, self._read_points(x))
@@ -160,7 +161,7 @@ class Distribution(eqx.Module):
     def _cdf(self, x: jax.Array) -> jax.Array:
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
-    def quantile(self, p: Any) -> Any:
+    def quantile(self, p: Array) -> Any:
         """The point below which a fraction p of the mass lies, where the law has a cheap one."""
         require_proper(self, "quantiles")
         with Door(self, p) as door:
@@ -169,13 +170,13 @@ class Distribution(eqx.Module):
             raise ParameterError("p holds values outside [0, 1]; expected probabilities.")
         return self._quantile_of(p)
 
-    def _quantile_of(self, p: Any) -> Any:
+    def _quantile_of(self, p: Array) -> Any:
         return run(type(self)._quantile, self, p)
 
     def _quantile(self, p: jax.Array) -> jax.Array:
         raise KindError(f"{type(self).__name__} has no quantiles here; draw with .sample(n, rng) instead.")
 
-    def sample(self, n: int, rng: Any = None) -> Any:
+    def sample(self, n: int, rng: Seed = None) -> Any:
         """n independent draws of every member, shape `(n,) + shape + event_shape`.
 
         Parameters
@@ -205,7 +206,7 @@ class Distribution(eqx.Module):
 
     # Batches
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Any:
         """The members at `index`, which counts batch axes only."""
         index = index if isinstance(index, tuple) else (index,)
         used = sum(map(_axes_used, index))
@@ -257,7 +258,7 @@ class Distribution(eqx.Module):
             raise ParameterError(f"coordinate is {name!r}; {type(self).__name__} has {known}.")
         return name
 
-    def _read_points(self, x: Any) -> Any:
+    def _read_points(self, x: Data) -> Any:
         with Door(self, x) as door:
             x = read_numbers(x, "x", door)
         event = self.event_shape
@@ -319,14 +320,14 @@ def _library(leaf: Any) -> Any:
     return jnp if isinstance(leaf, jax.Array) else np
 
 
-def _axes_used(index: Any) -> int:
+def _axes_used(index: Index) -> int:
     """How many axes one entry of an index takes up: a mask takes as many as it has."""
     if index is None or index is Ellipsis:
         return 0
     return index.ndim if getattr(index, "dtype", None) == np.dtype(bool) else 1
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     value = np.asarray(value, dtype=float)
     if value.size > 6:
         return f"array of shape {value.shape}"

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
@@ -33,7 +34,7 @@ class Bernoulli(Family):
     _shown: ClassVar[dict[str, str]] = {"probability": "mean"}
     states: ClassVar[tuple[float, ...] | None] = (0.0, 1.0)
 
-    def __init__(self, probability: Any = 0.5):
+    def __init__(self, probability: Array = 0.5):
         with Door(probability) as door:
             (p,) = read_parameters(door, probability=probability)
             check_members(
@@ -56,7 +57,7 @@ class Bernoulli(Family):
         return cls.standard(shape)
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         mean = moments[0]
         check_members(mean, (mean > 0) & (mean < 1), "the mean", "values between 0 and 1")
 
@@ -65,7 +66,7 @@ class Bernoulli(Family):
         return (jnp.log(moments[0]) - jnp.log1p(-moments[0]),)
 
     @classmethod
-    def _check_sample(cls, x: Any) -> None:
+    def _check_sample(cls, x: Array) -> None:
         check_members(x, (x == 0) | (x == 1), "x", "zeros and ones")
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Array
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
@@ -60,7 +61,7 @@ class Beta(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log", "mean_log_complement")
     _shown: ClassVar[dict[str, str]] = {"a": "a", "b": "b", "mean": "mean", "sd": "sd"}
 
-    def __init__(self, a: Any, b: Any):
+    def __init__(self, a: Array, b: Array):
         with Door(a, b) as door:
             a, b = read_parameters(door, a=a, b=b)
             check_members(a, a > 0, "a", "values above 0")
@@ -78,7 +79,7 @@ class Beta(Family):
         return cls.standard(shape)
 
     @classmethod
-    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+    def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """The member with this mean m and variance v < m (1 − m): a + b = m (1 − m)/v − 1."""
         with Door(mean, variance) as door:
             mean, variance = read_parameters(door, mean=mean, variance=variance)
@@ -91,7 +92,7 @@ class Beta(Family):
             return cls(mean * total, (1 - mean) * total)
 
     @classmethod
-    def from_weighted_samples(cls, x: Any, log_weights: Any, match: str = "statistics") -> Self:
+    def from_weighted_samples(cls, x: Array, log_weights: Array, match: str = "statistics") -> Self:
         """The member that matches a weighted sample.
 
         Parameters
@@ -108,7 +109,7 @@ class Beta(Family):
         )
 
     @classmethod
-    def _check_sample(cls, x: Any) -> None:
+    def _check_sample(cls, x: Array) -> None:
         check_members(x, (x > 0) & (x < 1), "x", "draws between 0 and 1, neither included")
 
     @classmethod
@@ -119,7 +120,7 @@ class Beta(Family):
         return mean * total - 1, (1 - mean) * total - 1
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         if all_concrete(moments):
             shares = np.exp(np.asarray(moments[0])) + np.exp(np.asarray(moments[1]))
             check_members(
@@ -190,7 +191,7 @@ class Beta(Family):
             jnp.maximum((mean * (a + b) - a) / (1 - mean), 0), jnp.maximum(((1 - mean) * (a + b) - b) / mean, 0)
         )
 
-    def _turned(self, step: Any) -> Self:
+    def _turned(self, step: Array) -> Self:
         return self.from_natural(self.coefficient_log_x + step, self.coefficient_log_complement - step)
 
     def _mean(self) -> jax.Array:
@@ -227,7 +228,7 @@ class Beta(Family):
     def _kl(self, other: Any) -> jax.Array:
         return dirichlet_divergence(self._both(), other._both())
 
-    def _frequency_settings(self, w: Any, coordinate: str) -> dict[str, Any]:
+    def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
         if coordinate == "logit":
             return {}
         if not is_concrete(w):
@@ -253,7 +254,7 @@ class Beta(Family):
     def _cdf(self, x: jax.Array) -> jax.Array:
         return jax.scipy.special.betainc(self.a, self.b, jnp.clip(x, 0, 1))
 
-    def _quantile_of(self, p: Any) -> Any:
+    def _quantile_of(self, p: Array) -> Any:
         if not all_concrete((self, p)):
             raise KindError("Beta quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
         from scipy.special import betaincinv  # here: importing this package needs no SciPy

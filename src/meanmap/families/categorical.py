@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
+from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.weights import normalised_weights
@@ -39,7 +40,7 @@ class Categorical(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("probabilities",)
     _shown: ClassVar[dict[str, str]] = {"probabilities": "mean"}
 
-    def __init__(self, probabilities: Any):
+    def __init__(self, probabilities: Array):
         with Door(probabilities) as door:
             (p,) = read_parameters(door, (1,), probabilities=probabilities)
             self._check_own_axes([p])
@@ -52,7 +53,7 @@ class Categorical(Family):
             raise ShapeError(f"the last axis has length {natural[0].shape[-1]}; expected 2 or more labels.")
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         (p,) = moments
         # Single precision leaves sums of probabilities about 1e-6 away from one.
         whole = abs(p.sum(-1) - 1) < 1e-5
@@ -74,7 +75,7 @@ class Categorical(Family):
         return cls.standard(k, shape)
 
     @classmethod
-    def from_weighted_samples(cls, x: Any, log_weights: Any, k: int | None = None) -> Self:
+    def from_weighted_samples(cls, x: Array, log_weights: Array, k: int | None = None) -> Self:
         """The weighted frequencies of the labels in x; every one of the k labels has to occur.
 
         Parameters
@@ -146,7 +147,7 @@ class Categorical(Family):
         gap = jax.nn.log_softmax(self.logits, axis=-1) - jax.nn.log_softmax(other.logits, axis=-1)
         return jnp.maximum((self._mean() * gap).sum(-1), 0)
 
-    def _frequency_axes(self, w: Any) -> Any:
+    def _frequency_axes(self, w: Array) -> Any:
         k = self.logits.shape[-1]
         if w.ndim == 0 or w.shape[-1] != k:
             raise ShapeError(f"w has shape {w.shape}; expected (..., {k}): one frequency per label.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
+from meanmap.core.types import Array
 from meanmap.families.complex_gamma import log_gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import parameters_from_expected_logs
@@ -49,7 +50,7 @@ class Dirichlet(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log",)
     _shown: ClassVar[dict[str, str]] = {"concentration": "concentration"}
 
-    def __init__(self, concentration: Any):
+    def __init__(self, concentration: Array):
         with Door(concentration) as door:
             (concentration,) = read_parameters(door, (1,), concentration=concentration)
             self._check_own_axes([concentration])
@@ -76,12 +77,12 @@ class Dirichlet(Family):
         return 1
 
     @classmethod
-    def _check_sample(cls, x: Any) -> None:
+    def _check_sample(cls, x: Array) -> None:
         if x.ndim:
             check_members(x, ((x > 0) & (x < 1)).all(-1), "x", "probability vectors with every entry above 0")
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         if all_concrete(moments):
             shares = np.exp(np.asarray(moments[0])).sum(-1)
             check_members(shares, shares < 1, "the sum of exp E[log x]", "values below 1 (Jensen's inequality)")

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array, Data
 from meanmap.families.base import Distribution, build, require_proper
 from meanmap.families.reading import read_numbers, read_parameters, run
 from meanmap.families.weights import check_weighted, normalised_weights
@@ -48,7 +49,7 @@ class Family(Distribution):
     # Other ways in
 
     @classmethod
-    def from_natural(cls, *natural: Any) -> Self:
+    def from_natural(cls, *natural: Array) -> Self:
         """The member with these natural parameters, proper or not, in the order of `natural`."""
         names = tuple(cls._fields_axes)
         if len(natural) != len(names):
@@ -66,7 +67,7 @@ class Family(Distribution):
         """Raise if the trailing axes of natural parameters do not fit together."""
 
     @classmethod
-    def from_moments(cls, *moments: Any) -> Self:
+    def from_moments(cls, *moments: Array) -> Self:
         """The member whose `expected_statistics` are these: maximum likelihood, or the KL projection."""
         if len(moments) != len(cls._statistic_names):
             listed = ", ".join(cls._statistic_names)
@@ -81,7 +82,7 @@ class Family(Distribution):
         return cls._of(run(cls._natural_from_moments, *arrays))
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         """Raise if no proper member has these expected statistics."""
 
     @classmethod
@@ -93,7 +94,7 @@ class Family(Distribution):
         return build(cls, **dict(zip(cls._fields_axes, natural, strict=True)))
 
     @classmethod
-    def from_weighted_samples(cls, x: Any, log_weights: Any) -> Self:
+    def from_weighted_samples(cls, x: Array, log_weights: Array) -> Self:
         """The member whose expected statistics are the weighted means over a sample: its KL projection.
 
         Parameters
@@ -106,7 +107,7 @@ class Family(Distribution):
         return cls._project(cls._natural_from_sample, x, log_weights)
 
     @classmethod
-    def _project(cls, formula: Any, x: Any, log_weights: Any, **settings: Any) -> Self:
+    def _project(cls, formula: Any, x: Data, log_weights: Array, **settings: Any) -> Self:
         with Door(x, log_weights) as door:
             x = read_numbers(x, "x", door)
             log_weights = read_numbers(log_weights, "log_weights", door)
@@ -122,7 +123,7 @@ class Family(Distribution):
         return 0
 
     @classmethod
-    def _check_sample(cls, x: Any) -> None:
+    def _check_sample(cls, x: Array) -> None:
         """Raise if draws lie outside the support."""
 
     @classmethod
@@ -136,7 +137,7 @@ class Family(Distribution):
     # The exponential form
 
     @classmethod
-    def statistics(cls, x: Any) -> tuple[Any, ...]:
+    def statistics(cls, x: Data) -> tuple[Any, ...]:
         """The sufficient statistics t(x), one array for each natural parameter."""
         with Door(x) as door:
             x = read_numbers(x, "x", door)
@@ -164,7 +165,7 @@ class Family(Distribution):
     @abstractmethod
     def _log_normaliser(self) -> jax.Array: ...
 
-    def log_unnormalised(self, x: Any) -> Any:
+    def log_unnormalised(self, x: Data) -> Any:
         """η·t(x), the log density up to its constant: defined for improper messages too."""
         return run(type(self)._log_unnormalised, self, self._read_points(x))
 
@@ -219,12 +220,12 @@ class Family(Distribution):
         """Parameters that are positive in a law, in the order and with the signs of the natural ones; or None."""
         return None
 
-    def _turned(self, step: Any) -> Self:
+    def _turned(self, step: Array) -> Self:
         """The law times exp(step c)."""
         first, *rest = self.natural
         return self._of((first + step, *rest))
 
-    def kl(self, other: Any) -> Any:
+    def kl(self, other: object) -> Any:
         """KL(self ‖ other) = E_self[log self − log other], for each member; at least 0."""
         if type(other) is not type(self):
             raise KindError(
@@ -240,19 +241,19 @@ class Family(Distribution):
 
     # Algebra of messages
 
-    def product(self, other: Any) -> Any:
+    def product(self, other: object) -> Any:
         """The density proportional to the product of both: natural parameters add. Also written `*`."""
         if isinstance(other, Limit):
             return other.product(self)
         return self._combine(other, lambda a, b: a + b, "multiply")
 
-    def ratio(self, other: Any) -> Any:
+    def ratio(self, other: object) -> Any:
         """The function proportional to self / other: natural parameters subtract; often improper. Also written `/`."""
         if isinstance(other, Limit):
             return other.divide(self)
         return self._combine(other, lambda a, b: a - b, "divide")
 
-    def power(self, exponent: Any) -> Self:
+    def power(self, exponent: Array) -> Self:
         """The function proportional to self to a power, one for all or one per member. Also written `**`."""
         with Door(self, exponent) as door:
             exponent = read_numbers(exponent, "exponent", door)
@@ -263,7 +264,7 @@ class Family(Distribution):
             ]
         return self._of(tuple(natural))
 
-    def _combine(self, other: Any, operation: Any, verb: str) -> Self:
+    def _combine(self, other: object, operation: Any, verb: str) -> Self:
         if type(other) is not type(self):
             raise KindError(
                 f"cannot {verb} {type(self).__name__} and {type(other).__name__}: messages about one variable "
@@ -274,16 +275,16 @@ class Family(Distribution):
             a, b = door.cast(self), door.cast(other)
             return self._of(tuple(operation(x, y) for x, y in zip(a.natural, b.natural, strict=True)))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self.product(other) if isinstance(other, Distribution) else NotImplemented
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self.ratio(other) if isinstance(other, Distribution) else NotImplemented
 
-    def __pow__(self, exponent: Any) -> Self:
+    def __pow__(self, exponent: Array) -> Self:
         return self.power(exponent)
 
-    def where(self, condition: Any, other: Self) -> Self:
+    def where(self, condition: Array, other: Self) -> Self:
         """The members of self where `condition` holds, and those of `other` elsewhere."""
         if type(other) is not type(self):
             raise KindError(f"where chooses within one family; got {type(self).__name__} and {type(other).__name__}.")
@@ -303,7 +304,7 @@ class Limit(Distribution):
     """What takes the place of a message of any family: no information at all, or all of it."""
 
     @abstractmethod
-    def product(self, other: Any) -> Any:
+    def product(self, other: object) -> Any:
         """Itself times a message of any family."""
 
     @abstractmethod

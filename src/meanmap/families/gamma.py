@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Array
 from meanmap.families.complex_gamma import gamma_ratio
 from meanmap.families.family import Family
 from meanmap.families.inversion import shape_from_log_gap
@@ -59,7 +60,7 @@ class Gamma(Family):
     smooth: ClassVar[bool] = True
     _shown: ClassVar[dict[str, str]] = {"shape": "shape_parameter", "rate": "rate", "mean": "mean", "sd": "sd"}
 
-    def __init__(self, shape: Any, rate: Any):
+    def __init__(self, shape: Array, rate: Array):
         with Door(shape, rate) as door:
             shape, rate = read_parameters(door, shape=shape, rate=rate)
             check_members(shape, shape > 0, "shape", "values above 0")
@@ -77,7 +78,7 @@ class Gamma(Family):
         return cls.from_natural(np.zeros(shape), np.zeros(shape))
 
     @classmethod
-    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+    def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """The member with this mean and variance: shape = mean²/variance, rate = mean/variance."""
         with Door(mean, variance) as door:
             mean, variance = read_parameters(door, mean=mean, variance=variance)
@@ -86,7 +87,7 @@ class Gamma(Family):
             return cls(mean * mean / variance, mean / variance)
 
     @classmethod
-    def from_weighted_samples(cls, x: Any, log_weights: Any, match: str = "statistics") -> Self:
+    def from_weighted_samples(cls, x: Array, log_weights: Array, match: str = "statistics") -> Self:
         """The member that matches a weighted sample.
 
         Parameters
@@ -103,7 +104,7 @@ class Gamma(Family):
         )
 
     @classmethod
-    def _check_sample(cls, x: Any) -> None:
+    def _check_sample(cls, x: Array) -> None:
         check_members(x, x > 0, "x", "draws above 0")
 
     @classmethod
@@ -123,7 +124,7 @@ class Gamma(Family):
         return mean * mean / variance - 1, -mean / variance
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         mean_log, mean = moments
         check_members(mean, mean > 0, "E[x]", "values above 0")
         if all_concrete(moments):
@@ -244,7 +245,7 @@ class Gamma(Family):
     def _cdf(self, x: jax.Array) -> jax.Array:
         return jax.scipy.special.gammainc(self.shape_parameter, jnp.maximum(x, 0) * self.rate)
 
-    def _quantile_of(self, p: Any) -> Any:
+    def _quantile_of(self, p: Array) -> Any:
         if not all_concrete((self, p)):
             raise KindError("Gamma quantiles are computed by SciPy on the host: call quantile outside jit and grad.")
         from scipy.special import gammaincinv  # here: importing this package needs no SciPy

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
@@ -35,7 +36,7 @@ class Laplace(Distribution):
     scale: Any
     _shown: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "sd": "sd"}
 
-    def __init__(self, location: Any = 0.0, scale: Any = 1.0):
+    def __init__(self, location: Any = 0.0, scale: Array = 1.0):
         with Door(location, scale) as door:
             location, scale = read_parameters(door, location=location, scale=scale)
             check_members(scale, scale > 0, "scale", "values above 0")

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.types import Array, Data
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family, Limit
 from meanmap.families.reading import all_concrete, check_members, members, read_parameters
@@ -43,7 +44,7 @@ class PointMass(Limit):
     coordinates: ClassVar[tuple[str, ...]] = ("x", "log", "logit")
     _shown: ClassVar[dict[str, str]] = {"x": "x"}
 
-    def __init__(self, x: Any, event_axes: int = 0):
+    def __init__(self, x: Data, event_axes: int = 0):
         if event_axes not in (0, 1):
             raise ParameterError(f"event_axes is {event_axes!r}; expected 0 for numbers or 1 for vectors.")
         with Door(x) as door:
@@ -103,7 +104,7 @@ class PointMass(Limit):
         del key
         return jnp.broadcast_to(self.x, (n, *self.x.shape))
 
-    def product(self, other: Any) -> Any:
+    def product(self, other: object) -> Any:
         """The point mass itself, at the joint batch shape; two different points contradict each other."""
         if isinstance(other, Flat):
             return self
@@ -118,7 +119,7 @@ class PointMass(Limit):
             )
         return self.broadcast_to(_joint_shape(self, other))
 
-    def ratio(self, other: Any) -> Any:
+    def ratio(self, other: object) -> Any:
         """The point mass over a family or Flat is itself; over the same point mass, nothing is left: Flat."""
         if isinstance(other, PointMass):
             _check_same_axes(self, other)
@@ -135,7 +136,7 @@ class PointMass(Limit):
         """A family over a point mass is no message."""
         raise KindError(f"cannot divide {type(other).__name__} by PointMass: nothing can take certainty away.")
 
-    def power(self, exponent: Any) -> Any:
+    def power(self, exponent: Array) -> Any:
         """The point mass itself, for any power above zero."""
         if is_concrete(exponent) and np.min(np.asarray(exponent)) <= 0:
             raise ParameterError(f"exponent is {exponent}; expected a power above 0 of a point mass.")
@@ -147,13 +148,13 @@ class PointMass(Limit):
         differ = np.asarray(self.x) != np.asarray(other.x)
         return differ.any(-1) if self.event_axes else differ
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         return self.product(other) if isinstance(other, Distribution) else NotImplemented
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: object) -> Any:
         return self.ratio(other) if isinstance(other, Distribution) else NotImplemented
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: Array) -> Any:
         return self.power(exponent)
 
 
@@ -193,7 +194,7 @@ class Flat(Limit):
     def _proper(self) -> Any:
         return np.asarray(False)
 
-    def product(self, other: Any) -> Any:
+    def product(self, other: object) -> Any:
         """The other message."""
         if not isinstance(other, Family | Limit):
             raise KindError(
@@ -201,7 +202,7 @@ class Flat(Limit):
             )
         return other
 
-    def ratio(self, other: Any) -> Any:
+    def ratio(self, other: object) -> Any:
         """The other message to the power −1."""
         if isinstance(other, Flat):
             return self
@@ -215,7 +216,7 @@ class Flat(Limit):
         """The other message."""
         return other
 
-    def power(self, exponent: Any) -> "Flat":
+    def power(self, exponent: Array) -> "Flat":
         """Flat again."""
         del exponent
         return self
@@ -224,7 +225,7 @@ class Flat(Limit):
     __truediv__ = ratio
     __pow__ = power
 
-    def log_unnormalised(self, x: Any) -> Any:
+    def log_unnormalised(self, x: Data) -> Any:
         """Zero everywhere."""
         return x * 0.0 if isinstance(x, jax.Array) else np.zeros_like(self._read_points(x))
 

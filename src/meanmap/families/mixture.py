@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters, run
@@ -41,7 +42,7 @@ class Mixture(Distribution):
     weights: Any
     _shown: ClassVar[dict[str, str]] = {"mean": "mean", "sd": "sd"}
 
-    def __init__(self, components: Distribution, weights: Any):
+    def __init__(self, components: Distribution, weights: Array):
         if not isinstance(components, Distribution):
             raise KindError(f"components is a {type(components).__name__}; expected a batch such as Normal([0, 1], 1).")
         if not components.shape:
@@ -103,10 +104,10 @@ class Mixture(Distribution):
     def _cdf(self, x: jax.Array) -> jax.Array:
         return self._mix(self.components._cdf(x[..., None]), 0)
 
-    def _frequency_axes(self, w: Any) -> Any:
+    def _frequency_axes(self, w: Array) -> Any:
         return self.components._frequency_axes(w)
 
-    def _frequency_settings(self, w: Any, coordinate: str) -> dict[str, Any]:
+    def _frequency_settings(self, w: Array, coordinate: str) -> dict[str, Any]:
         return self.components._frequency_settings(w, coordinate)
 
     def _characteristic_function(self, w: jax.Array, coordinate: str, **settings: Any) -> jax.Array:

@@ -9,6 +9,7 @@ from jax.scipy.linalg import solve_triangular
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.types import Array
 from meanmap.families.base import require_proper
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, members, read_parameters, run
@@ -44,7 +45,7 @@ class MultivariateNormal(Family):
     smooth: ClassVar[bool] = True
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_outer")
 
-    def __init__(self, mean: Any, covariance: Any):
+    def __init__(self, mean: Array, covariance: Array):
         with Door(mean, covariance) as door:
             mean, covariance = read_parameters(door, (1, 2), mean=mean, covariance=covariance)
             self._check_own_axes([mean, covariance])
@@ -63,7 +64,7 @@ class MultivariateNormal(Family):
             )
 
     @classmethod
-    def from_natural(cls, *natural: Any) -> Self:
+    def from_natural(cls, *natural: Array) -> Self:
         """The member with precision-mean and precision, proper or not; the precision must be symmetric."""
         family = super().from_natural(*natural)
         check_symmetric(family.precision, "precision")
@@ -89,7 +90,7 @@ class MultivariateNormal(Family):
         return 1
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         check_symmetric(moments[1], "E[-xxᵀ/2]")
         if is_concrete(moments[0]) and is_concrete(moments[1]):
             mean, matrix = (np.asarray(moment, dtype=float) for moment in moments)
@@ -200,7 +201,7 @@ class MultivariateNormal(Family):
         return self._mean() + _solve(self._factor(), noise, transpose=True)
 
 
-def check_symmetric(matrix: Any, name: str) -> None:
+def check_symmetric(matrix: Array, name: str) -> None:
     """Refuse concrete matrices that differ from their transpose by more than rounding."""
     if not is_concrete(matrix):
         return
@@ -215,7 +216,7 @@ def check_symmetric(matrix: Any, name: str) -> None:
         )
 
 
-def _check_definite(precision: Any, covariance: Any) -> None:
+def _check_definite(precision: Array, covariance: Array) -> None:
     if not is_concrete(precision):
         return
     bad = ~np.isfinite(np.asarray(precision)).all((-2, -1))

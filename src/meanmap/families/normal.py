@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.types import Array
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import HALF_LOG_TWO_PI, excess_minus_log
@@ -42,7 +43,7 @@ class Normal(Family):
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_square")
     smooth: ClassVar[bool] = True
 
-    def __init__(self, mean: Any = 0.0, variance: Any = 1.0):
+    def __init__(self, mean: Array = 0.0, variance: Array = 1.0):
         with Door(mean, variance) as door:
             mean, variance = read_parameters(door, mean=mean, variance=variance)
             check_members(variance, variance > 0, "variance", "values above 0")
@@ -60,12 +61,12 @@ class Normal(Family):
         return cls.from_natural(np.zeros(shape), np.zeros(shape))
 
     @classmethod
-    def from_mean_variance(cls, mean: Any, variance: Any) -> Self:
+    def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
         """The same as `Normal(mean, variance)`; Beta and Gamma have this name too."""
         return cls(mean, variance)
 
     @classmethod
-    def _check_moments(cls, *moments: Any) -> None:
+    def _check_moments(cls, *moments: Array) -> None:
         mean, minus_half_square = moments
         variance = -2 * minus_half_square - mean * mean
         check_members(variance, variance > 0, "the variance -2 E[-x²/2] - E[x]²", "values above 0")

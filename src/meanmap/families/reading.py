@@ -1,5 +1,6 @@
 """Reading parameters and values, and running formulas on them: through the door, compiled once per class and shape."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
+from meanmap.core.types import Array, Data
 
 __all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
@@ -19,7 +21,7 @@ def all_concrete(tree: Any) -> bool:
     return all(is_concrete(leaf) for leaf in jax.tree.leaves(tree))
 
 
-def as_fields(*values: Any) -> list[Any]:
+def as_fields(*values: Array) -> list[Any]:
     """`values` as arrays to store: NumPy's arithmetic on single numbers gives scalars, and fields stay arrays."""
     return [value if isinstance(value, jax.Array) else np.asarray(value) for value in values]
 
@@ -33,7 +35,7 @@ def members(mask: Any) -> str:
     return " at " + ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 
-def check_members(values: Any, valid: Any, name: str, expected: str) -> None:
+def check_members(values: Array, valid: Any, name: str, expected: str) -> None:
     """Refuse concrete `values` where `valid` does not hold, naming the batch indices."""
     if not is_concrete(values) or not is_concrete(valid):
         return
@@ -45,7 +47,7 @@ def check_members(values: Any, valid: Any, name: str, expected: str) -> None:
         raise ParameterError(f"{name} is {shown}{members(bad)}; expected {expected}.")
 
 
-def read_numbers(data: Any, name: str, door: Door) -> Any:
+def read_numbers(data: Data, name: str, door: Door) -> Any:
     """`data` as an array of the door's dtype, of any shape: NumPy, or JAX where the door follows it. NaN is refused."""
     array = data if isinstance(data, jax.Array) else as_array(data, name)
     check_numeric(array, name)
@@ -94,7 +96,7 @@ def to_jax(tree: Any, dtype: np.dtype) -> Any:
     return jax.tree.map(convert, tree)
 
 
-def run(function: Any, *arguments: Any, **settings: Any) -> Any:
+def run(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     """Call a pure function of distributions and arrays inside their door, compiled; numbers leave as NumPy scalars.
 
     `function` and `settings` are part of the compiled program, so they must be hashable and come from a short list.
@@ -108,5 +110,5 @@ def run(function: Any, *arguments: Any, **settings: Any) -> Any:
 
 
 @partial(jax.jit, static_argnames=("function", "settings"))
-def _compiled(arguments: tuple, function: Any, settings: tuple) -> Any:
+def _compiled(arguments: tuple, function: Callable[..., Any], settings: tuple) -> Any:
     return function(*arguments, **dict(settings))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
@@ -35,7 +36,7 @@ class Uniform(Distribution):
     high: Any
     _shown: ClassVar[dict[str, str]] = {"low": "low", "high": "high"}
 
-    def __init__(self, low: Any = 0.0, high: Any = 1.0):
+    def __init__(self, low: Array = 0.0, high: Array = 1.0):
         with Door(low, high) as door:
             low, high = read_parameters(door, low=low, high=high)
             check_members(high, high > low, "high", "values above low")

@@ -8,12 +8,13 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import EmptyError, InputError, ShapeError
+from meanmap.core.types import Array
 from meanmap.families.reading import members
 
 __all__ = ["check_weighted", "normalised_weights"]
 
 
-def check_weighted(x: Any, log_weights: Any, event_axes: int) -> Any:
+def check_weighted(x: Array, log_weights: Array, event_axes: int) -> Any:
     """The log weights with one axis for each axis of x before its event axes; checked while they are known."""
     if x.ndim < 1 + event_axes:
         raise ShapeError(f"x has shape {x.shape}; expected draws along the first axis, {1 + event_axes} axes at least.")

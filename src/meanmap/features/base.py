@@ -13,6 +13,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
 from meanmap.core.settings import is_whole
+from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel
 from meanmap.kernels.reading import read_points
 
@@ -28,14 +29,14 @@ class Features(eqx.Module):
     kernel: eqx.AbstractVar[Kernel]
 
     @abstractmethod
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r), of points already read: pure and traceable."""
 
     @abstractmethod
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """Raise if points that were read are not of the kind these features were made for."""
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
         points = read_points(self.kernel, data, argument, door)
         self.check(points, argument)
@@ -46,7 +47,7 @@ class Features(eqx.Module):
         """How users' data are read: as the kernel reads them."""
         return self.kernel.domain
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Data) -> Any:
         """φ(x) for each point, (n, r).
 
         NumPy in, NumPy float64 out, computed in chunks of rows; JAX in, JAX out. Cost O(n r d), memory that of the
@@ -63,7 +64,7 @@ class Features(eqx.Module):
                 start += len(part)
             return out
 
-    def mean(self, x: Any) -> Any:
+    def mean(self, x: Data) -> Any:
         """The mean of φ over a sample, (r,): the empirical mean embedding in these coordinates, streamed."""
         with Door(self, x) as door:
             points = self.read(x, "x", door)
@@ -82,11 +83,11 @@ class Features(eqx.Module):
 
 
 @jax.jit
-def _transform(features: Features, x: Any) -> jax.Array:
+def _transform(features: Features, x: Points) -> jax.Array:
     return features.transform(x)
 
 
-def transform_in_chunks(features: Features, points: Any, chunk: int = CHUNK) -> Any:
+def transform_in_chunks(features: Features, points: Points, chunk: int = CHUNK) -> Any:
     """φ of successive chunks of points (already read), each (rows, r), on the host."""
     n = count(points)
     if any_sparse((features, points)):
@@ -118,22 +119,22 @@ class FeatureKernel(Kernel):
         """As the features read."""
         return self.features.domain
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As the approximated kernel and the features check."""
         self.features.kernel.check(points, argument)
         self.features.check(points, argument)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k̂(x, y) for two points."""
         first = jax.tree.map(lambda leaf: leaf[None], x)
         second = jax.tree.map(lambda leaf: leaf[None], y)
         return jnp.vdot(self.features.transform(first), self.features.transform(second))
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """Φ(x) Φ(y)ᵀ."""
         return jnp.matmul(self.features.transform(x), self.features.transform(y).T, precision="highest")
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """|φ(x)|²."""
         return jnp.sum(self.features.transform(x) ** 2, axis=1)
 
@@ -152,12 +153,12 @@ class Concatenated(Features):
     kernel: Kernel
     members: tuple[Features, ...]
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Σ rᵢ)."""
         parts = zip(self.members, _parts(self, x), strict=True)
         return jnp.concatenate([member.transform(part) for member, part in parts], axis=1)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As every member checks."""
         for member, part in zip(self.members, _parts(self, points), strict=True):
             member.check(part, argument)
@@ -194,14 +195,14 @@ class TensorProduct(Features):
         """The q-fold tensor power of one set of features."""
         return cls(features.kernel**q, (features,) * q)
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
         first, *others = (member.transform(part) for member, part in zip(self.members, _parts(self, x), strict=True))
         for other in others:
             first = (first[:, :, None] * other[:, None, :]).reshape(first.shape[0], -1)
         return first
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As each of the members checks."""
         for member, part in zip(self.members, _parts(self, points), strict=True):
             member.check(part, argument)
@@ -212,14 +213,14 @@ class TensorProduct(Features):
         return int(np.prod([member.size for member in self.members]))
 
 
-def _parts(features: Any, x: Any) -> tuple[Any, ...]:
+def _parts(features: Any, x: Points) -> tuple[Any, ...]:
     """The points of each member: a sum or product of kernels may read each its own columns, a power may not."""
     if isinstance(features.kernel, Composite):
         return features.kernel.parts(x)
     return (x,) * len(features.members)
 
 
-def sample_row(kernel: Kernel, like: Any, door: Door) -> Any:
+def sample_row(kernel: Kernel, like: Data, door: Door) -> Any:
     """One point to take shapes from: the first of `like`, or zeros if `like` is a number of columns."""
     if is_whole(like):
         if like < 1:

@@ -13,6 +13,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import dense, one_row
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Concatenated, Features, sample_row
 from meanmap.kernels.base import Kernel, Sum
 
@@ -44,11 +45,11 @@ class Fourier(Features):
     def draw(
         cls,
         kernel: Kernel,
-        like: Any,
+        like: Data,
         n_features: int = 500,
         kind: Literal["cos-sin", "cos-phase"] = "cos-sin",
         orthogonal: bool = False,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> Features:
         """Draw features of `kernel`.
 
@@ -89,7 +90,7 @@ class Fourier(Features):
             row = dense(sample_row(kernel, like, door))
             return door.leave(_draw(door.cast(kernel), row, int(n_features), kind, orthogonal, Rng.of(rng).key))
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, D)."""
         coordinates = self.kernel.coordinates(x)
         if isinstance(coordinates, jax.Array | np.ndarray):
@@ -100,7 +101,7 @@ class Fourier(Features):
             return self.scale * jnp.cos(angles + self.phases)
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As many coordinates as the frequencies have."""
         width = self.kernel.coordinates(one_row(points)).shape[1]
         if width != self.frequencies.shape[1]:
@@ -116,7 +117,7 @@ class Fourier(Features):
 
 
 @partial(jax.jit, static_argnames=("n_features", "kind", "orthogonal"))
-def _draw(kernel: Kernel, row: Any, n_features: int, kind: Any, orthogonal: bool, key: jax.Array) -> Features:
+def _draw(kernel: Kernel, row: Array, n_features: int, kind: Any, orthogonal: bool, key: jax.Array) -> Features:
     if isinstance(kernel, Sum):
         keys = jax.random.split(key, len(kernel.members))
         parts = zip(kernel.members, kernel.parts(row), keys, strict=True)

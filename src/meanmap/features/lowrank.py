@@ -14,6 +14,7 @@ from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, point_values
@@ -54,7 +55,7 @@ class PivotedCholesky(Features):
 
     @classmethod
     def fit(
-        cls, kernel: Kernel, x: Any, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
+        cls, kernel: Kernel, x: Data, tolerance: float = 1e-6, max_rank: int | None = None, rank: int | None = None
     ) -> "PivotedCholesky":
         """Choose pivots among `x` greedily, each the point that is worst represented so far.
 
@@ -91,7 +92,7 @@ class PivotedCholesky(Features):
     def of_points(
         cls,
         kernel: Kernel,
-        points: Any,
+        points: Points,
         door: Door,
         tolerance: float = 1e-6,
         max_rank: int | None = None,
@@ -115,13 +116,13 @@ class PivotedCholesky(Features):
             ending = ("took the number of features asked for", True, ())
         return cls(kernel, door.leave(chosen), factor, errors, in_use, ending)
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r)."""
         in_use = jnp.arange(self.size) < self.rank
         cross = jnp.where(in_use[:, None], self.kernel.gram(self.pivots, x), 0)
         return jax.scipy.linalg.solve_triangular(jnp.asarray(self.factor), cross, lower=True).T
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """The columns of the pivots."""
         check_alike(points, self.pivots, argument, "the points of the fit")
 
@@ -148,11 +149,11 @@ class PivotedCholesky(Features):
 
 
 @jax.jit
-def _column(kernel: Kernel, x: Any, point: Any) -> jax.Array:
+def _column(kernel: Kernel, x: Points, point: Points) -> jax.Array:
     return kernel.gram(point, x)[0]
 
 
-def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int | None, door: Door) -> Factor:
+def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: int | None, door: Door) -> Factor:
     n = count(points)
     if any_sparse(points):
         if n <= SPARSE_ROWS:
@@ -175,7 +176,7 @@ def _by_tolerance(kernel: Kernel, points: Any, tolerance: float, max_rank: int |
     return jax.tree.map(jnp.asarray, low) if door.follows else low
 
 
-def _fixed(kernel: Kernel, points: Any, rank: int) -> Factor:
+def _fixed(kernel: Kernel, points: Points, rank: int) -> Factor:
     if any_sparse(points):
         raise KindError("x is sparse, and rank= works on dense points: pass max_rank= instead, or x.toarray().")
     points = jax.tree.map(jnp.asarray, points)
@@ -205,7 +206,7 @@ class Nystrom(Features):
     whitening: Any
 
     @classmethod
-    def fit(cls, kernel: Kernel, x: Any, n_landmarks: int = 100, rng: Any = None) -> "Nystrom":
+    def fit(cls, kernel: Kernel, x: Data, n_landmarks: int = 100, rng: Seed = None) -> "Nystrom":
         """Take `n_landmarks` of the points at random.
 
         Cost O(m³) for m landmarks, and O(m d + m²) a point to map.
@@ -229,7 +230,7 @@ class Nystrom(Features):
             return cls.at(cast, rows(points, chosen), door)
 
     @classmethod
-    def at(cls, kernel: Kernel, landmarks: Any, door: Door, working: Any = None) -> "Nystrom":
+    def at(cls, kernel: Kernel, landmarks: Array, door: Door, working: Any = None) -> "Nystrom":
         """Given landmarks, read already, inside an open door; `working` is the dtype of later calls, if another."""
         if not all(map(is_concrete, jax.tree.leaves((kernel, landmarks)))):
             raise KindError("Nystrom runs on the host and cannot be traced: use PivotedCholesky.fit with a rank.")
@@ -243,11 +244,11 @@ class Nystrom(Features):
         whitening = (vectors[:, kept] / np.sqrt(values[kept])).astype(door.dtype)
         return cls(kernel, door.leave(landmarks), jnp.asarray(whitening) if door.follows else whitening)
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r)."""
         return jnp.matmul(self.kernel.gram(x, self.landmarks), self.whitening, precision="highest")
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """The columns of the landmarks."""
         check_alike(points, self.landmarks, argument, "the landmarks")
 

@@ -12,6 +12,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ShapeError
 from meanmap.core.points import bucket, count, pad, rows
+from meanmap.core.types import Array, Data, Points
 from meanmap.families import Beta, Mixture, MultivariateNormal, Normal, PointMass
 from meanmap.features.base import CHUNK, Features
 from meanmap.features.means import frequencies_in_x, mean_waves
@@ -46,18 +47,18 @@ class FeaturesOfLaws(Features):
     seed: eqx.AbstractVar[int | None]
 
     @abstractmethod
-    def gather(self, x: Any, tabulate: bool) -> Any:
+    def gather(self, x: Points, tabulate: bool) -> Any:
         """The laws of each variable, in tables where that is asked for and pays."""
 
     @abstractmethod
-    def finish(self, gathered: Any) -> jax.Array:
+    def finish(self, gathered: Array) -> jax.Array:
         """φ, (N, r), of what was gathered: pure and traceable."""
 
-    def transform(self, x: Any) -> jax.Array:
+    def transform(self, x: Points) -> jax.Array:
         """φ(x), (N, r), of distributions already read: pure and traceable."""
         return self.finish(self.gather(x, tabulate=False))
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """Distributions as the kernel reads them, checked to fit it and these features."""
         points = self.kernel.domain.read(data, argument, door)
         kernel: Any = self.kernel
@@ -65,7 +66,7 @@ class FeaturesOfLaws(Features):
         self.check(points, argument)
         return points
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Data) -> Any:
         """φ(P) for each distribution, or tuple of them, (N, r).
 
         NumPy in, NumPy float64 out; JAX in, JAX out. Cost O(N d_in d_out) and, for laws that are not normal, one
@@ -82,13 +83,13 @@ class FeaturesOfLaws(Features):
                 self.write(self.gather(pad(part, size), tabulate=True), out[start : start + size])
             return out
 
-    def write(self, gathered: Any, out: np.ndarray) -> None:
+    def write(self, gathered: Array, out: np.ndarray) -> None:
         """φ of what was gathered, padded, into the rows of a NumPy array."""
         out[:] = compiled(self, gathered, "finish")[: len(out)]
 
 
 @partial(jax.jit, static_argnames="stage")
-def compiled(features: Any, gathered: Any, stage: str) -> jax.Array:
+def compiled(features: Any, gathered: Array, stage: str) -> jax.Array:
     """One of the pure methods of features on what they gathered, compiled once for each shape."""
     return getattr(features, stage)(gathered)
 
@@ -121,7 +122,7 @@ class MeanFourier(FeaturesOfLaws):
     kind: Kind = eqx.field(static=True)
     seed: int | None = eqx.field(static=True)
 
-    def gather(self, x: Any, tabulate: bool) -> Any:
+    def gather(self, x: Points, tabulate: bool) -> Any:
         """One entry for each variable."""
         found = zip(self.kernel.variables(x), self.frequencies, strict=True)
         return tuple(
@@ -131,7 +132,7 @@ class MeanFourier(FeaturesOfLaws):
             for (_, law, kernel, place), block in found
         )
 
-    def finish(self, gathered: Any) -> jax.Array:
+    def finish(self, gathered: Array) -> jax.Array:
         """The product of the characteristic functions at the frequencies."""
         total = 1.0
         kernels = self.kernel.kernel if isinstance(self.kernel.kernel, tuple) else (self.kernel.kernel,) * len(gathered)
@@ -143,7 +144,7 @@ class MeanFourier(FeaturesOfLaws):
                 total = total * jnp.asarray(characteristic(entry.law, w, entry.place))
         return self.scale * mean_waves(total, self.phases, jnp)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As many variables and columns as the features were drawn for, at frequencies that can be computed."""
         found = self.kernel.variables(points, argument)
         widths = [dimension(law) for _, law, _, _ in found]
@@ -168,7 +169,7 @@ class MeanFourier(FeaturesOfLaws):
         return self.frequencies[0].shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 
-def _table(law: Any, w: Any, place: str) -> _Table:
+def _table(law: Any, w: Array, place: str) -> _Table:
     """The characteristic function of each distinct law: two labels send two messages, however many there are.
 
     Their number is rounded up to a short list, so that a new one seldom compiles anything.

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features
 from meanmap.features.fourier import Fourier
@@ -45,7 +46,7 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
         return door.leave(cast.scale * mean_waves(c, cast.phases, library))
 
 
-def frequencies_in_x(kernel: Kernel, frequencies: Any, dimension: int) -> Any:
+def frequencies_in_x(kernel: Kernel, frequencies: Array, dimension: int) -> Any:
     """w with w·x = ω·c(x) for frequencies ω, (D, ·), over a kernel's coordinates c, which have to be linear in x."""
     dtype = frequencies.dtype
     linear = kernel.coordinates(np.eye(dimension, dtype=dtype))
@@ -57,7 +58,7 @@ def frequencies_in_x(kernel: Kernel, frequencies: Any, dimension: int) -> Any:
     return jnp.matmul(jnp.asarray(frequencies), jnp.asarray(linear).T, precision="highest")
 
 
-def mean_waves(c: Any, phases: Any, library: Any) -> Any:
+def mean_waves(c: Array, phases: Any, library: Any) -> Any:
     """(Re c, Im c), or Re(c exp(ib)) where there are phases b: the mean of (cos, sin) or of cos(· + b)."""
     if phases is None:
         return library.concatenate([library.real(c), library.imag(c)], axis=-1)

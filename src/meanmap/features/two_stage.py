@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, Features
 from meanmap.features.fourier import Fourier
 from meanmap.features.mean_fourier import FeaturesOfLaws, Kind, MeanFourier, compiled
@@ -61,7 +62,7 @@ class TwoStage(FeaturesOfLaws):
 
     @classmethod
     def draw(
-        cls, kernel: Kernel, like: Any, d_in: int = 300, d_out: int = 500, kind: Kind = "cos-sin", rng: Any = None
+        cls, kernel: Kernel, like: Data, d_in: int = 300, d_out: int = 500, kind: Kind = "cos-sin", rng: Seed = None
     ) -> Features:
         """Draw features of a kernel on distributions.
 
@@ -112,12 +113,12 @@ class TwoStage(FeaturesOfLaws):
             plan = _Plan(int(d_in), int(d_out), kind, source.seed, door)
             return door.leave(_draw(door.cast(kernel), points, plan, source.key))
 
-    def gather(self, x: Any, tabulate: bool) -> Any:
+    def gather(self, x: Points, tabulate: bool) -> Any:
         """What each first stage gathers."""
         parts = zip(self.inner, _parts(self.kernel, x), strict=True)
         return tuple(part if isinstance(s, MeanVariance) else s.gather(part, tabulate) for s, part in parts)
 
-    def angles(self, gathered: Any) -> jax.Array:
+    def angles(self, gathered: Array) -> jax.Array:
         """ν·x for the points x in which the kernel is a Gaussian of unit width."""
         blocks = [
             stage.coordinates(part) if isinstance(stage, MeanVariance) else stage.finish(part) / member.width
@@ -126,14 +127,14 @@ class TwoStage(FeaturesOfLaws):
         coordinates = blocks[0] if len(blocks) == 1 else jnp.concatenate(blocks, axis=1)
         return jnp.matmul(coordinates, jnp.asarray(self.frequencies).T, precision="highest")
 
-    def finish(self, gathered: Any) -> jax.Array:
+    def finish(self, gathered: Array) -> jax.Array:
         """Fourier features of those points."""
         angles = self.angles(gathered)
         if self.kind == "cos-phase":
             return self.scale * jnp.cos(angles + self.phases)
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
-    def write(self, gathered: Any, out: np.ndarray) -> None:
+    def write(self, gathered: Array, out: np.ndarray) -> None:
         """The same, with the waves by NumPy: its cosine in float64 is more than twice as quick as XLA's on a CPU."""
         angles = np.asarray(compiled(self, gathered, "angles"))[: len(out)]
         half = out.shape[1] // 2
@@ -144,7 +145,7 @@ class TwoStage(FeaturesOfLaws):
             np.sin(angles, out=out[:, half:])
         out *= self.scale
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As the first stages check."""
         for stage, part in zip(self.inner, _parts(self.kernel, points), strict=True):
             if isinstance(stage, Features):
@@ -163,19 +164,19 @@ class SideBySide(FeaturesOfLaws):
     members: tuple[Any, ...]
     seed: int | None = eqx.field(static=True)
 
-    def gather(self, x: Any, tabulate: bool) -> Any:
+    def gather(self, x: Points, tabulate: bool) -> Any:
         """What each member gathers."""
         parts = zip(self.members, self.kernel.parts(x), strict=True)
         return tuple(m.gather(part, tabulate) if isinstance(m, FeaturesOfLaws) else part for m, part in parts)
 
-    def finish(self, gathered: Any) -> jax.Array:
+    def finish(self, gathered: Array) -> jax.Array:
         """One block of columns for each variable."""
         parts = zip(self.members, gathered, strict=True)
         return jnp.concatenate(
             [m.finish(p) if isinstance(m, FeaturesOfLaws) else m.transform(p) for m, p in parts], axis=1
         )
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """As each member checks."""
         for member, part in zip(self.members, self.kernel.parts(points, argument), strict=True):
             member.check(part, argument)
@@ -204,7 +205,7 @@ class _Plan:
         return jax.random.uniform(key, (features,), self.dtype, 0, 2 * np.pi)
 
 
-def _draw(kernel: Any, points: Any, plan: _Plan, key: jax.Array) -> Features:
+def _draw(kernel: KernelLike, points: Points, plan: _Plan, key: jax.Array) -> Features:
     if isinstance(kernel, Sum):
         keys, parts = jax.random.split(key, len(kernel.members)), kernel.parts(points)
         drawn = [_draw(m, part, plan, k) for m, part, k in zip(kernel.members, parts, keys, strict=True)]
@@ -249,11 +250,11 @@ def _draw(kernel: Any, points: Any, plan: _Plan, key: jax.Array) -> Features:
     )
 
 
-def _draw_fourier(kernel: MeanVariance, points: Any, plan: _Plan, key: jax.Array) -> Features:
+def _draw_fourier(kernel: MeanVariance, points: Points, plan: _Plan, key: jax.Array) -> Features:
     return Fourier.draw(kernel, rows(points, slice(0, 1)), plan.d_out, plan.kind, rng=key)
 
 
-def _draw_means(kernel: ExpectedProduct, points: Any, plan: _Plan, key: jax.Array) -> MeanFourier:
+def _draw_means(kernel: ExpectedProduct, points: Points, plan: _Plan, key: jax.Array) -> MeanFourier:
     """One set of frequencies for the joint distribution, a block of columns for each variable."""
     key_frequencies, key_phases = jax.random.split(key)
     found = kernel.variables(points, "like")
@@ -274,7 +275,7 @@ def _draw_means(kernel: ExpectedProduct, points: Any, plan: _Plan, key: jax.Arra
     )
 
 
-def _joined(kernel: TupleProduct, points: Any) -> ExpectedProduct:
+def _joined(kernel: TupleProduct, points: Points) -> ExpectedProduct:
     """The expected product on the tuple that a product of expected products is."""
     names, laws = variables(points)
     members: Any = kernel.members
@@ -285,9 +286,9 @@ def _joined(kernel: TupleProduct, points: Any) -> ExpectedProduct:
     return ExpectedProduct(kernels, places)
 
 
-def _factors(kernel: Any) -> tuple[Any, ...]:
+def _factors(kernel: KernelLike) -> tuple[Any, ...]:
     return kernel.members if isinstance(kernel, TupleProduct) else (kernel,)
 
 
-def _parts(kernel: Any, x: Any) -> tuple[Any, ...]:
+def _parts(kernel: KernelLike, x: Points) -> tuple[Any, ...]:
     return kernel.parts(x) if isinstance(kernel, TupleProduct) else (x,)

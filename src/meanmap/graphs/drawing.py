@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.pictures import new_axes
+from meanmap.core.types import Axes, GraphLike
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.rooted import Rooted
 
@@ -16,8 +17,8 @@ MAJORITY = 0.5
 
 
 def draw(
-    graph: Any,
-    ax: Any = None,
+    graph: GraphLike,
+    ax: Axes = None,
     *,
     positions: Mapping[Hashable, Any] | None = None,
     labels: Mapping[tuple, str] | None = None,
@@ -68,7 +69,7 @@ def draw(
     return ax
 
 
-def _places(graph: Any) -> dict[Hashable, np.ndarray]:
+def _places(graph: GraphLike) -> dict[Hashable, np.ndarray]:
     """Positions by distances along edges, the parts of a graph side by side."""
     import networkx
 
@@ -82,7 +83,7 @@ def _places(graph: Any) -> dict[Hashable, np.ndarray]:
     return {name: places[name] for name in graph}
 
 
-def draw_forest(graph: Graph, ax: Any = None) -> Any:
+def draw_forest(graph: Graph, ax: Axes = None) -> Any:
     """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
     return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None)
 

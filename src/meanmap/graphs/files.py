@@ -7,12 +7,12 @@ import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.files import write_whole
+from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.partial import PDAG
 
@@ -47,7 +47,7 @@ def read_graphml(path: str | Path) -> Graph:
         raise InputError(f"{path} cannot be used: {error}") from None
 
 
-def write_graphml(graph: Any, path: str | Path) -> None:
+def write_graphml(graph: GraphLike, path: str | Path) -> None:
     """Write a Graph, a PDAG, a NetworkX graph or a list of edges as GraphML. Names are written as text.
 
     An undirected edge of a PDAG is written in both directions, with the attribute directed=False.

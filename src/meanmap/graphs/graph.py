@@ -10,6 +10,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.types import Data
 
 __all__ = ["Graph"]
 
@@ -41,7 +42,7 @@ class Graph:
     edges: np.ndarray
 
     @classmethod
-    def of(cls, data: Any, nodes: Iterable[Hashable] | None = None) -> "Graph":
+    def of(cls, data: Data, nodes: Iterable[Hashable] | None = None) -> "Graph":
         """Read a Graph, a NetworkX graph, a list of edges, or an (|E|, 2) array of node numbers.
 
         Parameters

@@ -1,11 +1,11 @@
 """Directions that follow from others: Meek's rules, and the equivalence class of a directed acyclic graph."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import InputError
+from meanmap.core.types import GraphLike
 from meanmap.graphs.partial import PDAG
 
 __all__ = ["equivalence_class", "find_cycle", "meek", "reaches", "unshielded_colliders"]
@@ -112,7 +112,7 @@ def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
     return found
 
 
-def equivalence_class(dag: Any) -> PDAG:
+def equivalence_class(dag: GraphLike) -> PDAG:
     """The graph of all directed acyclic graphs with the same conditional independences as this one.
 
     Its arrows are those that all of them share (Verma & Pearl 1990; Meek 1995): an arrow of an unshielded collider, or
@@ -135,13 +135,14 @@ def equivalence_class(dag: Any) -> PDAG:
       a — b
       b — c
     """
-    dag = PDAG.of(dag)
-    if len(dag.undirected):
-        raise InputError(f"the graph has undirected edges, such as {dag.named('undirected')[0]}; expected arrows only.")
-    if cycle := find_cycle(dag):
+    pdag = PDAG.of(dag)
+    if len(pdag.undirected):
+        first = pdag.named("undirected")[0]
+        raise InputError(f"the graph has undirected edges, such as {first}; expected arrows only.")
+    if cycle := find_cycle(pdag):
         raise InputError(f"the graph has a cycle: {' → '.join(map(str, [*cycle, cycle[0]]))}.")
-    matrix = dag.matrix | dag.matrix.T
-    for ends, middle in unshielded_colliders(dag):
+    matrix = pdag.matrix | pdag.matrix.T
+    for ends, middle in unshielded_colliders(pdag):
         for end in ends:
-            matrix[dag.skeleton.index(middle), dag.skeleton.index(end)] = False
-    return PDAG.of_matrix(dag.names, meek(matrix)[0])
+            matrix[pdag.skeleton.index(middle), pdag.skeleton.index(end)] = False
+    return PDAG.of_matrix(pdag.names, meek(matrix)[0])

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import breadth_first_order
 
 from meanmap.core.errors import InputError
+from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
 
 __all__ = ["Rooted", "centres", "check_forest", "informed", "prune"]
@@ -43,7 +43,7 @@ class Rooted:
     depth: np.ndarray
 
     @classmethod
-    def at(cls, graph: Any, roots: Iterable | None = None) -> "Rooted":
+    def at(cls, graph: GraphLike, roots: Iterable | None = None) -> "Rooted":
         """Hang `graph` up at `roots`, by name, and components without a root at their centre (the shallowest tree)."""
         graph = Graph.of(graph)
         check_forest(graph)
@@ -142,7 +142,7 @@ def informed(tree: Rooted, evidence: np.ndarray) -> np.ndarray:
     return result
 
 
-def prune(graph: Any, evidence: Iterable, targets: Iterable) -> Graph:
+def prune(graph: GraphLike, evidence: Iterable, targets: Iterable) -> Graph:
     """The part of a forest that matters for the targets once `evidence` is known exactly.
 
     What lies behind an observed node cannot be heard (Song et al. 2010, section 2.1), and a branch without evidence

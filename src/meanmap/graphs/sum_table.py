@@ -1,12 +1,12 @@
 """Tables that only ask for the sum of their variables' states: parity checks, counts, exactly one of many."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.types import Array, DType
 
 __all__ = ["SumTable"]
 
@@ -41,7 +41,7 @@ class SumTable:
     shape: tuple[int, ...]
     cyclic: bool
 
-    def __init__(self, values: Any, shape: tuple[int, ...], *, cyclic: bool = False):
+    def __init__(self, values: Array, shape: tuple[int, ...], *, cyclic: bool = False):
         found = as_array(values, "values").astype(float)
         check_finite(found, "values")
         sizes = tuple(int(k) for k in shape)
@@ -69,7 +69,7 @@ class SumTable:
         """How many entries the table has when it is written out."""
         return int(np.prod([float(k) for k in self.shape]))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
         del copy  # what is written out is always new
         sums = np.zeros((), dtype=np.int64)
         for k in self.shape:

@@ -9,6 +9,7 @@ from meanmap.bp import Beliefs
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Points, Seed
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
@@ -22,7 +23,7 @@ __all__ = ["posterior_draws", "to_arviz"]
 
 
 def posterior_draws(
-    posterior: Any, draws: int = 1000, rng: Any = None, points: Any = None
+    posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None
 ) -> dict[str, dict[str, Any]]:
     """Groups of arrays (chains, draws, ...) by name, as `arviz.from_dict` takes them.
 
@@ -77,7 +78,7 @@ def posterior_draws(
     return {"posterior": {name: np.asarray(values)[None] for name, values in found.items()}}
 
 
-def to_arviz(posterior: Any, draws: int = 1000, rng: Any = None, points: Any = None) -> Any:
+def to_arviz(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Any:
     """`posterior_draws` as ArviZ's InferenceData (from ArviZ 1.0 on a DataTree), for its plots and tables.
 
     ArviZ comes with `pip install 'meanmap[arviz]'`; the arguments are those of [`posterior_draws`][].

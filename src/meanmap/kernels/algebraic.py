@@ -14,6 +14,7 @@ from meanmap.core.errors import ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Points, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import inner_products, known, safe_sqrt, squared_norms
 
@@ -32,15 +33,15 @@ class _OfInnerProduct(Kernel):
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
         """f."""
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.gram(x[None], y[None])[0, 0]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix through one matrix product."""
         return self.profile(inner_products(x, y), squared_norms(x)[:, None], squared_norms(y)[None, :])
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """f(|x|², |x|², |x|²)."""
         norms = squared_norms(x)
         return self.profile(norms, norms, norms)
@@ -129,7 +130,7 @@ class RandomProjection(Kernel):
 
     matrix: Any
 
-    def __init__(self, matrix: Any):
+    def __init__(self, matrix: Array):
         array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)
         if array.ndim != 2 or array.size == 0:
             raise ShapeError(f"matrix has shape {array.shape}; expected (dimensions, labels).")
@@ -137,7 +138,7 @@ class RandomProjection(Kernel):
         self.matrix = array
 
     @classmethod
-    def draw(cls, labels: int, dimensions: int = 100, rng: Any = None) -> "RandomProjection":
+    def draw(cls, labels: int, dimensions: int = 100, rng: Seed = None) -> "RandomProjection":
         """A kernel with a fresh A of shape (dimensions, labels)."""
         for name, size in (("labels", labels), ("dimensions", dimensions)):
             whole_number(size, name)
@@ -148,27 +149,27 @@ class RandomProjection(Kernel):
         """Real label vectors, dense or sparse."""
         return Real(sparse=True)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """One column per label."""
         if points.shape[1] != self.matrix.shape[1]:
             raise ShapeError(
                 f"{argument} has {points.shape[1]} columns; the projection was made for {self.matrix.shape[1]} labels."
             )
 
-    def project(self, y: Any) -> jax.Array:
+    def project(self, y: Points) -> jax.Array:
         """A y for each row of points already read, (n, D)."""
         if is_sparse(y):
             return jnp.asarray(y @ known(self.matrix, "matrix").T)
         return jnp.matmul(y, self.matrix.T, precision="highest")
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.vdot(self.project(x[None]), self.project(y[None]))
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix of the projected points."""
         return inner_products(self.project(x), self.project(y))
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """|A y|²."""
         return squared_norms(self.project(x))

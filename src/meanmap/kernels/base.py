@@ -15,6 +15,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
@@ -35,28 +36,28 @@ class Kernel(eqx.Module):
         return Real()
 
     @abstractmethod
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The (n, m) Gram matrix of points already read: pure, traceable, everything at once."""
         return jax.vmap(lambda p: jax.vmap(lambda q: self.evaluate(p, q))(y))(x)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """k(x, x) for each of n points already read."""
         return jax.vmap(lambda p: self.evaluate(p, p))(x)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """Raise if points that were read do not fit the hyperparameters."""
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """Points as (n, D) Euclidean coordinates in which the kernel is shift-invariant, if it has any."""
         raise KindError(
             f"{type(self).__name__} has no spectral density, so no random Fourier features: "
             "use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
         )
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """n draws, (n, D), from the normalised spectral density over `coordinates(like)`."""
         return self.coordinates(like)
 
@@ -65,7 +66,7 @@ class Kernel(eqx.Module):
         """Whether the spectral density depends on the length of the frequency only."""
         return False
 
-    def __call__(self, x: Any, y: Any = None) -> Any:
+    def __call__(self, x: Data, y: Data = None) -> Any:
         """The Gram matrix: entry (i, j) is k(xᵢ, yⱼ); `k(x)` is `k(x, x)`.
 
         Parameters
@@ -84,13 +85,13 @@ class Kernel(eqx.Module):
                 return jnp.asarray(gram_array(kernel, x, y), door.dtype)
             return gram_matrix(kernel, x, y)
 
-    def diag(self, x: Any) -> Any:
+    def diag(self, x: Data) -> Any:
         """k(xᵢ, xᵢ) for each point, without the Gram matrix."""
         with Door(self, x) as door:
             points = read_points(self, x, "x", door)
             return diagonal_array(door.cast(self), points, door)
 
-    def matvec(self, x: Any, y: Any, v: Any) -> Any:
+    def matvec(self, x: Data, y: Data, v: Array) -> Any:
         """The product K(x, y) v, streamed by tiles: the Gram matrix is never held.
 
         Parameters
@@ -118,7 +119,7 @@ class Kernel(eqx.Module):
             result = times(kernel, x, y, columns, door)
             return result[:, 0] if v.ndim == 1 else result
 
-    def mean(self, x: Any, y: Any = None) -> Any:
+    def mean(self, x: Data, y: Data = None) -> Any:
         """Row means of the Gram matrix, (1/m) Σⱼ k(xᵢ, yⱼ), streamed: the empirical mean embedding of y at x."""
         with Door(self, x, y) as door:
             kernel, x, y = read_pair(self, x, y, door)
@@ -129,13 +130,13 @@ class Kernel(eqx.Module):
     # NumPy numbers and arrays leave `number * kernel` to the kernel.
     __array_ufunc__ = None
 
-    def __add__(self, other: Any) -> "Kernel":
+    def __add__(self, other: object) -> "Kernel":
         return Sum((*_members(Sum, self), *_members(Sum, other))) if isinstance(other, Kernel) else NotImplemented
 
-    def __radd__(self, other: Any) -> "Kernel":
+    def __radd__(self, other: object) -> "Kernel":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # where `sum(kernels)` starts
 
-    def __mul__(self, other: Any) -> "Kernel":
+    def __mul__(self, other: object) -> "Kernel":
         if isinstance(other, Kernel):
             return Product((*_members(Product, self), *_members(Product, other)))
         if isinstance(other, int | float | np.number | np.ndarray | jax.Array):
@@ -144,7 +145,7 @@ class Kernel(eqx.Module):
 
     __rmul__ = __mul__
 
-    def __pow__(self, power: Any) -> "Kernel":
+    def __pow__(self, power: Array) -> "Kernel":
         return Power(self, power)
 
     def __repr__(self) -> str:
@@ -157,7 +158,7 @@ def _members(kind: type, kernel: Kernel) -> tuple[Kernel, ...]:
     return kernel.members if isinstance(kernel, kind) else (kernel,)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     if isinstance(value, tuple):
         return "(" + ", ".join(map(_show, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, np.ndarray) or (isinstance(value, jax.Array) and is_concrete(value)):
@@ -183,16 +184,16 @@ class Composite(Kernel):
         """The same composition of other kernels."""
         return eqx.tree_at(lambda k: k.members, self, members)
 
-    def parts(self, x: Any) -> tuple[Any, ...]:
+    def parts(self, x: Points) -> tuple[Any, ...]:
         """The points of each member."""
         domains = [member.domain for member in self.members]
         return (x,) * len(domains) if _agree(domains) else tuple(x)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         for member, part in zip(self.members, self.parts(points), strict=True):
             member.check(part, argument)
 
-    def _each(self, method: str, *points: Any) -> list[jax.Array]:
+    def _each(self, method: str, *points: Points) -> list[jax.Array]:
         parts = zip(*(self.parts(x) for x in points), strict=True)
         return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
 
@@ -214,15 +215,15 @@ class Sum(Composite):
 
     members: tuple[Kernel, ...]
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return sum(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """Sum of the members' Gram matrices."""
         return sum(self._each("gram", x, y))  # pyright: ignore[reportReturnType]
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Sum of the members' diagonals."""
         return sum(self._each("diagonal", x))  # pyright: ignore[reportReturnType]
 
@@ -240,23 +241,23 @@ class Product(Composite):
 
     members: tuple[Kernel, ...]
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return math.prod(self._each("evaluate", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """Entrywise product of the members' Gram matrices."""
         return math.prod(self._each("gram", x, y))  # pyright: ignore[reportReturnType, reportArgumentType]
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Product of the members' diagonals."""
         return math.prod(self._each("diagonal", x))  # pyright: ignore[reportReturnType, reportArgumentType]
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
         return side_by_side(self._each("coordinates", x))
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
         draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self.parts(like), strict=True)]
@@ -272,13 +273,13 @@ class Wrapper(Kernel):
     def domain(self) -> Domain:
         return self.kernel.domain
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         self.kernel.check(points, argument)
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         return self.kernel.coordinates(x)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         return self.kernel.frequencies(key, n, like)
 
     @property
@@ -299,19 +300,19 @@ class Scaled(Wrapper):
     kernel: Kernel
     scale: Any
 
-    def __init__(self, kernel: Kernel, scale: Any):
+    def __init__(self, kernel: Kernel, scale: Array):
         self.kernel = kernel
         self.scale = parameter(scale, "scale", axes=0)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.scale * self.kernel.evaluate(x, y)
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The scaled Gram matrix."""
         return self.scale * self.kernel.gram(x, y)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """The scaled diagonal."""
         return self.scale * self.kernel.diagonal(x)
 
@@ -337,19 +338,19 @@ class Power(Wrapper):
         self.kernel = kernel
         self.power = whole_number(power, "power")
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.kernel.evaluate(x, y) ** self.power
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The entrywise power of the Gram matrix."""
         return self.kernel.gram(x, y) ** self.power
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """The power of the diagonal."""
         return self.kernel.diagonal(x) ** self.power
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Sums of q independent frequencies: the spectral density of a power is a convolution."""
         return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]
 
@@ -383,14 +384,14 @@ class OnColumns(Wrapper):
         """The inner domain, read from these columns."""
         return Columns(self.names, self.kernel.domain)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.kernel.evaluate(x, y)
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The inner Gram matrix."""
         return self.kernel.gram(x, y)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """The inner diagonal."""
         return self.kernel.diagonal(x)

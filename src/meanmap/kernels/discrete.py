@@ -13,6 +13,7 @@ from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array, Points
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel
 
@@ -35,7 +36,7 @@ class Delta(Kernel):
         """Labels."""
         return Labels()
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.where(jnp.all(x == y), 1.0, 0.0)  # weakly typed: takes the precision of kernels it is multiplied by
 
@@ -61,7 +62,7 @@ class Hamming(Kernel):
 
     lengthscale: Any
 
-    def __init__(self, lengthscale: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
 
     @property
@@ -69,7 +70,7 @@ class Hamming(Kernel):
         """Labels."""
         return Labels()
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         differ = jnp.any(x != y, axis=-1)
         return jnp.exp(-jnp.mean(differ, dtype=jnp.result_type(self.lengthscale, float)) / self.lengthscale)
@@ -112,15 +113,15 @@ class Spectrum(Kernel):
     def _on_counts(self) -> Kernel:
         return Cosine() if self.normalise else Linear()
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two rows of counts, each (1, columns)."""
         return self._on_counts().gram(x, y)[0, 0]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix of two sets of counts."""
         return self._on_counts().gram(x, y)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Ones, or the squared lengths of the counts."""
         return self._on_counts().diagonal(x)
 
@@ -142,7 +143,7 @@ class Precomputed(Kernel):
 
     matrix: Any
 
-    def __init__(self, matrix: Any):
+    def __init__(self, matrix: Array):
         array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)
         if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
             raise ShapeError(f"matrix has shape {array.shape}; expected a square Gram matrix.")
@@ -158,10 +159,10 @@ class Precomputed(Kernel):
         """Row numbers."""
         return Indices(self.matrix.shape[0])
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two row numbers."""
         return jnp.asarray(self.matrix)[x, y]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The rows and columns asked for."""
         return jnp.asarray(self.matrix)[x[:, None], y[None, :]]

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError
 from meanmap.core.points import is_sparse
+from meanmap.core.types import Array, Points
 
 __all__ = [
     "FEW_COLUMNS",
@@ -28,14 +29,14 @@ FEW_COLUMNS = 3
 WIDE = 1 << 24
 
 
-def inner_products(x: Any, y: Any) -> jax.Array:
+def inner_products(x: Points, y: Points) -> jax.Array:
     """⟨xᵢ, yⱼ⟩ for all rows, (n, m). Sparse rows are multiplied as sparse matrices on the host."""
     if is_sparse(x) or is_sparse(y):
         return jnp.asarray(_sparse_products(x, y))
     return jnp.matmul(x, y.T, precision="highest")
 
 
-def _sparse_products(x: Any, y: Any) -> np.ndarray:
+def _sparse_products(x: Points, y: Points) -> np.ndarray:
     if is_sparse(x) and is_sparse(y) and x.shape[1] > WIDE:
         x, y = _by_columns_that_occur(x, y)
     x, y = (m if is_sparse(m) else known(m, "the dense one of x and y") for m in (x, y))
@@ -43,7 +44,7 @@ def _sparse_products(x: Any, y: Any) -> np.ndarray:
     return result.toarray() if is_sparse(result) else np.asarray(result)
 
 
-def _by_columns_that_occur(x: Any, y: Any) -> tuple[Any, Any]:
+def _by_columns_that_occur(x: Points, y: Points) -> tuple[Any, Any]:
     occurring = np.unique(np.concatenate([x.indices, y.indices]))
 
     def relabel(m):
@@ -53,14 +54,14 @@ def _by_columns_that_occur(x: Any, y: Any) -> tuple[Any, Any]:
     return relabel(x), relabel(y)
 
 
-def squared_norms(x: Any) -> jax.Array:
+def squared_norms(x: Points) -> jax.Array:
     """|xᵢ|² for each row."""
     if is_sparse(x):
         return jnp.asarray(np.asarray(x.multiply(x).sum(axis=1)).ravel())
     return jnp.sum(x * x, axis=-1)
 
 
-def squared_distances(x: Any, y: Any) -> jax.Array:
+def squared_distances(x: Points, y: Points) -> jax.Array:
     """|xᵢ − yⱼ|² for all rows, (n, m).
 
     With few columns by differences; otherwise by |x|² + |y|² − 2⟨x, y⟩ about the mean of y, which keeps the
@@ -75,7 +76,7 @@ def squared_distances(x: Any, y: Any) -> jax.Array:
     return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
 
 
-def scale_columns(x: Any, lengthscale: Any) -> Any:
+def scale_columns(x: Points, lengthscale: Array) -> Any:
     """x / ℓ, ℓ one number or one per column."""
     if is_sparse(x):
         return x.multiply(1 / known(lengthscale, "lengthscale")).tocsr()
@@ -93,7 +94,7 @@ def safe_sqrt(value: jax.Array) -> jax.Array:
 
 
 @safe_sqrt.defjvp
-def _safe_sqrt_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+def _safe_sqrt_jvp(primals: Array, tangents: Array) -> tuple[jax.Array, jax.Array]:
     (value,), (tangent,) = primals, tangents
     root = safe_sqrt(value)
     return root, jnp.where(root > 0, tangent / (2 * jnp.where(root > 0, root, 1)), 0)
@@ -108,7 +109,7 @@ def side_by_side(parts: list[Any]) -> Any:
     return jnp.concatenate([part.toarray() if is_sparse(part) else part for part in parts], axis=-1)
 
 
-def known(value: Any, name: str) -> np.ndarray:
+def known(value: object, name: str) -> np.ndarray:
     """A hyperparameter that meets sparse points, which live on the host: its numbers must be known."""
     if not is_concrete(value):
         raise KindError(

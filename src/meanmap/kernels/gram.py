@@ -15,6 +15,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.progress import track
+from meanmap.core.types import Array, KernelLike, Points
 
 __all__ = ["diagonal_array", "gram_array", "gram_matrix", "point_values", "product", "streamed_product", "times"]
 
@@ -26,24 +27,24 @@ SPARSE_BLOCK = 1 << 23
 
 
 @jax.jit
-def _tile(kernel: Any, x: Any, y: Any) -> jax.Array:
+def _tile(kernel: KernelLike, x: Points, y: Points) -> jax.Array:
     return kernel.gram(x, y)
 
 
 @jax.jit
-def point_values(kernel: Any, x: Any) -> jax.Array:
+def point_values(kernel: KernelLike, x: Points) -> jax.Array:
     """k(xᵢ, xᵢ), compiled."""
     return kernel.diagonal(x)
 
 
 @jax.jit
-def _square(kernel: Any, x: Any) -> jax.Array:
+def _square(kernel: KernelLike, x: Points) -> jax.Array:
     # The diagonal is written: distances by expansion leave 1e-7 there in float32, of which a square root makes 3e-4.
     return jnp.where(jnp.eye(count(x), dtype=bool), kernel.diagonal(x)[:, None], kernel.gram(x, x))
 
 
 @jax.jit
-def _row_of_tiles(kernel: Any, x: Any, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
+def _row_of_tiles(kernel: KernelLike, x: Points, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
     """K(x, y) v for one tile of x, y running over tiles; only one tile of K exists at a time."""
 
     def step(total, tile):
@@ -62,7 +63,7 @@ def _on_device(tree: Any) -> Any:
     return jax.tree.map(jnp.asarray, tree)
 
 
-def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
+def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
     """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
     n = count(points)
     size = min(TILE, bucket(n))
@@ -71,7 +72,7 @@ def _tiles(points: Any) -> tuple[list[slice], list[Any]]:
     return ranges, tiles if len(tiles) == 1 else [_on_device(tile) for tile in tiles]
 
 
-def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
+def diagonal_array(kernel: KernelLike, x: Points, door: Door) -> Any:
     """k(xᵢ, xᵢ) on the side of the door that the inputs came from."""
     if any_sparse(x):
         with jax.enable_x64(True):
@@ -83,7 +84,7 @@ def diagonal_array(kernel: Any, x: Any, door: Door) -> Any:
     return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
 
 
-def gram_array(kernel: Any, x: Any, y: Any = None) -> Any:
+def gram_array(kernel: KernelLike, x: Points, y: Points = None) -> Any:
     """The Gram matrix as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; all of it at once."""
     if any_sparse((x, y)):
         with jax.enable_x64(True):  # sparse points stay on the host, in float64
@@ -91,7 +92,7 @@ def gram_array(kernel: Any, x: Any, y: Any = None) -> Any:
     return _square(kernel, x) if y is None else _tile(kernel, x, y)
 
 
-def gram_matrix(kernel: Any, x: Any, y: Any = None, out: np.ndarray | None = None) -> np.ndarray:
+def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray | None = None) -> np.ndarray:
     """The Gram matrix of points already read, on the host; `y=None` means `y = x` and computes one half.
 
     Tiles are computed in the scope's precision and written to `out` in its own, where one is given.
@@ -138,7 +139,7 @@ def gram_matrix(kernel: Any, x: Any, y: Any = None, out: np.ndarray | None = Non
     return out
 
 
-def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
+def streamed_product(kernel: KernelLike, x: Points, y: Points, v: np.ndarray) -> np.ndarray:
     """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
     if any_sparse((x, y)):
         return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
@@ -161,7 +162,7 @@ def streamed_product(kernel: Any, x: Any, y: Any, v: np.ndarray) -> np.ndarray:
     return out
 
 
-def _sparse_blocks(kernel: Any, x: Any, y: Any) -> Iterator[np.ndarray]:
+def _sparse_blocks(kernel: KernelLike, x: Points, y: Points) -> Iterator[np.ndarray]:
     """The Gram matrix of sparse points by blocks of rows, in sizes of a short list like those of dense points."""
     m = count(y)
     y = pad(y, bucket(m))
@@ -170,12 +171,12 @@ def _sparse_blocks(kernel: Any, x: Any, y: Any) -> Iterator[np.ndarray]:
         yield np.asarray(kernel.gram(pad(rows(x, part), bucket(n)), y))[:n, :m]
 
 
-def _sparse_diagonal(kernel: Any, x: Any) -> np.ndarray:
+def _sparse_diagonal(kernel: KernelLike, x: Points) -> np.ndarray:
     n = count(x)
     return np.array(np.asarray(kernel.diagonal(pad(x, bucket(n))))[:n])
 
 
-def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, Any]:
+def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
     """y and v cut into tiles along a new leading axis; padding points get weight zero."""
     m = count(y)
     size = min(TILE, bucket(m)) if bucket_tiles else min(TILE, m)
@@ -191,7 +192,7 @@ def _stack(y: Any, v: Any, bucket_tiles: bool) -> tuple[Any, Any]:
 
 
 @jax.jit
-def product(kernel: Any, x: Any, y: Any, v: jax.Array) -> jax.Array:
+def product(kernel: KernelLike, x: Points, y: Points, v: jax.Array) -> jax.Array:
     """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""
     n = count(x)
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=False)
@@ -202,7 +203,7 @@ def product(kernel: Any, x: Any, y: Any, v: jax.Array) -> jax.Array:
     return result.reshape(number * size, -1)[:n]
 
 
-def times(kernel: Any, x: Any, y: Any, v: Any, door: Door) -> Any:
+def times(kernel: KernelLike, x: Points, y: Points, v: Array, door: Door) -> Any:
     """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
     if door.follows and not any_sparse((x, y)):
         return product(kernel, x, y, jnp.asarray(v))

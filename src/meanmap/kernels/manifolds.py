@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real, Rotations
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.stationary import Stationary, check_lengthscale
 
 __all__ = ["Rotation", "Torus"]
@@ -19,7 +20,7 @@ class _OfChord(Stationary):
         """exp(−r²/2)."""
         return jnp.exp(-squared_distance / 2)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Standard normal."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
@@ -47,7 +48,7 @@ class Torus(_OfChord):
 
     lengthscale: Any
 
-    def __init__(self, lengthscale: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     @property
@@ -55,11 +56,11 @@ class Torus(_OfChord):
         """Angles in radians, one column each; they need not be reduced to (−π, π]."""
         return Real()
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """One lengthscale per angle, if they are several."""
         check_lengthscale(self.lengthscale, points, argument)
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """Each angle as a point of a circle of radius 1/ℓ."""
         return jnp.concatenate([jnp.cos(x) / self.lengthscale, jnp.sin(x) / self.lengthscale], axis=-1)
 
@@ -86,7 +87,7 @@ class Rotation(_OfChord):
 
     lengthscale: Any
 
-    def __init__(self, lengthscale: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
 
     @property
@@ -94,6 +95,6 @@ class Rotation(_OfChord):
         """Rotation matrices."""
         return Rotations()
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """The nine entries over ℓ."""
         return x.reshape(x.shape[0], 9) / self.lengthscale

@@ -11,11 +11,12 @@ from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, is_sparse
 from meanmap.core.table import Table
+from meanmap.core.types import Array, Data, KernelLike, Points
 
 __all__ = ["check_alike", "read_alike", "read_pair", "read_points"]
 
 
-def read_points(kernel: Any, data: Any, argument: str, door: Door) -> Any:
+def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:
     """The points in `data` as the kernel reads them, checked to fit its hyperparameters."""
     if not hasattr(kernel, "domain"):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
@@ -24,14 +25,14 @@ def read_points(kernel: Any, data: Any, argument: str, door: Door) -> Any:
     return points
 
 
-def read_pair(kernel: Any, x: Any, y: Any, door: Door) -> tuple[Any, Any, Any]:
+def read_pair(kernel: KernelLike, x: Data, y: Data, door: Door) -> tuple[Any, Any, Any]:
     """The kernel in the door's dtype and the points of x and y (`None` stays), checked to fit it and each other."""
     if y is None:
         return door.cast(kernel), read_points(kernel, x, "x", door), None
     return door.cast(kernel), *read_alike(kernel, (x, y), ("x", "y"), door)
 
 
-def read_alike(kernel: Any, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
+def read_alike(kernel: KernelLike, samples: Sequence[Any], names: Sequence[str], door: Door) -> list[Any]:
     """The points of several samples, checked to fit the kernel and the first of them; `names` are for errors."""
     points = [read_points(kernel, data, name, door) for data, name in zip(samples, names, strict=True)]
     for i in range(1, len(points)):
@@ -41,7 +42,7 @@ def read_alike(kernel: Any, samples: Sequence[Any], names: Sequence[str], door: 
     return points
 
 
-def check_alike(first: Any, second: Any, name: str, other: str) -> None:
+def check_alike(first: Array, second: Array, name: str, other: str) -> None:
     """Refuse two sets of points, already read, that differ in anything but their number."""
     for a, b in zip(*(jax.tree.leaves(p, is_leaf=_has_rows) for p in (first, second)), strict=True):
         if _row_shape(a) != _row_shape(b):
@@ -52,12 +53,12 @@ def check_alike(first: Any, second: Any, name: str, other: str) -> None:
             )
 
 
-def _has_rows(points: Any) -> bool:
+def _has_rows(points: Points) -> bool:
     """Sparse matrices, and points that say themselves what their rows must share (bags of samples)."""
     return is_sparse(points) or hasattr(points, "row_shape")
 
 
-def _row_shape(points: Any) -> tuple[int, ...]:
+def _row_shape(points: Points) -> tuple[int, ...]:
     return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 from meanmap.kernels.stationary import Matern
@@ -56,7 +57,7 @@ class Smoothed(Kernel):
     kernel: Kernel
     width: Any
 
-    def __init__(self, kernel: Kernel, width: Any = None):
+    def __init__(self, kernel: Kernel, width: Array = None):
         if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
             raise KindError(f"kernel is {kernel!r}; expected RBF, a sum of RBF, or Matern: these have a closed form.")
         if width is not None and isinstance(kernel, Matern):
@@ -69,15 +70,15 @@ class Smoothed(Kernel):
         """Real points, dense."""
         return Real()
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """One lengthscale per column, if they are several."""
         self.kernel.check(points, argument)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """r(x, y) for two points."""
         return self.gram(x[None], y[None])[0, 0]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix, by matrix products."""
         if isinstance(self.kernel, Matern):
             scale = jnp.broadcast_to(jnp.asarray(self.kernel.lengthscale), (x.shape[1],))
@@ -87,7 +88,7 @@ class Smoothed(Kernel):
         pairs = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
         return sum(weights[i] * weights[j] * self._pair(scales[i], scales[j], x, y) for i, j in pairs)  # pyright: ignore[reportReturnType]
 
-    def _pair(self, a: jax.Array, b: jax.Array, x: Any, y: Any) -> jax.Array:
+    def _pair(self, a: jax.Array, b: jax.Array, x: Points, y: Points) -> jax.Array:
         """∫ exp(−½ (x − u)²/a²) exp(−½ (u − y)²/b²) ν(du), (n, m): normal densities, the square completed in u."""
         both = a**2 + b**2
         apart = squared_distances(scale_columns(x, jnp.sqrt(both)), scale_columns(y, jnp.sqrt(both)))
@@ -101,7 +102,7 @@ class Smoothed(Kernel):
         middles = squared_distances(scale_columns(x, spread / b**2), -scale_columns(y, spread / a**2))
         return amplitude * jnp.exp(-apart / 2 - middles / 2)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """r(x, x)."""
         return jax.vmap(lambda p: self.gram(p[None], p[None])[0, 0])(x)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 
@@ -23,16 +24,16 @@ class Stationary(Kernel):
     def profile(self, squared_distance: jax.Array) -> jax.Array:
         """f, with f(0) = 1."""
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         difference = self.coordinates(x[None]) - self.coordinates(y[None])
         return self.profile(jnp.sum(difference * difference))
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix through one matrix product."""
         return self.profile(squared_distances(self.coordinates(x), self.coordinates(y)))
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Ones: a point is at distance zero from itself."""
         return jnp.ones(x.shape[0], x.dtype)
 
@@ -52,16 +53,16 @@ class _WithLengthscale(Kernel):
         """Real points, dense or sparse."""
         return Real(sparse=True)
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """One lengthscale per column, if they are several."""
         check_lengthscale(self.lengthscale, points, argument)
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """x / ℓ."""
         return scale_columns(x, self.lengthscale)
 
 
-def check_lengthscale(lengthscale: Any, points: Any, argument: str) -> None:
+def check_lengthscale(lengthscale: Array, points: Points, argument: str) -> None:
     """Refuse a vector of lengthscales that does not match the columns."""
     if lengthscale.ndim == 1 and lengthscale.shape[0] not in (1, points.shape[1]):
         raise ShapeError(
@@ -91,14 +92,14 @@ class RBF(_WithLengthscale, Stationary):
 
     lengthscale: Any
 
-    def __init__(self, lengthscale: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
         """exp(−r²/2)."""
         return jnp.exp(-squared_distance / 2)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Standard normal."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
@@ -129,7 +130,7 @@ class Matern(_WithLengthscale, Stationary):
     lengthscale: Any
     smoothness: float = eqx.field(static=True)
 
-    def __init__(self, lengthscale: Any = 1.0, smoothness: float = 2.5):
+    def __init__(self, lengthscale: Array = 1.0, smoothness: float = 2.5):
         if smoothness not in (0.5, 1.5, 2.5):
             raise ParameterError(f"smoothness is {smoothness!r}; expected 0.5, 1.5 or 2.5.")
         self.lengthscale = parameter(lengthscale, "lengthscale")
@@ -141,7 +142,7 @@ class Matern(_WithLengthscale, Stationary):
         polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[self.smoothness]
         return polynomial * jnp.exp(-r)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Multivariate t with 2ν degrees of freedom: normal over the root of an independent mean chi-square."""
         like = self.coordinates(like)
         key_normal, key_chi = jax.random.split(key)
@@ -174,7 +175,7 @@ class RationalQuadratic(_WithLengthscale, Stationary):
     lengthscale: Any
     alpha: Any
 
-    def __init__(self, lengthscale: Any = 1.0, alpha: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0, alpha: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
         self.alpha = parameter(alpha, "alpha", axes=0)
 
@@ -182,7 +183,7 @@ class RationalQuadratic(_WithLengthscale, Stationary):
         """(1 + r²/2α)^−α."""
         return jnp.exp(-self.alpha * jnp.log1p(squared_distance / (2 * self.alpha)))
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Normal with a Gamma(α, α) distributed precision scale."""
         like = self.coordinates(like)
         key_normal, key_scale = jax.random.split(key)
@@ -212,7 +213,7 @@ class Laplace(_WithLengthscale):
 
     lengthscale: Any
 
-    def __init__(self, lengthscale: Any = 1.0):
+    def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     @property
@@ -220,11 +221,11 @@ class Laplace(_WithLengthscale):
         """Real points, dense."""
         return Real()
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return jnp.exp(-jnp.sum(jnp.abs((x - y) / self.lengthscale)))
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix, summing over columns one at a time: no (n, m, d) array."""
         x, y = self.coordinates(x), self.coordinates(y)
 
@@ -238,11 +239,11 @@ class Laplace(_WithLengthscale):
             return jnp.exp(-start)
         return jnp.exp(-jax.lax.fori_loop(0, x.shape[1], add, start))
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Ones."""
         return jnp.ones(x.shape[0], x.dtype)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Independent standard Cauchy draws."""
         like = self.coordinates(like)
         return jax.random.cauchy(key, (n, like.shape[1]), like.dtype)

@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.types import KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
 from meanmap.kernels.stationary import RBF
 
 __all__ = ["is_rbf_sum", "rbf_members", "rbf_terms"]
 
 
-def is_rbf_sum(kernel: Any) -> bool:
+def is_rbf_sum(kernel: KernelLike) -> bool:
     """Whether `kernel` is RBF, a multiple of it, or a sum of these."""
     if isinstance(kernel, Sum):
         return all(map(is_rbf_sum, kernel.members))

@@ -8,6 +8,7 @@ import scipy.linalg
 
 from meanmap.core.errors import ColumnError, EmptyError, ShapeError
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Array
 from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
 
 __all__ = ["least_squares_density", "nadaraya_watson_density"]
@@ -29,7 +30,7 @@ TINY = 1e-300
 Solve = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalMixture:
+def least_squares_density(u: Array, v: Array, *, centres: int = 300) -> ConditionalMixture:
     """p(v | u) = αᵀκ(u, v) / ∫ αᵀκ(u, v) dv, with α = [(H + λ I)⁻¹ h]₊ (Sugiyama et al. 2010).
 
     κₖ(u, v) = exp(−½ ‖(u − qₖ)/σ_u‖²) N(v; rₖ, diag σ_v²) at centres (qₖ, rₖ) among the pairs; H = 1/n Σⱼ ∫ κ(uⱼ, v)
@@ -83,7 +84,7 @@ def least_squares_density(u: Any, v: Any, *, centres: int = 300) -> ConditionalM
     return _chosen(u, v, centres, solve, RIDGES)
 
 
-def nadaraya_watson_density(u: Any, v: Any) -> ConditionalMixture:
+def nadaraya_watson_density(u: Array, v: Array) -> ConditionalMixture:
     """p(v | u) = Σⱼ K(u − uⱼ) N(v; vⱼ, diag σ_v²) / Σⱼ K(u − uⱼ), widths of greatest cross-validated log density.
 
     The kernel estimate that `least_squares_density` is compared with, chosen on the same folds among the same widths.
@@ -99,7 +100,7 @@ def nadaraya_watson_density(u: Any, v: Any) -> ConditionalMixture:
     return _chosen(u, v, None, lambda of_u, of_v, between: np.ones((of_u.shape[1], 1)), np.array([np.nan]))
 
 
-def _chosen(u: Any, v: Any, centres: int | None, solve: Solve, ridges: np.ndarray) -> ConditionalMixture:
+def _chosen(u: Array, v: Array, centres: int | None, solve: Solve, ridges: np.ndarray) -> ConditionalMixture:
     """The mixture whose widths and ridge have the greatest mean log density on held-out folds."""
     u, v = matrix_of(u, "u"), matrix_of(v, "v")
     if len(u) != len(v):

@@ -1,7 +1,6 @@
 """Conditional densities that are mixtures of Gaussians, p(v | u) = Σₖ gₖ(u) N(v; rₖ, diag σ_v²)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -9,6 +8,7 @@ from scipy.special import logsumexp
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Array, Data, Seed
 
 __all__ = ["ConditionalMixture", "matrix_of", "scaled_squares"]
 
@@ -60,19 +60,19 @@ class ConditionalMixture:
         scale = np.sum(np.log(self.v_width)) + self.v_width.size * np.log(2 * np.pi) / 2
         return -scaled_squares(v, self.v_centres, self.v_width) / 2 - scale
 
-    def log_density(self, u: Any, v: Any) -> np.ndarray:
+    def log_density(self, u: Array, v: Array) -> np.ndarray:
         """log p(vᵢ | uᵢ) for n pairs, (n,)."""
         u, v = self._read(u, "u", self.u_centres), self._read(v, "v", self.v_centres)
         if len(u) != len(v):
             raise ShapeError(f"u has {len(u)} points and v has {len(v)}; expected pairs, one v for each u.")
         return np.asarray(logsumexp(self.log_weights(u) + self.log_components(v), axis=-1))
 
-    def mean(self, u: Any) -> np.ndarray:
+    def mean(self, u: Array) -> np.ndarray:
         """E[v | u], (n, d_v), or (n,) where v has one column."""
         means = np.exp(self.log_weights(self._read(u, "u", self.u_centres))) @ self.v_centres
         return means[:, 0] if means.shape[1] == 1 else means
 
-    def sample(self, u: Any, rng: Any = None) -> np.ndarray:
+    def sample(self, u: Array, rng: Seed = None) -> np.ndarray:
         """One draw of v for each u, (n, d_v), or (n,) where v has one column."""
         generator = Rng.of(rng).generator
         weights = np.exp(self.log_weights(self._read(u, "u", self.u_centres)))
@@ -81,7 +81,7 @@ class ConditionalMixture:
         draws = self.v_centres[chosen] + self.v_width * generator.normal(size=(len(chosen), self.v_width.size))
         return draws[:, 0] if draws.shape[1] == 1 else draws
 
-    def _read(self, data: Any, name: str, centres: np.ndarray) -> np.ndarray:
+    def _read(self, data: Data, name: str, centres: np.ndarray) -> np.ndarray:
         matrix = matrix_of(data, name)
         if matrix.shape[1] != centres.shape[1]:
             raise ShapeError(f"{name} has {matrix.shape[1]} columns; the density was learned with {centres.shape[1]}.")
@@ -92,7 +92,7 @@ class ConditionalMixture:
         return f"ConditionalMixture({b} components, {d} columns to {self.v_centres.shape[1]})"
 
 
-def matrix_of(data: Any, name: str) -> np.ndarray:
+def matrix_of(data: Data, name: str) -> np.ndarray:
     """Numbers (n,) or vectors (n, d) as a finite matrix."""
     array = as_array(data, name).astype(np.float64)
     if array.ndim not in (1, 2) or 0 in array.shape:

@@ -1,7 +1,5 @@
 """A kernel for a table of mixed columns, with nothing to choose."""
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
@@ -10,6 +8,7 @@ from meanmap.core.errors import ColumnError
 from meanmap.core.points import is_sparse
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
+from meanmap.core.types import Array, Data, Seed
 from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
 from meanmap.kernels.discrete import Delta, Hamming
@@ -22,7 +21,7 @@ __all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel"
 
 
 @own_words
-def default_kernel(table: Any, rng: Any = None) -> Kernel:
+def default_kernel(table: Data, rng: Seed = None) -> Kernel:
     """A characteristic kernel for a table: RBF on its numeric columns times Hamming on its labels.
 
     Numeric columns get one lengthscale each, √d times the median distance in that column, so that rescaling a column
@@ -68,7 +67,7 @@ def mixed_kernel(table: Table) -> Kernel:
     return members[0] if len(members) == 1 else Product(tuple(members))
 
 
-def kernel_for(data: Any, rng: Any = 0, argument: str = "x") -> Kernel:
+def kernel_for(data: Data, rng: Seed = 0, argument: str = "x") -> Kernel:
     """A kernel for data of any kind: RBF at the median distance, Delta for labels, `default_kernel` for mixed tables.
 
     `rng` subsamples for the median; unless it is given, the same data get the same kernel. Errors call the data
@@ -83,7 +82,7 @@ def kernel_for(data: Any, rng: Any = 0, argument: str = "x") -> Kernel:
     return default_kernel(data, rng) if kernel is None else at_median(kernel, data, rng, argument)
 
 
-def unit_free_kernel(data: Any, argument: str = "x") -> Kernel:
+def unit_free_kernel(data: Data, argument: str = "x") -> Kernel:
     """As `kernel_for`, with a lengthscale for each column of numbers where there are several: no unit matters.
 
     Examples
@@ -101,7 +100,7 @@ def unit_free_kernel(data: Any, argument: str = "x") -> Kernel:
     return RBF(column_lengthscales(matrix))
 
 
-def reader_for(data: Any, argument: str = "x") -> Kernel | None:
+def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     """The kernel that reads data of this kind, with nothing measured yet; None for mixed tables, which have several.
 
     Examples
@@ -123,7 +122,7 @@ def reader_for(data: Any, argument: str = "x") -> Kernel | None:
     return Delta() if truths or array.dtype.kind in "SUOT" or is_categorical(data) else RBF()
 
 
-def column_lengthscales(matrix: Any) -> np.ndarray:
+def column_lengthscales(matrix: Array) -> np.ndarray:
     """√d times the median distance in each of the d columns that vary; 1 for those that do not."""
     scales = robust_scales(matrix)
     varying = scales > 0

@@ -1,11 +1,10 @@
 """What makes a learned kernel doubtful, found in the data and in the modes, and said in words."""
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
+from meanmap.core.types import Seed
 from meanmap.learning.median import median_heuristic
 from meanmap.learning.modes import Mode
 
@@ -62,7 +61,7 @@ def data_doubts(x: np.ndarray, names: tuple[str, ...]) -> list[str]:
     return found
 
 
-def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Any) -> list[str]:
+def mode_doubts(modes: list[Mode], x: np.ndarray, score: str, rng: Seed) -> list[str]:
     """Optimum on a bound, draws that disagree, a mere multiple of the median."""
     best, found = modes[0], []
     if best.at_bound:

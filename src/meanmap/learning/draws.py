@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.domains import Domain, Real
 from meanmap.core.report import Report
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF, check_lengthscale
 
@@ -71,16 +72,16 @@ class KernelDraws(Kernel):
         whole_number(number, "number")
         return [RBF(scale) for scale in np.asarray(self._thinned(int(number)))]
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """One lengthscale per column, if they are several."""
         if self.lengthscale.ndim == 3:
             check_lengthscale(self.lengthscale[0, 0], points, argument)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.gram(x[None], y[None])[0, 0]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The mean of the draws' Gram matrices, one after another."""
         scales = jnp.asarray(self._thinned(MOST_TERMS), x.dtype)
 
@@ -90,7 +91,7 @@ class KernelDraws(Kernel):
         total, _ = jax.lax.scan(add, jnp.zeros((x.shape[0], y.shape[0]), x.dtype), scales)
         return total / len(scales)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Ones."""
         return jnp.ones(x.shape[0], x.dtype)
 

@@ -1,11 +1,11 @@
 """How well a sample's mean embedding predicts points that it has not seen: a score without landmarks or noise."""
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.types import Array
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import scale_columns, squared_distances
 from meanmap.kernels.terms import rbf_terms
@@ -14,7 +14,7 @@ __all__ = ["held_out"]
 
 
 @jax.jit
-def held_out(kernel: Kernel, x: jax.Array, used: Any) -> jax.Array:
+def held_out(kernel: Kernel, x: jax.Array, used: Array) -> jax.Array:
     """Σᵢ log μ̂₋ᵢ(xᵢ)/∫k, the log density of each point under the embedding of the others, over the rows in use.
 
     μ̂₋ᵢ(x) = 1/(n − 1) Σ_{j ≠ i} k(xⱼ, x) is a density up to the factor ∫k(u) du = (2π)^{d/2} Σ w Πℓ. The logarithm of a

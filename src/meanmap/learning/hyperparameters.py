@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Array, KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
 from meanmap.kernels.stationary import RBF
 from meanmap.kernels.terms import is_rbf_sum, rbf_members
@@ -34,7 +35,7 @@ class Hyperparameters:
     width: bool
 
     @classmethod
-    def of(cls, kernel: Any, d: int, width: bool) -> "Hyperparameters":
+    def of(cls, kernel: KernelLike, d: int, width: bool) -> "Hyperparameters":
         """Those of a kernel on d columns; lengthscales given as a vector are learned one per column."""
         if not isinstance(kernel, Kernel) or not is_rbf_sum(kernel):
             raise KindError(
@@ -58,7 +59,7 @@ class Hyperparameters:
         """How many of them, the first, are lengthscales."""
         return sum(max(number, 1) for number in self.columns)
 
-    def kernel(self, vector: Any) -> Kernel:
+    def kernel(self, vector: Array) -> Kernel:
         """The kernel of a vector, traceable."""
         library = jnp if isinstance(vector, jax.Array) else np
         terms, start = [], 0
@@ -74,7 +75,7 @@ class Hyperparameters:
         weights = self.total * weights / weights.sum()
         return Sum(tuple(Scaled(term, weight) for term, weight in zip(terms, weights, strict=True)))
 
-    def base_width(self, vector: Any) -> Any:
+    def base_width(self, vector: Array) -> Any:
         """η of a vector, where it is learned."""
         return (jnp if isinstance(vector, jax.Array) else np).exp(vector[-1]) if self.width else None
 

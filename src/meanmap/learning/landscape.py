@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from meanmap.core.points import bucket, pad
+from meanmap.core.types import Array, Points
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.pseudolikelihood import objective
@@ -45,7 +46,7 @@ class Landscape:
 
 
 def landscape_of(
-    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Any
+    score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Array
 ) -> Landscape:
     """The objective of a sample, compiled once for a size of it; `score` is "pseudolikelihood" or "held-out"."""
     from scipy.spatial.distance import pdist
@@ -74,7 +75,7 @@ def landscape_of(
 
 
 def _value(
-    score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any
+    score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
 ) -> jax.Array:
     kernel = what.kernel(vector)
     if score == "held-out":
@@ -83,13 +84,17 @@ def _value(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _values(score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any) -> Any:
+def _values(
+    score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
+) -> Any:
     """The objective for each draw of landmarks, (draws,)."""
     return jax.lax.map(lambda draw: _value(score, what, vector, x, used, draw, noise, width), z)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _slopes(score: str, what: Hyperparameters, vector: Any, x: Any, used: Any, z: Any, noise: Any, width: Any) -> Any:
+def _slopes(
+    score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
+) -> Any:
     """The same with gradients, (draws,) and (draws, p)."""
     value = jax.value_and_grad(lambda v, draw: _value(score, what, v, x, used, draw, noise, width))
     return jax.lax.map(lambda draw: value(vector, draw), z)

@@ -16,6 +16,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.schema import Schema, opened
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
@@ -73,7 +74,7 @@ class LearnedKernel(Value):
             lines.append(f"  mode at {mode.kernel}: {mode.objective:.1f}, {doubt}, in {mode.share:.0%} of draws")
         return "\n".join([*lines, *(f"  {line}" for line in str(self.report).splitlines())])
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw the objective over lengthscales, each draw of landmarks and their mean, with the modes."""
         ax = new_axes(5.5, 3.5) if ax is None else ax
         unit = float(np.exp(np.mean(np.log(self.units))))
@@ -94,13 +95,13 @@ class LearnedKernel(Value):
 
 @own_words
 def learn_kernel(
-    x: Any,
+    x: Data,
     kernel: Kernel | None = None,
-    landmarks: Any = 0.05,
+    landmarks: Array = 0.05,
     noise: float = 1.0,
-    rng: Any = None,
+    rng: Seed = None,
     *,
-    width: Any = None,
+    width: Array = None,
     draws: int = 5,
     score: str = "pseudolikelihood",
     missing: str = "raise",

@@ -1,10 +1,9 @@
 """The learned kernel for data of any kind: what `kernel="learned"` means where no columns' units shall matter."""
 
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.table import Table
+from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
@@ -14,7 +13,7 @@ from meanmap.learning.learn import LearnedKernel, learn_kernel
 __all__ = ["learned_for", "learned_multiple"]
 
 
-def learned_for(data: Any, rng: Any = None) -> tuple[Kernel, tuple[str, ...]]:
+def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
     """A learned RBF kernel for numbers, with the doubts about it; the default for labels; both for mixed tables.
 
     Examples
@@ -39,6 +38,6 @@ def learned_for(data: Any, rng: Any = None) -> tuple[Kernel, tuple[str, ...]]:
     return fit.kernel, fit.report.notes
 
 
-def learned_multiple(columns: np.ndarray, rng: Any = None) -> LearnedKernel:
+def learned_multiple(columns: np.ndarray, rng: Seed = None) -> LearnedKernel:
     """One lengthscale for columns already in units of their own; those that do not vary are left out."""
     return learn_kernel(columns[:, np.ptp(columns, axis=0) > 0], rng=rng)

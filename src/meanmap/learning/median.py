@@ -15,6 +15,7 @@ from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Composite, Kernel, Wrapper
 from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.reading import read_points
@@ -28,7 +29,7 @@ MOST_POINTS = 2000
 
 @own_words
 def median_heuristic(
-    x: Any, *, per_column: bool = False, convention: int = 2, most_points: int = MOST_POINTS, rng: Any = None
+    x: Data, *, per_column: bool = False, convention: int = 2, most_points: int = MOST_POINTS, rng: Seed = None
 ) -> Any:
     """The lengthscale at the median distance between points, ready for `RBF(lengthscale=...)`.
 
@@ -81,7 +82,7 @@ def median_heuristic(
         return (jnp if door.follows else np).stack(medians) * factor
 
 
-def at_median(kernel: Kernel, x: Any, rng: Any = None, argument: str = "x") -> Kernel:
+def at_median(kernel: Kernel, x: Data, rng: Seed = None, argument: str = "x") -> Kernel:
     """`kernel` with its lengthscales at the median distance of `x`, in the kernel's own geometry.
 
     Distances are those that the kernel sees: the sum over columns for `Laplace`, the chord for `Torus` and `Rotation`,
@@ -99,7 +100,7 @@ def at_median(kernel: Kernel, x: Any, rng: Any = None, argument: str = "x") -> K
         return door.leave(_at_median(door.cast(kernel), _subsample(points, MOST_POINTS, rng, argument), argument))
 
 
-def _at_median(kernel: Kernel, points: Any, argument: str) -> Kernel:
+def _at_median(kernel: Kernel, points: Points, argument: str) -> Kernel:
     if isinstance(kernel, Composite):
         parts = zip(kernel.members, kernel.parts(points), strict=True)
         return kernel.with_members(tuple(_at_median(member, part, argument) for member, part in parts))
@@ -115,7 +116,7 @@ def _at_median(kernel: Kernel, points: Any, argument: str) -> Kernel:
     return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _subsample(points: Any, most: int, rng: Any, argument: str = "x") -> Any:
+def _subsample(points: Points, most: int, rng: Seed, argument: str = "x") -> Any:
     n = count(points)
     check_rows(n, argument, least=2)
     if n <= most:
@@ -123,7 +124,7 @@ def _subsample(points: Any, most: int, rng: Any, argument: str = "x") -> Any:
     return rows(points, np.sort(Rng.of(rng).generator.choice(n, most, replace=False)))
 
 
-def _distances(points: Any, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
+def _distances(points: Points, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
     """Distances of all pairs i < j."""
     n = count(points)
     if isinstance(points, np.ndarray):
@@ -149,7 +150,7 @@ def _distances(points: Any, metric: Literal["euclidean", "cityblock"] = "euclide
     return safe_sqrt(squared)
 
 
-def _nonzero_median(distances: Any, trouble: str) -> Any:
+def _nonzero_median(distances: Array, trouble: str) -> Any:
     """The median, or that of the distances above zero where ties make it zero."""
     if isinstance(distances, jax.Array):
         median = jnp.median(distances)

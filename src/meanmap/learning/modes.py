@@ -76,7 +76,7 @@ class Profile(Value):
 
 
 def find_modes(
-    landscape: Landscape, what: Hyperparameters, units: np.ndarray, generator: Any
+    landscape: Landscape, what: Hyperparameters, units: np.ndarray, generator: np.random.Generator
 ) -> tuple[list[Mode], Profile]:
     """Modes from the highest to the lowest, and the profile that led to them.
 
@@ -143,7 +143,9 @@ def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarr
     return np.array([grid[peak] if at_end else found.x])
 
 
-def _starts(what: Hyperparameters, landscape: Landscape, profile: Profile, d: int, generator: Any) -> list[np.ndarray]:
+def _starts(
+    what: Hyperparameters, landscape: Landscape, profile: Profile, d: int, generator: np.random.Generator
+) -> list[np.ndarray]:
     """From where to climb: the peaks of the profile, columns at random around them, and several scales at once."""
     peaks = profile.multiples[profile.peaks()]
     terms = len(what.columns)

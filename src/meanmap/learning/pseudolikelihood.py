@@ -11,6 +11,7 @@ from meanmap.core.arrays import check_rows, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.types import Array, Data
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
@@ -26,7 +27,7 @@ SAME = 16
 LEAST_PIVOT = 1e-15
 
 
-def log_pseudolikelihood(kernel: Kernel, x: Any, landmarks: Any, *, noise: float = 1.0, width: Any = None) -> Any:
+def log_pseudolikelihood(kernel: Kernel, x: Data, landmarks: Array, *, noise: float = 1.0, width: Array = None) -> Any:
     """log p(x | k) of Flaxman et al. (2016), eq. 15 with the corrections of the errata.
 
     The values φ(xᵢ) = k(xᵢ, z) at m landmarks z are taken for noisy looks at the embedding, φ(xᵢ) ~ N(μ(z), τ² I) with
@@ -86,7 +87,7 @@ def log_pseudolikelihood(kernel: Kernel, x: Any, landmarks: Any, *, noise: float
 
 @jax.jit
 def objective(
-    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Any, width: Any = None, used: jax.Array | None = None
+    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None
 ) -> jax.Array:
     """The same as a pure function; `used` marks the rows that count, where others only fill up a shape."""
     volumes = log_volumes(kernel, x, z)
@@ -95,7 +96,7 @@ def objective(
 
 
 def log_normal(
-    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Any, width: Any = None, used: jax.Array | None = None
+    kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None
 ) -> jax.Array:
     """log N(k(X, z); 0, 1 1ᵀ ⊗ R + τ² I), the density of all n m values."""
     m = z.shape[0]
@@ -158,7 +159,7 @@ def _volumes(sizes: jax.Array, directions: jax.Array) -> jax.Array:
 
 
 @_volumes.defjvp
-def _volumes_jvp(primals: Any, tangents: Any) -> Any:
+def _volumes_jvp(primals: Array, tangents: Array) -> Any:
     found, by_sizes, by_directions = _volumes_and_slopes(*primals)
     change = jnp.sum(by_sizes * tangents[0], axis=1) + jnp.sum(by_directions * tangents[1], axis=(1, 2))
     return found, change

@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.settings import is_number
 from meanmap.core.table import Table
+from meanmap.core.types import Data, Points
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 
@@ -28,7 +29,7 @@ def _share(landmarks: float, n: int, d: int) -> int:
 
 
 def read_sample(
-    x: Any, most: int, generator: np.random.Generator, door: Door
+    x: Data, most: int, generator: np.random.Generator, door: Door
 ) -> tuple[np.ndarray, int, tuple[str, ...]]:
     """Rows of numbers, at most so many, how many there were, and the names of the columns."""
     if is_sparse(x):
@@ -48,7 +49,7 @@ def read_sample(
     return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
 
 
-def rows_used(x: Any, used: int, n: int) -> list[str]:
+def rows_used(x: Points, used: int, n: int) -> list[str]:
     """What a report says where not all rows were looked at."""
     if is_stream(x):
         return [f"the kernel was learned from the first {used} rows of the iterator."]

@@ -1,7 +1,6 @@
 """Lengthscales and noise drawn from their posterior by the No-U-Turn sampler (Hoffman & Gelman 2014)."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ from meanmap.core.progress import waiting
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.doubts import check_columns
@@ -38,11 +38,11 @@ MOST_DOUBLINGS = 6
 
 @own_words
 def sample_kernel(
-    x: Any,
+    x: Points,
     kernel: Kernel | None = None,
-    landmarks: Any = 0.05,
+    landmarks: Array = 0.05,
     noise: float | None = None,
-    rng: Any = None,
+    rng: Seed = None,
     *,
     model: str = "tempered",
     chains: int = 4,
@@ -117,11 +117,11 @@ def sample_kernel(
 
 def drawn(
     potential_of: Callable[[np.ndarray, np.ndarray, np.ndarray], Potential],
-    x: Any,
+    x: Data,
     kernel: Kernel,
-    landmarks: Any,
+    landmarks: Array,
     noise: float | None,
-    rng: Any,
+    rng: Seed,
     chains: int,
     warmup: int,
     draws: int,
@@ -176,7 +176,7 @@ def log_posterior(x: np.ndarray, z: np.ndarray, centre: np.ndarray, noise: float
 
 
 def _nuts(
-    potential: Potential, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Any
+    potential: Potential, starts: np.ndarray, chains: int, warmup: int, draws: int, key: Array
 ) -> dict[str, np.ndarray]:
     """Chains side by side, (chains, draws, ...)."""
     from numpyro.infer import MCMC, NUTS

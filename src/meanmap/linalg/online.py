@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite, check_numeric, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.types import Array, Data
 from meanmap.linalg import online_steps
 from meanmap.linalg.ridge import check_precision
 
@@ -70,7 +71,7 @@ class OnlineRegression(eqx.Module):
 
     @classmethod
     def start(
-        cls, dim: int, outputs: int = 1, *, noise: Any, prior_variance: Any = 1.0, refit_every: int | None = 256
+        cls, dim: int, outputs: int = 1, *, noise: Array, prior_variance: Array = 1.0, refit_every: int | None = 256
     ) -> "OnlineRegression":
         """The prior: no rows seen.
 
@@ -93,7 +94,7 @@ class OnlineRegression(eqx.Module):
         moments = np.zeros((size, size)), np.zeros((size, q)), np.zeros((q, q))
         return cls(np.zeros((size, q)), covariance, zero, noise, variance, every, zero, *moments, ())
 
-    def update(self, phi: Any, y: Any) -> "OnlineRegression":
+    def update(self, phi: Array, y: Data) -> "OnlineRegression":
         """The posterior after more rows: `phi` (k, D) or (D,), `y` (k, q), or (q,) for one row.
 
         A Kalman step; or a refit from the statistics, for a batch of at least D rows and once `refit_every` rows have
@@ -114,7 +115,7 @@ class OnlineRegression(eqx.Module):
             mean, covariance, _ = online_steps.refit(one.mean, one._inputs, one._cross, one.noise, one.prior_variance)
             return _with(one, mean=mean, covariance=covariance, _since=one._since * 0)
 
-    def predict(self, phi: Any) -> tuple[Any, Any]:
+    def predict(self, phi: Array) -> tuple[Any, Any]:
         """Predictive mean (n, q) and epistemic variance φᵀ S φ (n,) at `phi` (n, D); noise is not included.
 
         The variance of an observation is `variance + noise`. Cost n D².
@@ -126,7 +127,7 @@ class OnlineRegression(eqx.Module):
                 mean, covariance = jnp.asarray(mean), jnp.asarray(covariance)
             return online_steps.predict(mean, covariance, rows)
 
-    def leave_one_out(self, phi: Any, y: Any) -> tuple[Any, Any]:
+    def leave_one_out(self, phi: Array, y: Data) -> tuple[Any, Any]:
         """What `predict` would say at each of the rows seen, had that row not been seen: mean (n, q), variance (n,).
 
         `phi` (n, D) and `y` (n, q) are rows this posterior was fitted to. With hᵢ = φᵢᵀ S φᵢ / s², the left-out error
@@ -257,7 +258,7 @@ def _with(one: OnlineRegression, **changes: Any) -> OnlineRegression:
     return OnlineRegression(**{**fields, **changes})
 
 
-def _read(phi: Any, name: str, width: int, door: Door) -> Any:
+def _read(phi: Array, name: str, width: int, door: Door) -> Any:
     """Rows (k, width): one axis means one row."""
     array = phi if isinstance(phi, jax.Array) else as_array(phi, name)
     check_numeric(array, name)
@@ -268,7 +269,7 @@ def _read(phi: Any, name: str, width: int, door: Door) -> Any:
     return jnp.asarray(rows) if door.follows else rows
 
 
-def _read_outputs(y: Any, rows: int, q: int, door: Door) -> Any:
+def _read_outputs(y: Data, rows: int, q: int, door: Door) -> Any:
     array = y if isinstance(y, jax.Array) else as_array(y, "y")
     if (
         array.size != rows * q
@@ -279,7 +280,7 @@ def _read_outputs(y: Any, rows: int, q: int, door: Door) -> Any:
     return _read(array.reshape(rows, q), "y", q, door)
 
 
-def _product(left: Any, right: Any) -> Any:
+def _product(left: Array, right: Array) -> Any:
     if isinstance(left, jax.Array) or isinstance(right, jax.Array):
         return jnp.matmul(left, right, precision="highest")
     return left @ right

@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["kalman", "predict", "refit"]
 
 
-def kalman(mean: Any, covariance: Any, phi: Any, y: Any, noise: Any) -> tuple[Any, Any]:
+def kalman(mean: Array, covariance: Array, phi: Array, y: Array, noise: Array) -> tuple[Any, Any]:
     """Mean and covariance after k more rows, at cost D² k + D k².
 
     With V = S Φᵀ and C = s² I + Φ V = R Rᵀ, the mean moves by V C⁻¹ (Y − Φ mean) and S loses (V R⁻ᵀ)(V R⁻ᵀ)ᵀ. Going
@@ -35,7 +37,7 @@ def kalman(mean: Any, covariance: Any, phi: Any, y: Any, noise: Any) -> tuple[An
 
 
 @jax.jit
-def _kalman_xla(mean: Any, covariance: Any, phi: Any, y: Any, noise: Any) -> tuple[Any, Any]:
+def _kalman_xla(mean: Array, covariance: Array, phi: Array, y: Array, noise: Array) -> tuple[Any, Any]:
     moved = _product(covariance, phi.T)
     root = jnp.linalg.cholesky(noise * jnp.eye(phi.shape[0], dtype=phi.dtype) + _product(phi, moved))
     whitened = jax.scipy.linalg.solve_triangular(root, moved.T, lower=True)
@@ -43,7 +45,7 @@ def _kalman_xla(mean: Any, covariance: Any, phi: Any, y: Any, noise: Any) -> tup
     return mean + _product(whitened.T, shift), covariance - _product(whitened.T, whitened)
 
 
-def refit(mean: Any, inputs: Any, cross: Any, noise: Any, prior_variance: Any) -> tuple[Any, Any, Any]:
+def refit(mean: Array, inputs: Any, cross: Array, noise: Array, prior_variance: Array) -> tuple[Any, Any, Any]:
     """Mean, covariance and log determinant of A = XᵀX + (s² / s₀) I, from XᵀX and XᵀY. Cost D³.
 
     The mean is refined from where it is: mean + A⁻¹ (XᵀY − A mean).
@@ -60,7 +62,7 @@ def refit(mean: Any, inputs: Any, cross: Any, noise: Any, prior_variance: Any) -
 
 
 @jax.jit
-def _refit_xla(mean: Any, inputs: Any, cross: Any, noise: Any, ratio: Any) -> tuple[Any, Any, Any]:
+def _refit_xla(mean: Array, inputs: Any, cross: Array, noise: Array, ratio: Any) -> tuple[Any, Any, Any]:
     identity = jnp.eye(inputs.shape[0], dtype=inputs.dtype)
     matrix = inputs + ratio * identity
     root = jnp.linalg.cholesky(matrix)
@@ -70,7 +72,7 @@ def _refit_xla(mean: Any, inputs: Any, cross: Any, noise: Any, ratio: Any) -> tu
     return new_mean, covariance, 2 * jnp.sum(jnp.log(jnp.diagonal(root)))
 
 
-def predict(mean: Any, covariance: Any, phi: Any) -> tuple[Any, Any]:
+def predict(mean: Array, covariance: Array, phi: Array) -> tuple[Any, Any]:
     """Predictive mean Φ mean (n, q) and variance diag(Φ S Φᵀ) (n,), floored at zero."""
     if isinstance(mean, jax.Array):
         return _predict_xla(mean, covariance, phi)
@@ -78,9 +80,9 @@ def predict(mean: Any, covariance: Any, phi: Any) -> tuple[Any, Any]:
 
 
 @jax.jit
-def _predict_xla(mean: Any, covariance: Any, phi: Any) -> tuple[Any, Any]:
+def _predict_xla(mean: Array, covariance: Array, phi: Array) -> tuple[Any, Any]:
     return _product(phi, mean), jnp.maximum(jnp.sum(_product(phi, covariance) * phi, axis=1), 0.0)
 
 
-def _product(left: Any, right: Any) -> Any:
+def _product(left: Array, right: Array) -> Any:
     return jnp.matmul(left, right, precision="highest")

@@ -17,6 +17,7 @@ from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.report import Report
+from meanmap.core.types import Array
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
@@ -63,7 +64,7 @@ class PivotedCholesky(eqx.Module):
         identity = library.eye(columns.size, dtype=self.factor.dtype)
         return library.where(used, library.tril(rows), identity)
 
-    def coordinates(self, cross: Any) -> Any:
+    def coordinates(self, cross: Array) -> Any:
         """The coordinates (m, r) of new points from `cross` (m, r), their kernel values against the pivots.
 
         φ(x) = L[pivots]⁻¹ k(pivots, x), so that φ(x)·φ(y) is the Nyström approximation of k(x, y) on the pivots, and
@@ -111,7 +112,7 @@ class PivotedCholesky(eqx.Module):
 
 
 def pivoted_cholesky(
-    diagonal: Any, column: Callable[[int], Any], *, tolerance: float = 1e-6, max_rank: int | None = None
+    diagonal: Array, column: Callable[[int], Any], *, tolerance: float = 1e-6, max_rank: int | None = None
 ) -> PivotedCholesky:
     """Factor a positive semidefinite K ≈ L Lᵀ, taking columns until trace(K − L Lᵀ) ≤ tolerance · trace(K).
 
@@ -217,16 +218,16 @@ def _factor_on_host(
     return rows[: len(pivots)].copy(), pivots, errors, stopped
 
 
-def _library(array: Any) -> Any:
+def _library(array: Array) -> Any:
     return jnp if isinstance(array, jax.Array) else np
 
 
-def positive_integer(value: Any, name: str) -> int:
+def positive_integer(value: object, name: str) -> int:
     """`value` as a Python integer above zero."""
     return int(parameter(value, name, axes=0, integer=True))
 
 
-def read_diagonal(diagonal: Any) -> Any:
+def read_diagonal(diagonal: Array) -> Any:
     """`diagonal` as a checked (n,) array."""
     array = diagonal if isinstance(diagonal, jax.Array) else as_array(diagonal, "diagonal")
     if array.ndim != 1:
@@ -241,7 +242,7 @@ def read_diagonal(diagonal: Any) -> Any:
     return array
 
 
-def _read_column(values: Any, index: int, diagonal: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _read_column(values: Array, index: int, diagonal: np.ndarray, dtype: np.dtype) -> np.ndarray:
     new = np.asarray(values, dtype=dtype)
     if new.shape != diagonal.shape:
         raise ShapeError(f"column({index}) has shape {new.shape}; expected {diagonal.shape}, like diagonal.")

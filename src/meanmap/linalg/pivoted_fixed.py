@@ -8,12 +8,13 @@ import jax.numpy as jnp
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.types import Array
 from meanmap.linalg.pivoted import PivotedCholesky, positive_integer, read_diagonal
 
 __all__ = ["pivoted_cholesky_fixed"]
 
 
-def pivoted_cholesky_fixed(diagonal: Any, column: Callable[[Any], Any], rank: int) -> PivotedCholesky:
+def pivoted_cholesky_fixed(diagonal: Array, column: Callable[[Any], Any], rank: int) -> PivotedCholesky:
     """The same factor with a fixed number of columns: for use inside `jit`, `vmap` and `grad`.
 
     Where the matrix runs out of numerical rank, the remaining columns are zero and `.rank` says how many are in use.

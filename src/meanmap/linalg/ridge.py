@@ -11,6 +11,7 @@ import scipy.linalg
 from meanmap.core.arrays import check_finite, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, ParameterError, PrecisionError, ShapeError
+from meanmap.core.types import Array
 
 __all__ = ["Ridge", "check_precision", "read_square"]
 
@@ -46,7 +47,7 @@ class Ridge(eqx.Module):
     shift: Any
 
     @classmethod
-    def factor(cls, gram: Any, *, ridge: Any) -> "Ridge":
+    def factor(cls, gram: Array, *, ridge: Array) -> "Ridge":
         """Factor K + n λ I. Cost n³ / 3.
 
         Parameters
@@ -68,7 +69,7 @@ class Ridge(eqx.Module):
             return _factor(matrix, matrix.shape[0] * lam, lam, "the Gram matrix", overwrite=False)
 
     @classmethod
-    def factor_features(cls, features: Any, *, ridge: Any) -> "Ridge":
+    def factor_features(cls, features: Any, *, ridge: Array) -> "Ridge":
         """Factor ΦᵀΦ / n + λ I from features Φ (n, r). Cost n r² + r³ / 3."""
         with Door(features, ridge) as door:
             matrix = read_matrix(features, "features", door, sparse=False)
@@ -80,7 +81,7 @@ class Ridge(eqx.Module):
                 covariance /= matrix.shape[0]
             return _factor(covariance, lam, lam, "the features' covariance", overwrite=True)
 
-    def solve(self, right: Any) -> Any:
+    def solve(self, right: Array) -> Any:
         """The regularised inverse times `right`, (n,) or (n, q). Cost 2 n² q."""
         with Door(self.triangle, right) as door:
             size = self.triangle.shape[-1]
@@ -99,7 +100,7 @@ class Ridge(eqx.Module):
         return 2 * library.sum(library.log(library.diagonal(self.triangle)))
 
 
-def check_precision(trace: Any, shift: Any, dtype: np.dtype, name: str = "the matrix") -> None:
+def check_precision(trace: Array, shift: Array, dtype: np.dtype, name: str = "the matrix") -> None:
     """Refuse a solve with M + shift · I whose rounding error would exceed a percent; silent for traced values."""
     if not (is_concrete(trace) and is_concrete(shift)):
         return
@@ -116,7 +117,7 @@ def check_precision(trace: Any, shift: Any, dtype: np.dtype, name: str = "the ma
     )
 
 
-def read_square(matrix: Any, argument: str, door: Door) -> Any:
+def read_square(matrix: Array, argument: str, door: Door) -> Any:
     """`matrix` as a checked (n, n) array."""
     array = read_matrix(matrix, argument, door, sparse=False)
     if np.ndim(matrix) != 2 or array.shape[0] != array.shape[1]:
@@ -124,14 +125,14 @@ def read_square(matrix: Any, argument: str, door: Door) -> Any:
     return array
 
 
-def _read_ridge(ridge: Any, door: Door) -> Any:
+def _read_ridge(ridge: Array, door: Door) -> Any:
     value = parameter(ridge, "ridge", positive=False, axes=0)
     if is_concrete(value) and float(np.asarray(value)) < 0:
         raise ParameterError(f"ridge is {float(np.asarray(value)):g}; expected a number above 0, such as ridge=1e-3.")
     return door.cast(value)
 
 
-def _factor(matrix: Any, shift: Any, ridge: Any, name: str, overwrite: bool) -> Ridge:
+def _factor(matrix: Array, shift: Array, ridge: Array, name: str, overwrite: bool) -> Ridge:
     """Cholesky of `matrix` + shift · I, by LAPACK on the host and by XLA for JAX arrays."""
     diagonal = matrix.diagonal()
     zero = is_concrete(ridge) and float(np.asarray(ridge)) == 0.0
@@ -152,7 +153,7 @@ def _factor(matrix: Any, shift: Any, ridge: Any, name: str, overwrite: bool) -> 
     return Ridge(triangle, shift)
 
 
-def _check_factor(triangle: Any, diagonal: Any, shift: Any, zero: bool, name: str) -> None:
+def _check_factor(triangle: Any, diagonal: Array, shift: Array, zero: bool, name: str) -> None:
     """Refuse a factor that broke down or, without a ridge, whose last pivots are rounding."""
     if not is_concrete(triangle):
         return

@@ -11,6 +11,7 @@ from meanmap.core.arrays import as_array, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.report import Report
+from meanmap.core.types import Array
 from meanmap.linalg.pivoted import pivoted_cholesky
 from meanmap.linalg.pivoted_fixed import pivoted_cholesky_fixed
 from meanmap.linalg.ridge import check_precision, read_square
@@ -80,11 +81,11 @@ class RidgePath(eqx.Module):
 
 
 def choose_ridge(
-    gram: Any,
-    targets: Any = None,
+    gram: Array,
+    targets: Array = None,
     *,
-    target_gram: Any = None,
-    ridges: Any = None,
+    target_gram: Array = None,
+    ridges: Array = None,
     criterion: str = "leave-one-out",
     folds: Any = 10,
     method: str = "auto",
@@ -149,10 +150,10 @@ def choose_ridge(
 
 def choose_ridge_features(
     features: Any,
-    targets: Any = None,
+    targets: Array = None,
     *,
-    target_gram: Any = None,
-    ridges: Any = None,
+    target_gram: Array = None,
+    ridges: Array = None,
     criterion: str = "leave-one-out",
     folds: Any = 10,
 ) -> RidgePath:
@@ -181,7 +182,7 @@ def choose_ridge_features(
 
 
 def _score(
-    spectrum: Spectrum, columns: Any, outputs: int, ridges: Any, missing: Any, criterion: str, folds: Any
+    spectrum: Spectrum, columns: Any, outputs: int, ridges: Array, missing: Any, criterion: str, folds: Any
 ) -> RidgePath:
     if isinstance(spectrum.vectors, jax.Array):
         ridges = jnp.asarray(ridges)
@@ -199,7 +200,7 @@ def _score(
     return RidgePath(ridges, scores, ridges[scores.argmin()], degrees, missing / shifts, rank, criterion)
 
 
-def _low_rank(matrix: Any, tolerance: Any, limit: int) -> tuple[Any, Any]:
+def _low_rank(matrix: Array, tolerance: Array, limit: int) -> tuple[Any, Any]:
     """A pivoted Cholesky factor of `matrix` and the trace it leaves out."""
     if isinstance(matrix, jax.Array):
         low = pivoted_cholesky_fixed(matrix.diagonal(), lambda i: matrix[i], limit)
@@ -217,7 +218,7 @@ def _check_names(criterion: str, method: str) -> None:
             raise ParameterError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.")
 
 
-def _read_ridges(ridges: Any, trace: Any, size: int, dtype: np.dtype) -> Any:
+def _read_ridges(ridges: Array, trace: Array, size: int, dtype: np.dtype) -> Any:
     """The grid in the matrix's dtype; by default relative to the mean eigenvalue trace(K) / n of the operator K / n."""
     if is_concrete(trace) and not float(np.asarray(trace)) > 0:
         raise ParameterError(
@@ -232,7 +233,7 @@ def _read_ridges(ridges: Any, trace: Any, size: int, dtype: np.dtype) -> Any:
     return grid
 
 
-def _read_targets(targets: Any, target_gram: Any, size: int, door: Door, exact: bool) -> tuple[Any, int]:
+def _read_targets(targets: Array, target_gram: Array, size: int, door: Door, exact: bool) -> tuple[Any, int]:
     """Targets as columns (n, q), and the number of outputs that the evidence counts."""
     if (targets is None) == (target_gram is None):
         came = "neither" if targets is None else "both"

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["Spectrum", "target_columns"]
 
 
@@ -24,7 +26,7 @@ class Spectrum(eqx.Module):
     values: Any
 
     @classmethod
-    def of_gram(cls, gram: Any) -> "Spectrum":
+    def of_gram(cls, gram: Array) -> "Spectrum":
         """From a Gram matrix (n, n). Cost about 9 n³."""
         if isinstance(gram, jax.Array):
             values, vectors = jnp.linalg.eigh(gram)
@@ -57,12 +59,12 @@ class Spectrum(eqx.Module):
         """Whether the eigenvectors span everything, so that I − U Uᵀ is exactly zero."""
         return self.vectors.shape[0] == self.vectors.shape[1]
 
-    def degrees_of_freedom(self, shifts: Any) -> Any:
+    def degrees_of_freedom(self, shifts: Array) -> Any:
         """tr H for each shift n λ."""
         values = self.values[:, None]
         return (values / (values + shifts)).sum(0)
 
-    def leave_one_out(self, targets: Any, shifts: Any) -> Any:
+    def leave_one_out(self, targets: Array, shifts: Array) -> Any:
         """(1/n) Σᵢ ‖(Y − HY)ᵢ / (1 − Hᵢᵢ)‖² for each shift (g,). Cost n k (q + g min(q, k))."""
         library, multiply = _tools(self.vectors)
         coordinates, outside, constant = self._split(targets, reduce=True)
@@ -77,7 +79,7 @@ class Spectrum(eqx.Module):
             scores.append((squares / leverage_left[:, g] ** 2).mean())
         return library.stack(scores)
 
-    def generalised(self, targets: Any, shifts: Any) -> Any:
+    def generalised(self, targets: Array, shifts: Array) -> Any:
         """Generalised cross-validation, (1/n) ‖Y − HY‖² / (tr(I − H) / n)². Cost n k q + k g.
 
         Golub, Heath and Wahba (1979), equation 1.4.
@@ -87,7 +89,7 @@ class Spectrum(eqx.Module):
         left = shrink.sum(0) + (self.size - self.values.shape[0])
         return self.size * ((shrink**2 * inside[:, None]).sum(0) + outside) / left**2
 
-    def evidence(self, targets: Any, shifts: Any, outputs: int) -> Any:
+    def evidence(self, targets: Array, shifts: Array, outputs: int) -> Any:
         """Minus the log marginal likelihood per number, −max over s of log N(Y; 0, s (K + n λ I)) / (n q).
 
         The columns of Y are independent given s, the prior variance, whose maximum is tr(Yᵀ (K + n λ I)⁻¹ Y) / (n q).
@@ -101,7 +103,7 @@ class Spectrum(eqx.Module):
         determinant = library.log(shifted).sum(0) + missing * library.log(shifts)
         return (library.log(2 * np.pi * scale) + 1 + determinant / self.size) / 2
 
-    def folds(self, targets: Any, shifts: Any, labels: np.ndarray) -> Any:
+    def folds(self, targets: Array, shifts: Array, labels: np.ndarray) -> Any:
         """K-fold error (1/n) Σ_B ‖(I − H_BB)⁻¹ (Y − HY)_B‖² for each shift; `labels` (n,) names the fold of each row.
 
         Each block is left out in closed form, with n λ kept as it is. Cost g Σ_B b (b k + b² + b q).
@@ -123,7 +125,7 @@ class Spectrum(eqx.Module):
             scores.append(total / self.size)
         return library.stack(scores)
 
-    def _split(self, targets: Any, reduce: bool) -> tuple[Any, Any, Any]:
+    def _split(self, targets: Array, reduce: bool) -> tuple[Any, Any, Any]:
         """Uᵀ Y, (I − U Uᵀ) Y and the squared row norms of what was rotated out of the latter.
 
         A rotation of the outputs changes no norm. With more outputs than eigenvectors one exists after which only k
@@ -143,13 +145,13 @@ class Spectrum(eqx.Module):
         kept = multiply(outside, rotation)
         return triangle.T, kept, library.maximum((outside**2).sum(1) - (kept**2).sum(1), 0.0)
 
-    def _energies(self, targets: Any) -> tuple[Any, Any]:
+    def _energies(self, targets: Array) -> tuple[Any, Any]:
         """The squared norms of Y along each eigenvector, and outside all of them."""
         coordinates, outside, _ = self._split(targets, reduce=False)
         return (coordinates**2).sum(1), (outside**2).sum()
 
 
-def target_columns(gram: Any) -> Any:
+def target_columns(gram: Array) -> Any:
     """Columns R (n, q) with R Rᵀ = L: targets known by their Gram matrix L become targets in R^q. Cost O(n³)."""
     if isinstance(gram, jax.Array):
         values, vectors = jnp.linalg.eigh(gram)
@@ -159,7 +161,7 @@ def target_columns(gram: Any) -> Any:
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def _tools(array: Any) -> tuple[Any, Any]:
+def _tools(array: Array) -> tuple[Any, Any]:
     """The array library of `array` and its exact matrix product."""
     if isinstance(array, jax.Array):
         return jnp, lambda left, right: jnp.matmul(left, right, precision="highest")

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.points import any_sparse, count, pad, rows
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.stats.permutations import BLOCK, SINGLE
 from meanmap.stats.result import Null
@@ -69,8 +70,8 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
 
 
 @jax.jit
-def _blocks(kernel: Kernel, x: Any, y: Any) -> jax.Array:
-    def one(a: Any, b: Any) -> jax.Array:
+def _blocks(kernel: Kernel, x: Data, y: Data) -> jax.Array:
+    def one(a: Array, b: Array) -> jax.Array:
         cross = kernel.gram(a, b)
         h = kernel.gram(a, a) + kernel.gram(b, b) - cross - cross.T
         return h * (1 - jnp.eye(len(h)))
@@ -78,11 +79,11 @@ def _blocks(kernel: Kernel, x: Any, y: Any) -> jax.Array:
     return jax.vmap(one)(x, y)
 
 
-def _differences(kernel: Kernel, x: Any, y: Any, length: int, blocks: int) -> np.ndarray:
+def _differences(kernel: Kernel, x: Data, y: Data, length: int, blocks: int) -> np.ndarray:
     """h of each block, (blocks, length, length), with zeros on the diagonals."""
     kept = count(x) // length
 
-    def cut(points: Any) -> Any:
+    def cut(points: Points) -> Any:
         points = pad(points, blocks * length)
         return jax.tree.map(lambda leaf: leaf.reshape(blocks, length, *leaf.shape[1:]), points)
 

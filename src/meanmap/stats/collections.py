@@ -1,11 +1,11 @@
 """Several kernels at once: which ones, and how their statistics become one."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from meanmap.core.points import count
+from meanmap.core.types import Array
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.permutations import Permuted
@@ -20,7 +20,7 @@ LENGTHSCALES = 5
 MOST_POINTS = 500
 
 
-def default_collection(pooled: np.ndarray, units: Any, generator: np.random.Generator) -> tuple[Kernel, ...]:
+def default_collection(pooled: np.ndarray, units: Array, generator: np.random.Generator) -> tuple[Kernel, ...]:
     """Five Laplace kernels whose lengthscales span the distances of the pooled sample in its columns' units.
 
     They depend on the pooled sample without its labels, so permutation tests with them stay exact.

@@ -13,6 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Array, Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.stats.conditional_residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
 from meanmap.stats.conditional_statistics import Products, permuted, variance_parts, variance_ratios
@@ -43,9 +44,9 @@ MISSED = 0.05
 @own_words
 @one_blas_thread()
 def conditional_independence_test(
-    x: Any,
-    y: Any,
-    z: Any,
+    x: Data,
+    y: Data,
+    z: Array,
     *,
     method: str = "auto",
     kernel: Kernel | Sequence[Kernel] | str | None = None,
@@ -53,7 +54,7 @@ def conditional_independence_test(
     n_permutations: int = 1000,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> TestResult:
     """Test whether x and y are independent given z.
 
@@ -191,7 +192,7 @@ def _check(method: str, null: str, n_permutations: Any) -> None:
     check_draws(n_permutations)
 
 
-def _kernels(kernel: Any) -> tuple[Kernel | str | None, Kernel | str | None]:
+def _kernels(kernel: KernelLike) -> tuple[Kernel | str | None, Kernel | str | None]:
     if isinstance(kernel, str) and kernel == "learned":
         return kernel, kernel
     if kernel is None or (isinstance(kernel, str) and kernel == "median"):
@@ -220,7 +221,13 @@ def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Seque
 
 
 def judge(
-    left: Residuals, right: Residuals, given: Given, method: str, null: str, n_draws: int, generator: Any
+    left: Residuals,
+    right: Residuals,
+    given: Given,
+    method: str,
+    null: str,
+    n_draws: int,
+    generator: np.random.Generator,
 ) -> tuple[float, Null]:
     """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share."""
     if left.determined or right.determined:

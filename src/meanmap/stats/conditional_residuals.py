@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
+from meanmap.core.types import Data, Points, Seed
 from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -126,7 +127,7 @@ class Residuals:
         return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
-def read_side(data: Any, argument: str, kernel: Kernel | str | None, door: Door) -> Variable | Unread:
+def read_side(data: Data, argument: str, kernel: Kernel | str | None, door: Door) -> Variable | Unread:
     """A variable as columns, or with a kernel of its own where that is what reads it."""
     if kernel is None or isinstance(kernel, str):
         return read_variable(data, argument)
@@ -140,7 +141,7 @@ def read_side(data: Any, argument: str, kernel: Kernel | str | None, door: Door)
 
 
 def residuals(
-    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: Any = None
+    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: Seed = None
 ) -> Residuals:
     """Regress the numbers on z, make features of their residuals, regress these on z too.
 
@@ -192,7 +193,7 @@ def residuals(
     return Residuals(columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks)
 
 
-def _kernel_features(kernel: Kernel, points: Any, door: Door) -> np.ndarray:
+def _kernel_features(kernel: Kernel, points: Points, door: Door) -> np.ndarray:
     """Features of a chosen kernel, from the data."""
     most = min(MOST_FEATURES, max(1, count(points) // 2))
     low = PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=most)
@@ -204,7 +205,7 @@ def _metric(columns: np.ndarray) -> np.ndarray:
     return np.eye(columns.shape[1]) / (median_distance(columns) if columns.any() else 1.0)
 
 
-def _learned_metric(columns: np.ndarray, numbers: int, rng: Any) -> np.ndarray:
+def _learned_metric(columns: np.ndarray, numbers: int, rng: Seed) -> np.ndarray:
     """Columns in units of the lengthscale that is learned from the residuals of the numbers."""
     return np.eye(columns.shape[1]) / learned_multiple(columns[:, :numbers], rng).kernel.lengthscale  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -11,6 +10,7 @@ from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.points import is_sparse
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["Variable", "read_given", "read_variable"]
@@ -54,7 +54,7 @@ class Variable:
         return Variable(self.numbers[index], self.scales, self.indicators[index], self.wild)
 
 
-def read_variable(data: Any, argument: str) -> Variable:
+def read_variable(data: Data, argument: str) -> Variable:
     """Read numbers, labels or a table of both; constant columns are refused by name."""
     if is_sparse(data):
         raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
@@ -81,7 +81,7 @@ def read_variable(data: Any, argument: str) -> Variable:
     return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), wild)
 
 
-def read_given(data: Any) -> Variable:
+def read_given(data: Data) -> Variable:
     """The variable that is conditioned on: as any other, but it must be there."""
     table = Table.looks_like_one(data) and hasattr(data, "shape")
     empty = not data if data is None or isinstance(data, Mapping) else 0 in (data if table else plain(data, "z")).shape
@@ -109,7 +109,7 @@ def _drawn_in(numbers: np.ndarray, of: list[str]) -> tuple[np.ndarray, tuple[str
     return np.where(times > FAR, nearer, numbers), wild
 
 
-def _table(data: Any, argument: str) -> Table:
+def _table(data: Data, argument: str) -> Table:
     """A table of whatever came; arrays of labels by columns, as tables read them."""
     if Table.looks_like_one(data):
         return Table.of(data, argument)

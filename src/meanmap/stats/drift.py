@@ -18,6 +18,7 @@ from meanmap.core.schema import Schema, admitted
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
+from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, transform_in_chunks
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_statistics import landmark_features
@@ -128,15 +129,15 @@ class DriftMonitor:
     @own_words
     def of(
         cls,
-        reference: Any,
-        kernel: Any = None,
+        reference: Data,
+        kernel: KernelLike = None,
         *,
         run_length: float = 1000,
         n_permutations: int = 1000,
         scale: bool = True,
         missing: str = "raise",
         kinds: Mapping[str, Any] | None = None,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> "DriftMonitor":
         """A monitor before its first batch.
 
@@ -189,7 +190,7 @@ class DriftMonitor:
             _limit(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
         )  # fmt: skip
 
-    def step(self, batch: Any) -> "DriftMonitor":
+    def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size."""
         with Door() as door:
             data, notes = self._read(batch)
@@ -214,7 +215,7 @@ class DriftMonitor:
             notes=notes,
         )
 
-    def _read(self, batch: Any) -> tuple[Any, tuple[str, ...]]:
+    def _read(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
         """A batch with the columns of the reference, and what is odd about it."""
         (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
         if self.schema is not None:
@@ -229,7 +230,7 @@ class DriftMonitor:
         """Whether the latest batch gave an alarm."""
         return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         ax = new_axes(6, 2.8) if ax is None else ax
         batches = np.arange(1, len(self.evidence) + 1)
@@ -271,7 +272,7 @@ class DriftMonitor:
         return fused(found, norms, float(np.sqrt(size * (size - 1.0))))[0]
 
 
-def _read_reference(reference: Any, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
+def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or as it came where it has no columns."""
     if Table.looks_like_one(reference) or kinds:
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
@@ -301,7 +302,7 @@ def _limit(run_length: float) -> float:
     return float(found)
 
 
-def _mapped(features: Concatenated, points: Any) -> np.ndarray:
+def _mapped(features: Concatenated, points: Points) -> np.ndarray:
     return np.concatenate(list(transform_in_chunks(features, points)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.core.progress import track
+from meanmap.core.types import Data, DType, Points
 from meanmap.core.units import robust_scales
 from meanmap.features.base import Features
 from meanmap.linalg.moments import Moments
@@ -21,7 +22,7 @@ BLOCK = 8192
 LEAST, MOST = 1e-15, 1e15
 
 
-def working_precision(points: Any) -> Any:
+def working_precision(points: Points) -> Any:
     """Single, unless columns lie so far from zero, for their spread, that it would round their differences away.
 
     Or their spread is one that single precision does not hold.
@@ -37,7 +38,7 @@ def working_precision(points: Any) -> Any:
     return np.float32
 
 
-def feature_moments(features: Features, blocks: Iterable[Any], dtype: Any) -> Moments:
+def feature_moments(features: Features, blocks: Iterable[Any], dtype: DType) -> Moments:
     """Summed over blocks of at most 8192 points: O(n r (d + r)) time, O(r²) memory beyond a block.
 
     In `dtype` within a block and in double precision between blocks: equal blocks, equal sums.
@@ -56,12 +57,12 @@ def feature_moments(features: Features, blocks: Iterable[Any], dtype: Any) -> Mo
 
 
 @jax.jit
-def _sums(features: Features, x: Any, kept: int) -> tuple[jax.Array, jax.Array]:
+def _sums(features: Features, x: Data, kept: int) -> tuple[jax.Array, jax.Array]:
     phi = jnp.where(jnp.arange(BLOCK)[:, None] < kept, features.transform(x), 0)
     return phi.sum(axis=0), phi.T @ phi
 
 
-def _cast(tree: Any, dtype: Any) -> Any:
+def _cast(tree: Any, dtype: DType) -> Any:
     """`tree` with its floating leaves in `dtype`, in single precision cut to what it holds; labels stay as they are."""
 
     def cast(leaf):
@@ -72,7 +73,7 @@ def _cast(tree: Any, dtype: Any) -> Any:
     return jax.tree.map(cast, tree)
 
 
-def blocks_of(points: Any, description: str) -> Iterable[Any]:
+def blocks_of(points: Points, description: str) -> Iterable[Any]:
     """Points cut into blocks, with a progress bar."""
     starts = range(0, count(points), BLOCK)
     return (rows(points, slice(start, start + BLOCK)) for start in track(starts, description))

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
+from meanmap.core.types import DType, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.features.base import Concatenated, FeatureKernel, transform_in_chunks
 from meanmap.features.lowrank import Nystrom
@@ -27,7 +28,12 @@ FEWER_LANDMARKS = 256, 64
 
 
 def landmark_features(
-    kernels: tuple[Kernel, ...], points: Any, n_landmarks: int, generator: np.random.Generator, door: Door, dtype: Any
+    kernels: tuple[Kernel, ...],
+    points: Points,
+    n_landmarks: int,
+    generator: np.random.Generator,
+    door: Door,
+    dtype: DType,
 ) -> Concatenated:
     """Nyström features of every kernel side by side, all on the same landmarks, drawn from `points` at random.
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door
 from meanmap.core.progress import track
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.stats.permutations import Permuted
@@ -82,7 +82,7 @@ class Margins:
         return bool(self.norm <= 1e-6 * len(self.spread) * self.largest)
 
 
-def single_gram(kernel: Kernel, points: Any, door: Door, out: np.ndarray) -> float:
+def single_gram(kernel: Kernel, points: Points, door: Door, out: np.ndarray) -> float:
     """Fill `out`, in single precision, with the Gram matrix in units that it can hold; returns the unit, mostly 1."""
     largest = float(np.max(np.abs(diagonal_array(kernel, points, door))))
     if not np.isfinite(largest):

@@ -16,6 +16,7 @@ from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
@@ -49,16 +50,16 @@ MOST_FOR_PERMUTATIONS = 20_000
 
 @own_words
 def independence_test(
-    x: Any,
-    y: Any = None,
-    kernel: Any = None,
+    x: Data,
+    y: Data = None,
+    kernel: KernelLike = None,
     *,
     null: str = "auto",
     statistic: str = "biased",
     n_permutations: int = 1000,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> TestResult:
     """Test whether x and y are independent, by the Hilbert-Schmidt norm of their cross-covariance operator (HSIC).
 
@@ -157,7 +158,7 @@ def independence_test(
     )
 
 
-def _length(x: Any, y: Any) -> int | None:
+def _length(x: Data, y: Data) -> int | None:
     """How many pairs there are; None where an iterator does not say."""
     if y is None:
         if is_stream(x):
@@ -173,7 +174,7 @@ def _length(x: Any, y: Any) -> int | None:
     return n
 
 
-def _held(data: Any) -> Any:
+def _held(data: Data) -> Any:
     return next(chunks_of(data, count_rows(data) or 1)) if is_file(data) else data
 
 
@@ -182,7 +183,7 @@ def _one(kernels: tuple[Kernel, ...]) -> Kernel:
 
 
 def _by_gram(
-    data: Any, kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
+    data: Data, kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
 ) -> tuple[Permuted, str]:
     """The statistic of whole Gram matrices for the data and each permutation."""
     n = len(shifts.base)
@@ -208,7 +209,7 @@ def _by_gram(
 
 
 def _by_features(
-    data: Any, kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
+    data: Data, kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
 ) -> tuple[Permuted, str, tuple[str, ...]]:
     """The statistic of features for the data and each permutation."""
     sides, fitted = [], []
@@ -232,7 +233,7 @@ def _cut_short(fitted: list[PivotedCholesky], level: str) -> tuple[str, ...]:
     )
 
 
-def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng, door: Door) -> TestResult:
+def _by_limit(x: Data, y: Data, kernel: KernelLike, kind: str, n_draws: int, random: Rng, door: Door) -> TestResult:
     """One pass over the data: a sample chooses kernels and features, then moments are added up block by block."""
     sample, blocks = _sample(x, y, random.generator)
     wanted = one_for_each(kernel, 2)
@@ -266,7 +267,7 @@ def _by_limit(x: Any, y: Any, kernel: Any, kind: str, n_draws: int, random: Rng,
     )
 
 
-def _sample(x: Any, y: Any, generator: np.random.Generator) -> tuple[tuple[Any, Any], Iterator[tuple[Any, ...]]]:
+def _sample(x: Data, y: Data, generator: np.random.Generator) -> tuple[tuple[Any, Any], Iterator[tuple[Any, ...]]]:
     """Rows that stand for the whole, and all rows in blocks. An iterator can only offer its first block."""
     blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
     if is_stream(x) or is_stream(y):

@@ -17,6 +17,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
+from meanmap.core.types import KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
 from meanmap.stats.hsic import single_gram
@@ -38,13 +39,13 @@ SINGLE = 8 * float(np.finfo(np.float32).eps)
 @own_words
 def joint_independence_test(
     variables: Any,
-    kernel: Any = None,
+    kernel: KernelLike = None,
     *,
     null: str = "auto",
     n_permutations: int = 1000,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> TestResult:
     """Test whether d ≥ 2 variables are independent of one another, by the d-variable HSIC.
 

@@ -10,6 +10,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transform_in_chunks
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
@@ -29,14 +30,14 @@ RATE = 2.0
 
 @own_words
 def k_sample_test(
-    samples: Any,
-    kernel: Any = None,
+    samples: Data,
+    kernel: KernelLike = None,
     *,
     n_permutations: int = 1000,
     scale: bool = True,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> TestResult:
     """Test whether several samples come from one distribution: an analysis of variance of their mean embeddings.
 
@@ -147,7 +148,7 @@ def _limit_test(samples: Samples, n_draws: int, generator: np.random.Generator, 
     return Outcome(float(result.values[0]), law)
 
 
-def _named(samples: Any) -> tuple[list[str], list[Any]]:
+def _named(samples: Data) -> tuple[list[str], list[Any]]:
     """Names for errors, and the samples."""
     if isinstance(samples, Mapping):
         names, listed = [str(name) for name in samples], list(samples.values())

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
+from meanmap.core.types import Data
 from meanmap.features.base import transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -29,7 +30,7 @@ MOST_FEATURES = 128
 BLOCK = 4096
 
 
-def features_of(kernel: Kernel, sample: Any, name: str, generator: np.random.Generator, door: Door) -> PivotedCholesky:
+def features_of(kernel: Kernel, sample: Data, name: str, generator: np.random.Generator, door: Door) -> PivotedCholesky:
     """Features of one variable, fitted to a sample of it in a random order of its own.
 
     Of points that would serve as well as pivots, such as labels that were not seen yet, the first is taken. In the
@@ -106,7 +107,7 @@ class JointMoments:
         return spectral_null(kept if len(kept) else products[:1], n_draws, generator)
 
 
-def all_features(feature: PivotedCholesky, data: Any, name: str, door: Door) -> np.ndarray:
+def all_features(feature: PivotedCholesky, data: Data, name: str, door: Door) -> np.ndarray:
     """Centred features of all points of one variable, (n, r)."""
     points = read_points(feature.kernel, data, name, door)
     phi = np.concatenate(list(transform_in_chunks(feature, rows(points, slice(None)), BLOCK)))

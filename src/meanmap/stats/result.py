@@ -10,6 +10,7 @@ from meanmap.core.arrays import out_of_range
 from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.stats.settings import check_draws
 
@@ -139,7 +140,7 @@ class TestResult(Value):
             "warnings": list(self.warnings),
         }
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw the null distribution with the statistic; returns the matplotlib Axes."""
         ax = new_axes(5, 3) if ax is None else ax
         ax.hist(self.null.draws, bins=40, color="lightgrey", label=f"null: {self.null.kind}")

@@ -15,6 +15,7 @@ from meanmap.core.kinds import family_of
 from meanmap.core.points import count, is_sparse, joined, rows
 from meanmap.core.schema import Schema, aligned, check_alike
 from meanmap.core.table import Table
+from meanmap.core.types import Data, KernelLike, Points
 from meanmap.core.units import robust_scales
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
@@ -105,8 +106,8 @@ class Outcome:
 def read_samples(
     samples: Sequence[Any],
     names: Sequence[str],
-    kernel: Any,
-    rng: Any,
+    kernel: KernelLike,
+    rng: np.random.Generator,
     door: Door,
     scale: bool = True,
     must_vary: bool = True,
@@ -137,7 +138,7 @@ def read_samples(
 
 
 def kernels_for(
-    together: Any, pooled: Any, kernel: Any, rng: Any, scale: bool = True
+    together: Any, pooled: Points, kernel: KernelLike, rng: np.random.Generator, scale: bool = True
 ) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
     """The default, the median's or the learned kernels of a pooled sample, and what is doubtful about them.
 
@@ -172,7 +173,7 @@ def _constant(together: Any, pooled: Any) -> dict[str, bool]:
     return {name: bool((column == column[:1]).all()) for name, column in columns.items()}
 
 
-def _given(kernel: Any) -> tuple[Kernel, ...]:
+def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
     """The kernels that were named, none for the default, the median or a learned one."""
     if kernel is None or (isinstance(kernel, str) and kernel in ("median", "learned")):
         return ()
@@ -211,7 +212,7 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
     return samples, {}
 
 
-def values_of(data: Any, name: str) -> np.ndarray | None:
+def values_of(data: Data, name: str) -> np.ndarray | None:
     """A sample of numbers, text, truth values or times as an array; None for other things."""
     if is_sparse(data) or hasattr(data, "as_matrix") or not hasattr(data, "__len__"):
         return None

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.domains import Columns, Each
+from meanmap.core.types import Points
 
 __all__ = ["Place", "places_of_columns", "with_shuffled"]
 
@@ -17,7 +18,7 @@ class Place(NamedTuple):
     column: int
 
 
-def places_of_columns(domain: Any, points: Any, names: Sequence[str] = ()) -> dict[str, list[Place]]:
+def places_of_columns(domain: Any, points: Points, names: Sequence[str] = ()) -> dict[str, list[Place]]:
     """The places of each column, which several kernels may read; `names` are those of points that are plain rows."""
     if isinstance(points, np.ndarray) and points.ndim == 2:
         return {name: [Place((), j)] for j, name in enumerate(names)}
@@ -27,14 +28,14 @@ def places_of_columns(domain: Any, points: Any, names: Sequence[str] = ()) -> di
     return found
 
 
-def with_shuffled(points: Any, places: Sequence[Place], order: np.ndarray) -> Any:
+def with_shuffled(points: Points, places: Sequence[Place], order: np.ndarray) -> Any:
     """The points with a column's values in another order, the same one at all its places."""
     for path, column in places:
         points = _reordered(points, path, column, order)
     return points
 
 
-def _places(domain: Any, points: Any, path: tuple[int, ...]):
+def _places(domain: Any, points: Points, path: tuple[int, ...]):
     if isinstance(domain, Each):
         for i, (part, leaf) in enumerate(zip(domain.parts, points, strict=True)):
             yield from _places(part, leaf, (*path, i))
@@ -43,7 +44,7 @@ def _places(domain: Any, points: Any, path: tuple[int, ...]):
             yield name, Place(path, j)
 
 
-def _reordered(points: Any, path: tuple[int, ...], column: int, order: np.ndarray) -> Any:
+def _reordered(points: Points, path: tuple[int, ...], column: int, order: np.ndarray) -> Any:
     if path:
         first, *rest = path
         inner = _reordered(points[first], tuple(rest), column, order)

@@ -14,6 +14,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Axes, Seed
 from meanmap.core.values import Value
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
@@ -103,7 +104,7 @@ class RejectionRate(Value):
             "report": self.report.to_dict(),
         }
 
-    def plot(self, ax: Any = None, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Axes = None, confidence: float = 0.95) -> Any:
         """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
 
         The band is simultaneous: the whole curve of a test with uniform p-values stays inside with this confidence
@@ -190,7 +191,7 @@ class PowerCurve(Value):
         """The result as plain Python values, ready for JSON."""
         return {"sizes": list(self.sizes), "rates": [rate.to_dict() for rate in self.rates]}
 
-    def plot(self, ax: Any = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
+    def plot(self, ax: Axes = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
         """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""
         ax = new_axes(5, 3) if ax is None else ax
         rates = np.array([rate.rate for rate in self.rates])
@@ -224,7 +225,7 @@ def rejection_rate(
     *,
     repeats: int = 1000,
     level: float = 0.05,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> RejectionRate:
     """How often a test rejects data drawn again and again: its level under the hypothesis, its power otherwise.
 
@@ -275,7 +276,7 @@ def power_curve(
     *,
     repeats: int = 200,
     level: float = 0.05,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> PowerCurve:
     """Rejection rates at several sample sizes: how many points does the test need?
 

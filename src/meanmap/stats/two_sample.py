@@ -14,6 +14,7 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.schema import Schema, admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
 from meanmap.stats.blocks import block_null
@@ -34,9 +35,9 @@ MOST_POINTS = 12_000
 
 @own_words
 def two_sample_test(
-    x: Any,
-    y: Any,
-    kernel: Any = None,
+    x: Data,
+    y: Data,
+    kernel: KernelLike = None,
     *,
     statistic: str = "auto",
     null: str = "auto",
@@ -44,7 +45,7 @@ def two_sample_test(
     scale: bool = True,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> TwoSampleResult:
     """Test whether two samples come from one distribution, by the maximum mean discrepancy ‖μ_P − μ_Q‖.
 
@@ -199,14 +200,14 @@ def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tu
     return told
 
 
-def _witness(samples: Samples, x: Any, strongest: int) -> PointEmbedding:
+def _witness(samples: Samples, x: Data, strongest: int) -> PointEmbedding:
     """μ_P − μ_Q; of several kernels under the one that sees it best."""
     kernel = samples.kernels[strongest]
     n, m = samples.sizes
     return PointEmbedding(kernel, samples.pooled, np.r_[np.full(n, 1 / n), np.full(m, -1 / m)], is_flat(x, kernel))
 
 
-def _columns(x: Any, samples: Samples) -> tuple[str, ...]:
+def _columns(x: Data, samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers or of a table."""
     if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))

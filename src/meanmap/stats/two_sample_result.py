@@ -12,6 +12,7 @@ from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Axes, Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import CentredGram, permuted_mmd
@@ -62,7 +63,7 @@ class TwoSampleResult(TestResult):
             values, n = np.asarray(witness.evaluate(witness.points, door)), self.sizes[0]
         return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]
 
-    def driving_columns(self, rng: Any = None) -> dict[str, float]:
+    def driving_columns(self, rng: Seed = None) -> dict[str, float]:
         """The share of MMD² that is lost when one column is shuffled over both samples; near 0, it plays no part.
 
         A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
@@ -84,7 +85,7 @@ class TwoSampleResult(TestResult):
         z = np.zeros((1, len(chosen)), np.float32)
         z[0, : sizes[0]] = 1
 
-        def discrepancy(data: Any) -> float:
+        def discrepancy(data: Data) -> float:
             centred = CentredGram(gram_matrix(witness.kernel, data))
             return float(permuted_mmd(centred, z, sizes[0], unbiased=True).values[0])
 
@@ -97,7 +98,7 @@ class TwoSampleResult(TestResult):
                 lost[name] = float(1 - np.mean(shuffled) / whole) if whole > 0 else 0.0
         return lost
 
-    def plot_witness(self, ax: Any = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
+    def plot_witness(self, ax: Axes = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.
 
         `names` are what the samples are called in the picture.

@@ -11,6 +11,7 @@ from meanmap.core.errors import ColumnError, KindError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
@@ -34,7 +35,7 @@ STRETCH, SIZES = 1.5, 4
 FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
-def one_for_each(kernel: Any, count: int) -> tuple[Any, ...]:
+def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
     """What was asked for each of `count` variables: the same for all, or a sequence with one entry for each."""
     if kernel is None or isinstance(kernel, Kernel | str):
         return (kernel,) * count
@@ -47,7 +48,7 @@ def one_for_each(kernel: Any, count: int) -> tuple[Any, ...]:
     )
 
 
-def kernels_of(wanted: Any, data: Any, name: str, default: str, rng: Any) -> tuple[Kernel, ...]:
+def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> tuple[Kernel, ...]:
     """The kernels of one variable.
 
     `default` says which are taken where nothing is asked for: "median", "several" from short to long distances, or
@@ -84,7 +85,7 @@ def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.nda
     return found
 
 
-def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
+def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]:
     """RBF kernels for numbers; Delta for labels; for tables with labels RBF times Hamming."""
     if Table.looks_like_one(data):
         table = Table.of(data, name)
@@ -112,7 +113,7 @@ def _from_data(data: Any, name: str, how: str, rng: Any) -> tuple[Kernel, ...]:
     return _rbfs(matrix, how, rng)
 
 
-def _rbfs(matrix: np.ndarray, how: str, rng: Any) -> tuple[Kernel, ...]:
+def _rbfs(matrix: np.ndarray, how: str, rng: Seed) -> tuple[Kernel, ...]:
     """RBF at the median distance, learned, or several from short to long distances, in the columns' own units."""
     if how == "learned":
         scales = column_lengthscales(matrix)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Data
 from meanmap.stats.settings import check_draws
 from meanmap.structure.conditional_tests import ConditionalTests
 from meanmap.structure.kernel_tests import KernelTests
@@ -35,13 +36,13 @@ class CallableTest:
     (False, True)
     """
 
-    def __init__(self, table: Any, **settings: Any):
+    def __init__(self, table: Data, **settings: Any):
         self._tests = table if isinstance(table, ConditionalTests) else KernelTests(table, **settings)
         self.p_value_ = 1.0
         self.effect_size_ = None  # read by some of pgmpy's rules, and not known here
 
     def __call__(
-        self, X: Any, Y: Any, Z: Any = (), data: Any = None, significance_level: float = 0.05, **_: Any
+        self, X: Data, Y: Any, Z: Any = (), data: Data = None, significance_level: float = 0.05, **_: Any
     ) -> bool:
         """Whether X and Y look independent given Z. `data`, which older versions of pgmpy pass, is not read again."""
         if isinstance(self._tests, KernelTests):
@@ -77,12 +78,12 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
     class Tests(cit.CIT_Base):
         """A test by numbers of columns."""
 
-        def __init__(self, data: Any, **other: Any):
+        def __init__(self, data: Data, **other: Any):
             super().__init__(data, **other)
             self.method = name
             self._tests = KernelTests(data, **settings)
 
-        def __call__(self, X: Any, Y: Any, condition_set: Any = None) -> float:
+        def __call__(self, X: Data, Y: Any, condition_set: Any = None) -> float:
             """The p-value of columns X and Y given others."""
             (x,), (y,), given, key = self.get_formatted_XYZ_and_cachekey(X, Y, condition_set)
             if key not in self.pvalue_cache:

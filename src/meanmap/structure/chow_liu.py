@@ -16,6 +16,7 @@ from meanmap.core.schema import Schema, few_columns, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
+from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
 from meanmap.stats.result import Null
@@ -68,7 +69,7 @@ class DependenceTree(Graph):
                 graph.edges[pair]["support"] = self.support.get(pair, 0.0)
         return graph
 
-    def plot(self, ax: Any = None, *, positions: Any = None) -> Any:
+    def plot(self, ax: Axes = None, *, positions: Array = None) -> Any:
         """Draw the tree, with the support or the weight of each edge; returns the matplotlib Axes."""
         labels = {
             pair: f"{self.support.get(pair, 0):.0%}" if self.support else f"{weight:.2g}"
@@ -89,7 +90,7 @@ class DependenceTree(Graph):
 
 @own_words
 def chow_liu(
-    table: Any,
+    table: Data,
     *,
     measure: str = "information",
     alpha: float | None = None,
@@ -97,7 +98,7 @@ def chow_liu(
     half_samples: int = 0,
     missing: str = "pairwise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> DependenceTree:
     """Find the tree whose edges carry the most dependence (Chow & Liu 1968), measured by kernels.
 

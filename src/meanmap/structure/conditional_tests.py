@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError
 from meanmap.core.table import Table
+from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import equivalence_class
 
@@ -53,7 +54,7 @@ class DSeparation:
     ([1.0], [0.0])
     """
 
-    def __init__(self, dag: Any):
+    def __init__(self, dag: GraphLike):
         dag = PDAG.of(dag)
         equivalence_class(dag)  # refuses cycles and undirected edges
         self.names = tuple(dag.names)
@@ -91,7 +92,7 @@ class FunctionTests:
     True
     """
 
-    def __init__(self, table: Any, function: Callable[[Any, Any, Any], Any]):
+    def __init__(self, table: Data, function: Callable[[Any, Any, Any], Any]):
         self._table, self._function = Table.of(table), function
         self.names, self.n = self._table.names, len(self._table)
         self.most_given = len(self.names)
@@ -113,7 +114,7 @@ class FunctionTests:
         return FunctionTests(table, self._function)
 
 
-def checked_pvalue(value: Any, pair: Pair) -> float:
+def checked_pvalue(value: object, pair: Pair) -> float:
     """A p-value as a float; what is none, NaN too, is refused: it would pass for a dependence."""
     if not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
         raise InputError(f"the test of {pair[0]!r} and {pair[1]!r} returned {value!r}; expected a p-value from 0 to 1.")

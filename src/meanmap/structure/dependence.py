@@ -1,7 +1,6 @@
 """How strongly each two variables of a table depend on each other, by kernels, all pairs at once."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.missing import read_present
 from meanmap.core.schema import Schema
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 from meanmap.learning.default import kernel_for
 from meanmap.stats.moments import all_features, features_of
 
@@ -43,7 +43,7 @@ class Dependence:
 
     @classmethod
     def of(
-        cls, data: Any, measure: str, generator: np.random.Generator, schema: Schema | None = None
+        cls, data: Data, measure: str, generator: np.random.Generator, schema: Schema | None = None
     ) -> tuple[tuple[str, ...], "Dependence"]:
         """The names of the columns, and their features: RBF at the median distance, Delta for labels."""
         if measure not in MEASURES:

@@ -11,6 +11,7 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.table import Table
+from meanmap.core.types import Data, Seed
 from meanmap.stats import independence_test
 from meanmap.stats.conditional import WHOLE, Fitted, judge, judge_streamed
 from meanmap.stats.conditional_residuals import Given, Residuals, residuals
@@ -64,12 +65,12 @@ class KernelTests:
 
     def __init__(
         self,
-        table: Any,
+        table: Data,
         *,
         method: str = "auto",
         alpha: float = 0.05,
         n_permutations: int | None = None,
-        rng: Any = None,
+        rng: Seed | Rng = None,
     ):
         if method not in METHODS:
             raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")

@@ -13,6 +13,7 @@ from meanmap.core.schema import few_columns, opened, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Data, Seed
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.stats.settings import LEAST_POINTS
@@ -29,7 +30,7 @@ __all__ = ["pc"]
 @own_words
 @one_blas_thread()
 def pc(
-    table: Any,
+    table: Data,
     alpha: float = 0.05,
     *,
     test: str | Callable[[Any, Any, Any], Any] = "auto",
@@ -40,7 +41,7 @@ def pc(
     half_samples: int = 0,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> DiscoveredGraph:
     """Find which variables cause which, as far as conditional independences tell (the PC algorithm).
 
@@ -154,7 +155,7 @@ def pc(
     )
 
 
-def _tests(table: Any, test: Any, alpha: float, random: Rng) -> ConditionalTests:
+def _tests(table: Data, test: Any, alpha: float, random: Rng) -> ConditionalTests:
     if isinstance(table, ConditionalTests):
         return table
     if callable(test):
@@ -194,7 +195,7 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
 
 
 def _support(
-    tests: Any, alpha: float, knowledge: Knowledge, most_given: int | None, times: int, generator: Any
+    tests: Any, alpha: float, knowledge: Knowledge, most_given: int | None, times: int, generator: np.random.Generator
 ) -> tuple[dict[tuple, float], dict[tuple, float]]:
     """How often each edge and each arrow is found in random halves of the rows."""
     d = len(tests.names)

@@ -8,6 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 from meanmap.core.arrays import as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 
 __all__ = ["prewhiten"]
 
@@ -24,7 +25,7 @@ CORRELATIONS = {
 }
 
 
-def prewhiten(table: Any, time: Any = None, *, method: str = "gp") -> Any:
+def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
     """Replace each column of a table of time series by what its own past does not predict.
 
     Independence tests take rows for independent draws. Two series that each go their own slow way look dependent to

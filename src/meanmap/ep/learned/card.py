@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError
+from meanmap.ep.factor import FactorLike
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.points import coordinates
 from meanmap.ep.learned.recorded import Recorded
@@ -57,7 +58,12 @@ class Card:
 
     @classmethod
     def of(
-        cls, operator: MessageOperator, factor: Any, fresh: Recorded, power: float = 1.0, advice: tuple[str, ...] = ()
+        cls,
+        operator: MessageOperator,
+        factor: FactorLike,
+        fresh: Recorded,
+        power: float = 1.0,
+        advice: tuple[str, ...] = (),
     ) -> "Card":
         """The card of an operator after an audit on messages that it has not learned, with the answers to them.
 
@@ -121,7 +127,7 @@ class Card:
         return {**vars(self), "ranges": ranges, "advice": list(self.advice)}
 
 
-def _ranges(factor: Any, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
+def _ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
     found, given = [], 0
     for argument, came in zip(factor.arguments, seen.incoming, strict=True):
         table = coordinates((came,))

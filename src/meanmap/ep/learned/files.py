@@ -9,6 +9,7 @@ from typing import Any
 
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.saving import load, save
+from meanmap.ep.factor import FactorLike
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import Recorded, families_into, families_of
@@ -21,7 +22,7 @@ FORMAT, VERSION = "meanmap operator", 2
 
 
 def save_operator(
-    operator: MessageOperator, path: str | Path, factor: Any, power: float = 1.0, card: Card | None = None
+    operator: MessageOperator, path: str | Path, factor: FactorLike, power: float = 1.0, card: Card | None = None
 ) -> Path:
     """Write a trained operator to a file of [`meanmap.save`][], marked with the factor that it was trained for.
 
@@ -70,7 +71,7 @@ def save_operator(
     return save(content, path)
 
 
-def load_operator(path: str | Path, factor: Any, power: float = 1.0) -> MessageOperator:
+def load_operator(path: str | Path, factor: FactorLike, power: float = 1.0) -> MessageOperator:
     """Read a trained operator for a factor.
 
     Raises

@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.ep.factor import Answer, replaced
+from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
@@ -116,7 +116,7 @@ class Learned(HostOracle):
             operator=MessageOperator(regression, target="tilted moments"),
         )
 
-    def reuse(self, factor: Any, operator: MessageOperator, power: float = 1.0) -> "Learned":
+    def reuse(self, factor: FactorLike, operator: MessageOperator, power: float = 1.0) -> "Learned":
         """Start from an operator that was trained for a factor before; returns the same object."""
         if not isinstance(operator, MessageOperator) or not operator.fitted:
             raise KindError(f"operator is {operator!r}; expected a trained ep.learned.MessageOperator.")
@@ -129,7 +129,7 @@ class Learned(HostOracle):
         self._pupils[Signature.of(factor, power)] = Pupil(operator, self.rules)
         return self
 
-    def check(self, factor: Any) -> None:
+    def check(self, factor: FactorLike) -> None:
         """Families that can be learned, and an oracle that can answer."""
         # The factor may name this object as its own oracle, which is not the one that is asked.
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
@@ -192,7 +192,7 @@ class Learned(HostOracle):
         diary.sampled = len(sampled)
         return replace(answer, log_normaliser=total)
 
-    def trained(self, factor: Any, power: float = 1.0) -> MessageOperator:
+    def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""
         signature = Signature.of(factor, power)
         if signature not in self._pupils:
@@ -205,11 +205,11 @@ class Learned(HostOracle):
             raise ParameterError(f"no factor {name!r} was answered; known are {', '.join(map(repr, self._diaries))}.")
         return self._diaries[name]
 
-    def counts(self, factor: Any) -> dict[str, int]:
+    def counts(self, factor: FactorLike) -> dict[str, int]:
         """Asked, predicted, audited, and how often settings were chosen anew, in the last run."""
         return self._diaries[factor.name].counts() if factor.name in self._diaries else {}
 
-    def notes(self, factor: Any) -> tuple[str, ...]:
+    def notes(self, factor: FactorLike) -> tuple[str, ...]:
         """What audits found, and whether learning paid."""
         return self._diaries[factor.name].notes() if factor.name in self._diaries else ()
 

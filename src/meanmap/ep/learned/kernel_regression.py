@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Array, KernelLike
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
 from meanmap.families import PointMass
@@ -31,20 +32,20 @@ _ALONE, _TOGETHER = (100, 200), (300, 500)
 _BLOCK = 1024
 
 
-def _inner(points: Any, widths: str) -> ExpectedProduct:
+def _inner(points: Array, widths: str) -> ExpectedProduct:
     """The joint embedding of a tuple of laws; numbers that are given have no spread of their own, only a common one."""
     own = ["total" if isinstance(law, PointMass) else widths for law in points]
     each = [ExpectedProduct.at_scale_of((law,), widths=kind) for law, kind in zip(points, own, strict=True)]
     return ExpectedProduct(tuple(one.kernel[0] for one in each), tuple(one.coordinate[0] for one in each))
 
 
-def _separate(points: Any, widths: str) -> tuple[EmbeddingGaussian, ...]:
+def _separate(points: Array, widths: str) -> tuple[EmbeddingGaussian, ...]:
     inner = [_inner((law,), widths) for law in points]
     alone = [ExpectedProduct(one.kernel[0], one.coordinate[0]) for one in inner]
     return tuple(EmbeddingGaussian.around(one, law) for one, law in zip(alone, points, strict=True))
 
 
-def _moments(points: Any, widths: str) -> MeanVariance:
+def _moments(points: Array, widths: str) -> MeanVariance:
     """Widths at the median distances; 1 where all are the same, as the variances of the two messages of labels are."""
     del widths
     found = []
@@ -163,7 +164,7 @@ class KernelRegression(Regression):
                 best, least = replace(self, positions=positions, **found), score
         return best
 
-    def _draw(self, kernel: Kernel, points: Any) -> Any:
+    def _draw(self, kernel: Kernel, points: Array) -> Any:
         alone = len(points) == 1 and not points[0].event_shape
         d_in, d_out = _ALONE if alone else _TOGETHER
         return TwoStage.draw(kernel, like=points, d_in=self.d_in or d_in, d_out=self.d_out or d_out, rng=self.seed)
@@ -211,7 +212,7 @@ def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
     return picked
 
 
-def _narrowed(kernel: Any, part: float, points: Any) -> EmbeddingGaussian:
+def _narrowed(kernel: KernelLike, part: float, points: Array) -> EmbeddingGaussian:
     """The same kernel with shorter inner lengthscales, and an outer width to go with them."""
     inner: Any = kernel.inner
     shorter = tuple(RBF(member.lengthscale * part) for member in inner.kernel)

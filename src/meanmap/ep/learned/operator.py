@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.points import bucket, count, pad
+from meanmap.core.types import Array, Index
 from meanmap.core.values import Value
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.points import Range
@@ -41,7 +42,7 @@ class Predicted:
     numbers: np.ndarray
     deviation: np.ndarray
 
-    def __getitem__(self, index: Any) -> "Predicted":
+    def __getitem__(self, index: Index) -> "Predicted":
         fields = (self.messages, self.log_normaliser, self.novelty, self.numbers, self.deviation)
         return Predicted(*jax.tree.map(lambda leaf: leaf[index], fields))
 
@@ -236,7 +237,7 @@ def _divergences(incoming: tuple[Any, ...], sent: tuple[Any, ...], moved: tuple[
 
 
 @jax.jit
-def _divergence(came: Any, first: Any, second: Any) -> Any:
+def _divergence(came: Any, first: Array, second: Array) -> Any:
     one, two = (jax.tree.map(jnp.add, came, message) for message in (first, second))
     proper = one.is_proper() & two.is_proper()
     safe = type(came).standard(came.shape)

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from meanmap.core.points import bucket, count, pad, rows
+from meanmap.core.types import Array, Data
 from meanmap.families import Family, Normal, PointMass
 
 __all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
@@ -16,7 +17,7 @@ __all__ = ["Range", "coordinates", "in_bucket", "laws", "thinned", "varying"]
 _MARGIN = 0.1
 
 
-def in_bucket(function: Callable[[Any], Any], batch: Any) -> np.ndarray:
+def in_bucket(function: Callable[[Any], Any], batch: Data) -> np.ndarray:
     """A function of a batch, computed at a size of a short list, so that a new size seldom compiles anything."""
     n = count(batch)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[:n], function(pad(batch, bucket(n))))
@@ -94,7 +95,7 @@ class Range:
         return np.any((seen < self.low) | (seen > self.high), axis=1)
 
 
-def thinned(points: Any, most: int) -> Any:
+def thinned(points: Array, most: int) -> Any:
     """Evenly spaced points, a power of two of them, so that their number seldom compiles anything."""
     n = count(points)
     keep = min(1 << (n.bit_length() - 1), most)

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Seed
 from meanmap.ep.ask import ask
 from meanmap.ep.blackbox import BlackBox, Density
 from meanmap.ep.learned.card import Card
@@ -118,7 +119,7 @@ READY: dict[str, Ready] = {
 
 
 def build_operator(
-    name: str, messages: int = 8000, operator: MessageOperator | None = None, rng: Any = None
+    name: str, messages: int = 8000, operator: MessageOperator | None = None, rng: Seed = None
 ) -> tuple[MessageOperator, Card, Any]:
     """Train the operator of a common factor, and audit it.
 

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.ep.factor import Answer
+from meanmap.core.types import Index
+from meanmap.ep.factor import Answer, FactorLike
 from meanmap.families import Family
 
 __all__ = ["Recorded", "families_into", "families_of", "usable"]
@@ -53,7 +54,7 @@ class Recorded:
     def __len__(self) -> int:
         return len(self.log_normaliser)
 
-    def __getitem__(self, index: Any) -> "Recorded":
+    def __getitem__(self, index: Index) -> "Recorded":
         return Recorded(*jax.tree.map(lambda leaf: leaf[index], (self.incoming, self.messages, self.log_normaliser)))
 
     def __add__(self, other: "Recorded") -> "Recorded":
@@ -77,7 +78,7 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
     )
 
 
-def families_into(factor: Any) -> tuple[str, ...]:
+def families_into(factor: FactorLike) -> tuple[str, ...]:
     """The same for what comes into a factor."""
     variables = [getattr(argument, "variable", argument) for argument in factor.arguments]
     return tuple(v.family.__name__ if hasattr(v, "family") else "given" for v in variables)

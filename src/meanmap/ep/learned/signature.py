@@ -4,12 +4,14 @@ import functools
 import hashlib
 import types
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
+
+from meanmap.ep.factor import FactorLike
 
 __all__ = ["Signature"]
 
@@ -37,7 +39,7 @@ class Signature:
     content: str = ""
 
     @classmethod
-    def of(cls, factor: Any, power: float = 1.0) -> "Signature":
+    def of(cls, factor: FactorLike, power: float = 1.0) -> "Signature":
         """The kind of a factor, and the function it is made of."""
         digest = hashlib.sha256()
         for piece in _pieces(factor.function, set()):
@@ -45,7 +47,7 @@ class Signature:
         return cls(f"{type(factor).__name__} {_label(factor.function)}", float(power), digest.hexdigest()[:16])
 
 
-def _pieces(value: Any, seen: set[int]) -> Iterator[bytes]:
+def _pieces(value: object, seen: set[int]) -> Iterator[bytes]:
     """All that a value is made of, the same in every process; what cannot be taken apart is only itself."""
     if isinstance(value, _PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
@@ -64,7 +66,7 @@ def _pieces(value: Any, seen: set[int]) -> Iterator[bytes]:
             yield from _pieces(part, seen)
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: object) -> list[Any]:
     """What a value is made of: simpler values, or bytes."""
     if isinstance(value, types.CodeType):
         return [value.co_code, value.co_names, value.co_varnames, value.co_freevars, *value.co_consts]
@@ -103,7 +105,7 @@ def _names(code: types.CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
-def _label(function: Any) -> str:
+def _label(function: Callable[..., Any]) -> str:
     """A name that is the same in every process; functions without a name of their own are told apart by their code."""
     module = getattr(function, "__module__", None) or type(function).__module__
     name = getattr(function, "__qualname__", None) or type(function).__qualname__

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
+from meanmap.core.types import Array, Data
 from meanmap.ep.interval import Probit
 from meanmap.ep.links import Logistic
 from meanmap.ep.models.design import Design, label_text, read_labels
@@ -30,28 +31,28 @@ class BinaryRegression(Regression):
     classes: np.ndarray
     link: str
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Data) -> np.ndarray:
         """The probability of each label at new rows, (n, 2), averaged over the belief about the coefficients."""
         mean, variance = self._predictor(X)
         one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
         return np.column_stack([1 - one, one])
 
-    def probability_interval(self, X: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def probability_interval(self, X: Data, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Where the probability of the second label lies at new rows, with this credibility: lower and upper ends."""
         (mean, variance), function = self._predictor(X), LINKS[self.link][1]
         low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in interval_ends(level))
         return low, high
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """The more probable label at new rows."""
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
 
 def logistic_regression(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: Data,
     *,
-    prior_sd: Any = 2.5,
+    prior_sd: Array = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
@@ -103,10 +104,10 @@ def logistic_regression(
 
 
 def probit_regression(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: Data,
     *,
-    prior_sd: Any = 2.5,
+    prior_sd: Array = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
@@ -127,7 +128,7 @@ def probit_regression(
 
 
 def _binary(
-    link: str, X: Any, y: Any, prior_sd: Any, intercept_sd: float, standardise: bool, intercept: bool, settings: Any
+    link: str, X: Data, y: Data, prior_sd: Array, intercept_sd: float, standardise: bool, intercept: bool, settings: Any
 ) -> BinaryRegression:
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
     classes, codes = read_labels(y, len(matrix))

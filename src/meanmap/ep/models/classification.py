@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
 from meanmap.core.table import Table
+from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
 from meanmap.ep.models.binary import LINKS
 from meanmap.ep.models.design import label_text, read_labels
@@ -82,11 +83,11 @@ class GPClassification(Value):
         """How inference went."""
         return self.posterior.report
 
-    def latent(self, X: Any) -> Normal:
+    def latent(self, X: Data) -> Normal:
         """The belief about the process at new points."""
         return Normal(*self._latent(X))
 
-    def _latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _latent(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the process."""
         points = X if self.names is None else _numbers(X, self.names)
         phi = np.asarray(self.features(points))
@@ -94,17 +95,17 @@ class GPClassification(Value):
         left = self.variance * np.maximum(self.features.kernel.diag(points) - (phi**2).sum(1), 0)
         return rows @ self.mean, ((rows @ self.covariance) * rows).sum(1) + left
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Data) -> np.ndarray:
         """The probability of each label at new points, (n, 2)."""
         mean, variance = self._latent(X)
         one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
         return np.column_stack([1 - one, one])
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """The more probable label at new points."""
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
-    def plot(self, X: Any, y: Any = None, ax: Any = None) -> Any:
+    def plot(self, X: Data, y: Data = None, ax: Axes = None) -> Any:
         """Draw the probability of the second label over the range of X, of one or two columns; returns the Axes."""
         points = _numbers(X, self.names)
         if points.shape[1] > 2:
@@ -169,8 +170,8 @@ class GPClassification(Value):
 
 
 def gp_classification(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: Data,
     *,
     kernel: Kernel | None = None,
     variance: float | None = None,
@@ -255,7 +256,7 @@ def _columns(phi: np.ndarray, variance: float, intercept_sd: float, width: int) 
     return rows
 
 
-def _numbers(X: Any, names: tuple[str, ...] | None = None) -> np.ndarray:
+def _numbers(X: Data, names: tuple[str, ...] | None = None) -> np.ndarray:
     table = Table.of(X, "X", only=names if names is not None and Table.looks_like_one(X) else None)
     points = np.asarray(table.matrix(argument="X"), np.float64)
     if names is not None and len(table.names) != len(names):

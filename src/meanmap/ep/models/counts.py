@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Array, Data
 from meanmap.ep.links import Poisson
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
@@ -18,12 +19,12 @@ __all__ = ["CountRegression", "poisson_regression"]
 class CountRegression(Regression):
     """A regression of counts."""
 
-    def predict(self, X: Any, exposure: Any = 1.0) -> np.ndarray:
+    def predict(self, X: Data, exposure: Array = 1.0) -> np.ndarray:
         """The expected count at new rows, exposure × E exp(xᵀw)."""
         mean, variance = self._predictor(X)
         return _exposure(exposure, len(mean)) * np.exp(mean + variance / 2)
 
-    def predict_interval(self, X: Any, exposure: Any = 1.0, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(self, X: Data, exposure: Array = 1.0, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Between which counts a new one lies, with at least this probability: lower and upper ends, ends included."""
         mean, variance = self._predictor(X)
         times = _exposure(exposure, len(mean))
@@ -41,11 +42,11 @@ class CountRegression(Regression):
 
 
 def poisson_regression(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: Data,
     *,
-    exposure: Any = 1.0,
-    prior_sd: Any = 2.5,
+    exposure: Array = 1.0,
+    prior_sd: Array = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,

@@ -9,6 +9,7 @@ from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.schema import Schema
 from meanmap.core.table import Table
+from meanmap.core.types import Data
 
 __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
 
@@ -40,7 +41,7 @@ class Design:
 
     @classmethod
     def of(
-        cls, X: Any, *, standardise: bool, intercept: bool, centre: bool | None = None
+        cls, X: Data, *, standardise: bool, intercept: bool, centre: bool | None = None
     ) -> tuple["Design", np.ndarray]:
         """The design of a table, and its matrix.
 
@@ -68,7 +69,7 @@ class Design:
         """The names of the coefficients."""
         return ("intercept", *self.names) if self.intercept else self.names
 
-    def matrix(self, X: Any) -> np.ndarray:
+    def matrix(self, X: Data) -> np.ndarray:
         """New rows in their own units, ones first: columns are found by name, and of an array there must be as many.
 
         Where there is no intercept to take up the centre of the columns, it is subtracted.
@@ -94,7 +95,7 @@ class Design:
         return np.column_stack([np.ones(len(values)), values]) if self.intercept else values
 
 
-def _columns(X: Any) -> tuple[tuple[str, ...], np.ndarray]:
+def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:
     table = Table.of(X, "X")
     words = [name for name in table.names if table.columns[name].dtype.kind == "U"]
     if words:
@@ -116,7 +117,7 @@ def _bases(names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(name.split("[")[0] if name.endswith("]") else name for name in names))
 
 
-def read_labels(y: Any, rows: int | None = None, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+def read_labels(y: Data, rows: int | None = None, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
     """The two labels of an outcome, in order, and for each row which it has: 0 or 1."""
     values = _outcome(y, rows, name)
     classes, codes = np.unique(values, return_inverse=True)
@@ -129,7 +130,7 @@ def read_labels(y: Any, rows: int | None = None, name: str = "y") -> tuple[np.nd
     return classes, codes.reshape(-1)
 
 
-def read_codes(y: Any, rows: int, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def read_codes(y: Data, rows: int, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Ordered labels, from the lowest, and for each row which it has: 0, 1, ..."""
     values = _outcome(y, rows, "y")
     if levels is None:
@@ -152,7 +153,7 @@ def read_codes(y: Any, rows: int, levels: Any = None) -> tuple[np.ndarray, np.nd
     return classes, codes
 
 
-def read_outcomes(y: Any, rows: int, name: str = "y") -> np.ndarray:
+def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
     """Numbers, one for each row."""
     values = _outcome(y, rows, name)
     if values.dtype.kind not in "fiub":
@@ -165,13 +166,13 @@ def label_text(label: Any) -> str:
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
-def as_given(data: Any, values: np.ndarray) -> np.ndarray:
+def as_given(data: Data, values: np.ndarray) -> np.ndarray:
     """Labels as they came: a table turns whole numbers and truth values into floating-point ones."""
     raw = np.asarray(data)
     return raw if raw.dtype.kind in "iub" and raw.shape == values.shape else values
 
 
-def _outcome(y: Any, rows: int | None, name: str) -> np.ndarray:
+def _outcome(y: Data, rows: int | None, name: str) -> np.ndarray:
     table = Table.of({name: y}, name)  # refuses what is missing
     values = np.asarray(table.columns[name])
     if values.ndim != 1:

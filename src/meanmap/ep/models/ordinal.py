@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from meanmap.core.types import Array, Data
 from meanmap.ep.interval import Ordinal
 from meanmap.ep.models.design import Design, read_codes
 from meanmap.ep.models.regression import Regression, fit_linear, moments, prior_of
@@ -28,14 +29,14 @@ class OrdinalRegression(Regression):
     classes: np.ndarray
     cutpoints: np.ndarray
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Data) -> np.ndarray:
         """The probability of each label at new rows, (n, k)."""
         mean, variance = self._predictor(X)
         below = ndtr((self.cutpoints - mean[:, None]) / np.sqrt(1 + variance)[:, None])
         ones = np.ones((len(below), 1))
         return np.diff(np.hstack([0 * ones, below, ones]), axis=1)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """The most probable label at new rows."""
         return self.classes[self.predict_proba(X).argmax(1)]
 
@@ -44,7 +45,7 @@ class OrdinalRegression(Regression):
 
 
 def ordinal_regression(
-    X: Any, y: Any, *, levels: Any = None, prior_sd: Any = 2.5, standardise: bool = True, **settings: Any
+    X: Data, y: Data, *, levels: Any = None, prior_sd: Array = 2.5, standardise: bool = True, **settings: Any
 ) -> OrdinalRegression:
     """P(y ≤ k) = Φ(c_k − (x − x̄)ᵀw): ordered labels, with a Gaussian belief about w by expectation propagation.
 

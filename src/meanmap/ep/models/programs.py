@@ -12,6 +12,7 @@ from jax.scipy.special import gammaln
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
 from meanmap.ep.blackbox import BlackBox, Density
 from meanmap.ep.calling import is_host_function
@@ -69,7 +70,7 @@ class Program(Value):
         }
         return Summary(names=tuple(self.parameters), level=level, **columns)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw every parameter with its interval; returns the matplotlib Axes."""
         return self.summary().plot(ax)
 
@@ -98,7 +99,7 @@ def simulator(
     function: Callable[..., Any],
     parameters: Mapping[str, Family],
     *settings: Any,
-    observed: Any,
+    observed: Data,
     noise_sd: Any,
     random: bool = False,
     **options: Any,
@@ -199,7 +200,7 @@ def _likelihood(
 
 
 def compound_gamma(
-    x: Any, *, mean: float = 0.0, shape: float = 1.0, rate_shape: float = 1.0, rate_rate: float = 1.0, **options: Any
+    x: Data, *, mean: float = 0.0, shape: float = 1.0, rate_shape: float = 1.0, rate_rate: float = 1.0, **options: Any
 ) -> Program:
     """x ~ N(mean, 1/precision), precision ~ Gamma(shape, rate), rate ~ Gamma(rate_shape, rate_rate).
 

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.table import Table
+from meanmap.core.types import Array, Axes
 from meanmap.core.values import Value
 from meanmap.ep.interval import Interval
 from meanmap.ep.models.design import as_given
@@ -82,7 +83,7 @@ class Ranking(Value):
         win, lose = ndtr((mean - self.margin) / sd), ndtr((-mean - self.margin) / sd)
         return {"win": float(win), "draw": float(max(1 - win - lose, 0)), "lose": float(lose)}
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw skills with their intervals, best first; returns the matplotlib Axes."""
         ax = self.summary().plot(ax)
         ax.set_xlabel("skill, mean and 95% interval")
@@ -190,7 +191,7 @@ def ranking(
     return Ranking(ordered, mean[order], spread, games, noise / np.sqrt(2), margin, post)
 
 
-def _players(values: Any, name: str) -> list[Any]:
+def _players(values: Array, name: str) -> list[Any]:
     column = Table.of({name: values}, name).columns[name]
     if column.ndim != 1:
         raise ShapeError(f"{name} has {column.shape[1]} columns; expected one player a game.")

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ShapeError
 from meanmap.core.settings import probability
+from meanmap.core.types import Array, Axes, Data
 from meanmap.core.values import Value
 from meanmap.ep.factor import Factor
 from meanmap.ep.gaussian import Dot
@@ -77,16 +78,16 @@ class Regression(Value):
         """The table of coefficients, with intervals of this probability."""
         return Summary.of_normal(self.names, self.mean, np.diag(self.covariance), level)
 
-    def linear_predictor(self, X: Any) -> Normal:
+    def linear_predictor(self, X: Data) -> Normal:
         """The belief about xᵀw at each row of X; for ordered labels about (x − x̄)ᵀw."""
         return Normal(*self._predictor(X))
 
-    def _predictor(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _predictor(self, X: Data) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of xᵀw."""
         rows = self.design.matrix(X)
         return rows @ self.mean, np.maximum(((rows @ self.covariance) * rows).sum(1), np.finfo(float).tiny)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw what a standard deviation of each column does, with intervals; returns the matplotlib Axes.
 
         The intercept is left out, and columns that were not standardised are drawn as they are.
@@ -128,7 +129,7 @@ class Regression(Value):
         return f"<p><b>{html.escape(self.title)}</b>{facts}</p>{self.summary()._repr_html_()}"
 
 
-def prior_of(design: Design, prior_sd: Any, intercept_sd: Any) -> MultivariateNormal:
+def prior_of(design: Design, prior_sd: Array, intercept_sd: Any) -> MultivariateNormal:
     """Independent Normals of mean 0 for the (standardised) coefficients."""
     d = len(design.names)
     sds = np.asarray(parameter(prior_sd, "prior_sd"))

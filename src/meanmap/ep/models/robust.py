@@ -8,6 +8,7 @@ import scipy.special
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
+from meanmap.core.types import Array, Data
 from meanmap.ep.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
@@ -52,11 +53,11 @@ class RobustRegression(Regression):
         """The mean of the scale of the noise."""
         return float(self.scales @ self.weights)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """The expected outcome at new rows."""
         return self._predictor(X)[0]
 
-    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(self, X: Data, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Between which numbers a new outcome lies with this probability: lower and upper ends."""
         mean, variance = self._predictor(X)
 
@@ -77,11 +78,11 @@ class RobustRegression(Regression):
 
 
 def robust_regression(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: Data,
     *,
     degrees: float = 4.0,
-    prior_sd: Any = 2.5,
+    prior_sd: Array = 2.5,
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,

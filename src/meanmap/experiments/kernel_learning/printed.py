@@ -1,12 +1,11 @@
 """The density of the Stan program printed with Flaxman et al. (2016), mistakes included, to compare with figure 3."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import ShapeError
+from meanmap.core.types import Array, Points, Seed
 from meanmap.kernels import RBF
 from meanmap.learning.draws import KernelDraws
 from meanmap.learning.sampling import Potential, drawn
@@ -14,7 +13,9 @@ from meanmap.learning.sampling import Potential, drawn
 __all__ = ["printed_log_density", "sample_printed"]
 
 
-def sample_printed(x: Any, landmarks: Any, rng: Any = None, *, warmup: int = 500, draws: int = 500) -> KernelDraws:
+def sample_printed(
+    x: Points, landmarks: Array, rng: Seed = None, *, warmup: int = 500, draws: int = 500
+) -> KernelDraws:
     """Four chains of lengthscale and noise under the printed program and its Gamma(1, 1) priors, in the unit of x."""
 
     def potential_of(points: np.ndarray, z: np.ndarray, centre: np.ndarray) -> Potential:
@@ -33,7 +34,7 @@ def sample_printed(x: Any, landmarks: Any, rng: Any = None, *, warmup: int = 500
     return drawn(potential_of, x, RBF(), landmarks, None, rng, 4, warmup, draws, scale=False)
 
 
-def printed_log_density(lengthscale: Any, noise: Any, x: jax.Array, z: jax.Array) -> jax.Array:
+def printed_log_density(lengthscale: Array, noise: Array, x: jax.Array, z: jax.Array) -> jax.Array:
     """What the program adds up for points x (n,) and landmarks z (m,), before its Gamma(1, 1) priors.
 
     It differs from log p of eq. 15 in four places, listed in the errata: the volume enters squared; R has no amplitude;

@@ -7,6 +7,7 @@ import numpy as np
 
 import meanmap as mm
 from meanmap import bp
+from meanmap.core.types import Points
 
 __all__ = ["NOISE", "compare", "discrete", "error", "kernel", "rings"]
 
@@ -29,7 +30,7 @@ def noisy(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return picture + NOISE * rng.normal(size=picture.shape)
 
 
-def true_likelihood(seen: Any, x: Any) -> np.ndarray:
+def true_likelihood(seen: Any, x: Points) -> np.ndarray:
     """That of the noise."""
     return np.exp(-((np.asarray(seen)[:, None] - x) ** 2) / (2 * NOISE**2))
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from meanmap.core.types import GraphLike
+
 __all__ = ["BUDGET", "METHODS", "PRESETS", "Method", "Rival"]
 
 # Every method is tried in so many settings at most.
@@ -30,7 +32,7 @@ class Method:
 
 
 def _kernel(tolerance: float, ridge: float | None = None) -> Rival:
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
 
         return bp.KernelField(graph, update=bp.Constant(tolerance), ridge=ridge, **options)
@@ -39,7 +41,7 @@ def _kernel(tolerance: float, ridge: float | None = None) -> Rival:
 
 
 def _discretized(bins: int | None, reweighted: bool = False) -> Rival:
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
 
         return bp.DiscretizedField(graph, bins=bins, reweighted=reweighted, **options)
@@ -49,7 +51,7 @@ def _discretized(bins: int | None, reweighted: bool = False) -> Rival:
 
 
 def _gaussian(reweighted: bool) -> Rival:
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
 
         return bp.GaussianField(graph, reweighted=reweighted, **options)
@@ -58,7 +60,7 @@ def _gaussian(reweighted: bool) -> Rival:
 
 
 def _mixture(components: int, bandwidth: str | None = None) -> Rival:
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
 
         return bp.MixtureField(graph, components=components, bandwidth=bandwidth, **options)
@@ -67,7 +69,7 @@ def _mixture(components: int, bandwidth: str | None = None) -> Rival:
 
 
 def _particle(particles: int, adaptive: bool = False) -> Rival:
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
 
         proposal = bp.Adaptive() if adaptive else bp.Metropolis(10)
@@ -98,7 +100,7 @@ METHODS = (
 )
 
 
-def _splashed(graph: Any, **options: Any) -> Any:
+def _splashed(graph: GraphLike, **options: Any) -> Any:
     """Appendix 2.1.1: 30 bins, locally consistent potentials, splashes."""
     from meanmap import bp
     from meanmap.graphs import Splash
@@ -109,7 +111,7 @@ def _splashed(graph: Any, **options: Any) -> Any:
 def _walking(particles: int, sweeps: int) -> Callable[..., Any]:
     """100 sweeps in order, resampled every so many by 10 Metropolis steps; weights below 1e-7 are left out."""
 
-    def build(graph: Any, **options: Any) -> Any:
+    def build(graph: GraphLike, **options: Any) -> Any:
         from meanmap import bp
         from meanmap.graphs import Sequential
 
@@ -122,7 +124,7 @@ def _walking(particles: int, sweeps: int) -> Callable[..., Any]:
     return build
 
 
-def _smoothed(graph: Any, **options: Any) -> Any:
+def _smoothed(graph: GraphLike, **options: Any) -> Any:
     """Appendix 1: products by multiscale trees, a Gaussian on each draw. The number of components is not given."""
     from meanmap import bp
 

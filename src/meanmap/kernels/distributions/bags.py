@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.types import Array
 
 __all__ = ["Bags"]
 
@@ -132,7 +133,7 @@ def _read(bag: Any, argument: str, door: Door) -> Any:
         raise EmptyError(f"{argument} is a bag without points or columns; leave it out, with its target.") from error
 
 
-def _lengthen(matrix: Any, size: int, library: Any) -> Any:
+def _lengthen(matrix: Array, size: int, library: Any) -> Any:
     missing = size - matrix.shape[0]
     return library.concatenate([matrix, library.broadcast_to(matrix[:1], (missing, matrix.shape[1]))])
 

@@ -7,6 +7,7 @@ import jax
 
 from meanmap.core.domains import Domain
 from meanmap.core.door import Door
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.domain import Messages, check_same_kind
 from meanmap.kernels.distributions.parts import lift
@@ -27,7 +28,7 @@ class DistributionKernel(Kernel):
         return Messages()
 
     @abstractmethod
-    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+    def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """A kernel of plain arrays, and those of x and of y (`None` for `y = x`). Pure and traceable.
 
         Where all numbers are known, rules of integration are as long as the laws need; where they are traced, they have
@@ -35,45 +36,45 @@ class DistributionKernel(Kernel):
         """
 
     @abstractmethod
-    def check_variables(self, points: Any, argument: str) -> None:
+    def check_variables(self, points: Points, argument: str) -> None:
         """Raise if the variables of points that were read are not those that this kernel has settings for."""
 
-    def check_traced(self, points: Any, argument: str) -> None:
+    def check_traced(self, points: Points, argument: str) -> None:
         """Raise if numbers that were read are known to be out of reach of the rules used inside `jit`."""
 
-    def check(self, points: Any, argument: str) -> None:
+    def check(self, points: Points, argument: str) -> None:
         """Both: what sums, products and features of this kernel ask."""
         self.check_variables(points, argument)
         self.check_traced(points, argument)
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """κ(P, Q) for two points."""
         return self.gram(lift(x), lift(y))[0, 0]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The (N, M) Gram matrix of distributions already read: pure and traceable."""
         check_same_kind(x, y)
         kernel, x, y = self.prepared(x, y)
         return kernel.gram(x, y)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """κ(P, P) of each."""
         kernel, x, _ = self.prepared(x)
         return kernel.diagonal(x)
 
-    def _ready(self, x: Any, y: Any, door: Door) -> tuple[Kernel, Any, Any]:
+    def _ready(self, x: Points, y: Points, door: Door) -> tuple[Kernel, Any, Any]:
         first, second = self._read(x, "x", door), None if y is None else self._read(y, "y", door)
         if second is not None:
             check_same_kind(first, second)
         kernel, px, py = door.cast(self).prepared(first, second)
         return door.leave(kernel), door.leave(px), None if second is None else door.leave(py)
 
-    def _read(self, data: Any, argument: str, door: Door) -> Any:
+    def _read(self, data: Data, argument: str, door: Door) -> Any:
         points = self.domain.read(data, argument, door)
         self.check_variables(points, argument)
         return points
 
-    def __call__(self, x: Any, y: Any = None) -> Any:
+    def __call__(self, x: Data, y: Data = None) -> Any:
         """The Gram matrix: entry (i, j) is κ(Pᵢ, Qⱼ); `k(x)` is `k(x, x)`.
 
         Parameters
@@ -91,19 +92,19 @@ class DistributionKernel(Kernel):
             kernel, x, y = self._ready(x, y, door)
             return kernel(x, y)
 
-    def diag(self, x: Any) -> Any:
+    def diag(self, x: Data) -> Any:
         """κ(Pᵢ, Pᵢ) for each point, without the Gram matrix."""
         with Door(self, x) as door:
             kernel, x, _ = self._ready(x, None, door)
             return kernel.diag(x)
 
-    def matvec(self, x: Any, y: Any, v: Any) -> Any:
+    def matvec(self, x: Data, y: Data, v: Array) -> Any:
         """The product K(x, y) v, streamed by tiles; `y=None` means `y = x`."""
         with Door(self, x, y, v) as door:
             kernel, x, y = self._ready(x, y, door)
             return kernel.matvec(x, y, v)
 
-    def mean(self, x: Any, y: Any = None) -> Any:
+    def mean(self, x: Data, y: Data = None) -> Any:
         """Row means of the Gram matrix, streamed."""
         with Door(self, x, y) as door:
             kernel, x, y = self._ready(x, y, door)

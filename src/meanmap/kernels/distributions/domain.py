@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError, ShapeError
+from meanmap.core.types import Data, Points
 from meanmap.families.base import Distribution, proper_members
 from meanmap.families.categorical import Categorical
 from meanmap.families.limits import Flat
@@ -22,7 +23,7 @@ __all__ = ["Messages", "Ready", "check_same_kind", "dimension", "label", "per_va
 class Messages:
     """N distributions, or N tuples of them: a batched family, a list of samples, or a tuple or mapping of these."""
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """The same structure with every law checked: batched along one axis, proper, as many in each variable."""
         if isinstance(data, Mapping):
             names = sorted(data, key=str)
@@ -48,13 +49,13 @@ class Messages:
 class Ready:
     """Points that were read before and pass as they are."""
 
-    def read(self, data: Any, argument: str, door: Door) -> Any:
+    def read(self, data: Data, argument: str, door: Door) -> Any:
         """The data."""
         del argument, door
         return data
 
 
-def variables(points: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def variables(points: Points) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Names and laws of the variables of points: keys in order, positions, or `None` for a variable on its own."""
     if isinstance(points, Mapping):
         names = tuple(sorted(points, key=str))
@@ -78,7 +79,7 @@ def dimension(law: Any) -> int:
     return law.event_shape[0] if law.event_shape else 1
 
 
-def check_same_kind(x: Any, y: Any) -> None:
+def check_same_kind(x: Points, y: Points) -> None:
     """Refuse two sets of points whose variables differ in name, family or dimension."""
     (names, first), (others, second) = variables(x), variables(y)
     if names != others:
@@ -106,7 +107,7 @@ def _listed(names: tuple[Any, ...]) -> str:
     return "the variables " + ", ".join(map(repr, names))
 
 
-def _read_law(data: Any, argument: str, door: Door) -> Any:
+def _read_law(data: Data, argument: str, door: Door) -> Any:
     if isinstance(data, Distribution):
         _check_batch(data, argument)
         return _in_dtype(data, door)
@@ -153,7 +154,7 @@ def _in_dtype(law: Any, door: Door) -> Any:
     return jax.tree.map(convert, law)
 
 
-def settings(value: Any, argument: str) -> tuple[Any, tuple[Any, ...] | None]:
+def settings(value: object, argument: str) -> tuple[Any, tuple[Any, ...] | None]:
     """A setting as one value for every variable, or a tuple with the names it goes by (`None` for positions)."""
     if isinstance(value, Mapping):
         names = tuple(sorted(value, key=str))
@@ -170,7 +171,9 @@ def _not_empty(values: tuple[Any, ...], argument: str) -> tuple[Any, ...]:
     return values
 
 
-def per_variable(value: Any, keys: tuple[Any, ...] | None, names: tuple[Any, ...], setting: str, argument: str) -> Any:
+def per_variable(
+    value: object, keys: tuple[Any, ...] | None, names: tuple[Any, ...], setting: str, argument: str
+) -> Any:
     """One value of a setting for each variable of some points."""
     if not isinstance(value, tuple):
         return (value,) * len(names)

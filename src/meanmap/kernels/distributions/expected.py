@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.types import Array, KernelLike, Points
 from meanmap.families.reading import all_concrete
 from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.distributions.bags import Bags
@@ -79,7 +80,7 @@ class ExpectedProduct(DistributionKernel):
     coordinate: Any = eqx.field(static=True)
     names: tuple[Any, ...] | None = eqx.field(static=True)
 
-    def __init__(self, kernel: Any = None, coordinate: Any = "x"):
+    def __init__(self, kernel: KernelLike = None, coordinate: Any = "x"):
         kernel, names = settings(RBF(1.0) if kernel is None else kernel, "kernel")
         for member in kernel if isinstance(kernel, tuple) else (kernel,):
             if not isinstance(member, Kernel) or isinstance(member, DistributionKernel):
@@ -117,7 +118,7 @@ class ExpectedProduct(DistributionKernel):
             kernels, places, names = inner_kernels(messages, coordinate, widths, door)
             return cls(_named(door.leave(kernels), names), _named(places, names))
 
-    def variables(self, points: Any, argument: str = "x") -> list[tuple[Any, Any, Kernel, str]]:
+    def variables(self, points: Points, argument: str = "x") -> list[tuple[Any, Any, Kernel, str]]:
         """Name, law, kernel and coordinate of each variable."""
         names, laws = variables(points)
         kernels = per_variable(self.kernel, self.names, names, "kernel", argument)
@@ -125,7 +126,7 @@ class ExpectedProduct(DistributionKernel):
         places = [resolve_coordinate(place, law, name) for place, law, name in zip(places, laws, names, strict=True)]
         return list(zip(names, laws, kernels, places, strict=True))
 
-    def check_variables(self, points: Any, argument: str) -> None:
+    def check_variables(self, points: Points, argument: str) -> None:
         """A kernel that fits the dimension of each variable, in a coordinate that it has."""
         for name, law, kernel, _ in self.variables(points, argument):
             if isinstance(law, Bags):
@@ -133,7 +134,7 @@ class ExpectedProduct(DistributionKernel):
             elif dimension(law) == 1 or np.ndim(getattr(_base(kernel), "lengthscale", 0.0)) == 1:
                 kernel.check(np.zeros((1, dimension(law))), label(argument, name))
 
-    def check_traced(self, points: Any, argument: str) -> None:
+    def check_traced(self, points: Points, argument: str) -> None:
         """No variable that spreads over more lengthscales than the fixed rule resolves."""
         for name, law, kernel, place in self.variables(points, argument):
             lengthscale = getattr(_base(kernel), "lengthscale", None)
@@ -149,7 +150,7 @@ class ExpectedProduct(DistributionKernel):
                     "sum or product of kernels: call the kernel on its own, use a longer one, or another coordinate."
                 )
 
-    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+    def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """Each variable as what makes the quickest Gram matrix: normal components, spectral coordinates, points."""
         first = self.variables(x)
         second = first if y is None else self.variables(y, "y")
@@ -175,7 +176,7 @@ def _scale(kernel: Kernel) -> Any:
     return kernel.scale * _scale(kernel.kernel) if isinstance(kernel, Scaled) else 1.0
 
 
-def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Any, y: Any) -> tuple[Kernel, Any, Any]:
+def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
     if isinstance(x, Bags):
         return _prepare_bags(kernel, x, y)
     base = _base(kernel)
@@ -189,7 +190,7 @@ def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Any, y: Any) -> 
     return (Scaled(part, _scale(kernel)) if isinstance(kernel, Scaled) else part), px, py
 
 
-def _prepare_laws(lengthscale: Any, place: str, name: Any, x: Any, y: Any) -> tuple[Kernel, Any, Any]:
+def _prepare_laws(lengthscale: Array, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
     gaussian = gaussian_parts(x, place)
     if gaussian is not None:
         return GaussianPart(lengthscale), gaussian, None if y is None else gaussian_parts(y, place)
@@ -221,5 +222,5 @@ def _prepare_bags(kernel: Kernel, x: Bags, y: Bags | None) -> tuple[Kernel, Any,
     return BagPart(kernel), x.lengthened(size), None if y is None else y.lengthened(size)
 
 
-def _spectral(bags: Bags, lengthscale: Any, numbers: np.ndarray) -> jax.Array:
+def _spectral(bags: Bags, lengthscale: Array, numbers: np.ndarray) -> jax.Array:
     return bag_coordinates(bags, lengthscale, tuple(map(int, numbers)))

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages
@@ -49,7 +50,7 @@ class EmbeddingGaussian(DistributionKernel):
     inner: DistributionKernel
     width: Any
 
-    def __init__(self, inner: Any = None, width: Any = 1.0):
+    def __init__(self, inner: Any = None, width: Array = 1.0):
         inner = ExpectedProduct() if inner is None else inner
         if not isinstance(inner, DistributionKernel):
             raise KindError(
@@ -90,21 +91,21 @@ class EmbeddingGaussian(DistributionKernel):
         with Door(inner, messages) as door:
             return cls(inner, embedding_width(inner, messages, most, door))
 
-    def check_variables(self, points: Any, argument: str) -> None:
+    def check_variables(self, points: Points, argument: str) -> None:
         """As the inner kernel."""
         self.inner.check_variables(points, argument)
 
-    def check_traced(self, points: Any, argument: str) -> None:
+    def check_traced(self, points: Points, argument: str) -> None:
         """As the inner kernel."""
         self.inner.check_traced(points, argument)
 
-    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+    def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """The inner kernel's arrays, with the squared norms of the embeddings."""
         kernel, px, py = self.inner.prepared(x, y)
         theirs = None if y is None else (py, kernel.diagonal(py))
         return OuterGaussian(kernel, self.width), (px, kernel.diagonal(px)), theirs
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """None in finitely many dimensions; features have two stages."""
         raise KindError(
             "EmbeddingGaussian has no random Fourier features of a single stage: use "

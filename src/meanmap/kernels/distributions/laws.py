@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.types import Array
 from meanmap.families import Bernoulli, Categorical, Mixture, MultivariateNormal, Normal, PointMass
 from meanmap.families.base import Distribution
 from meanmap.families.beta import Beta
@@ -44,7 +45,7 @@ def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
     return mean, variance
 
 
-def characteristic(law: Any, w: Any, coordinate: str) -> Any:
+def characteristic(law: Any, w: Array, coordinate: str) -> Any:
     """E exp(i w·X) of each law at frequencies w (D, d), complex (N, D)."""
     if isinstance(law, Bags):
         return _of_bags(law, w)
@@ -53,7 +54,7 @@ def characteristic(law: Any, w: Any, coordinate: str) -> Any:
 
 
 @jax.jit
-def _of_bags(bags: Bags, w: Any) -> jax.Array:
+def _of_bags(bags: Bags, w: Array) -> jax.Array:
     def one(bag):
         points, weights = bag
         angles = jnp.matmul(points, w.T, precision="highest")

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages, dimension, label, per_variable, settings, variables
@@ -84,7 +85,7 @@ class MeanVariance(DistributionKernel):
                 return cls(*(dict(zip(names, values, strict=True)) for values in (means, spreads, places)))
             return cls(tuple(means), tuple(spreads), tuple(places))
 
-    def _variables(self, points: Any, argument: str) -> list[tuple[Any, ...]]:
+    def _variables(self, points: Points, argument: str) -> list[tuple[Any, ...]]:
         names, laws = variables(points)
         given = [
             per_variable(value, self.names, names, setting, argument)
@@ -96,7 +97,7 @@ class MeanVariance(DistributionKernel):
         ]
         return list(zip(names, laws, *given, strict=True))
 
-    def check_variables(self, points: Any, argument: str) -> None:
+    def check_variables(self, points: Points, argument: str) -> None:
         """Widths that fit the dimension of each variable, in a coordinate that it has."""
         for name, law, mean_width, variance_width, place in self._variables(points, argument):
             resolve_coordinate(place, law, name)
@@ -108,7 +109,7 @@ class MeanVariance(DistributionKernel):
                         "expected one number, or one per column."
                     )
 
-    def coordinates(self, x: Any) -> jax.Array:
+    def coordinates(self, x: Points) -> jax.Array:
         """All means and variances over their widths, side by side."""
         columns = []
         for name, law, mean_width, variance_width, place in self._variables(x, "x"):
@@ -116,7 +117,7 @@ class MeanVariance(DistributionKernel):
             columns += [jnp.asarray(mean / mean_width), jnp.asarray(variance / variance_width)]
         return jnp.concatenate(columns, axis=1)
 
-    def frequencies(self, key: jax.Array, n: int, like: Any) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Standard normal."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
@@ -126,12 +127,12 @@ class MeanVariance(DistributionKernel):
         """True, in its coordinates."""
         return True
 
-    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+    def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """An RBF kernel on the coordinates."""
         return RBF(1.0), self.coordinates(x), None if y is None else self.coordinates(y)
 
 
-def _median_columns(values: Any, what: str) -> Any:
+def _median_columns(values: Array, what: str) -> Any:
     library = jnp if isinstance(values, jax.Array) else np
     columns = (values[:, d] for d in range(values.shape[1]))
     return library.stack([median_of_pairs(abs(column[:, None] - column[None, :]), what) for column in columns])

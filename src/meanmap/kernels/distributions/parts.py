@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.domains import Domain
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.domain import Ready
@@ -22,7 +23,7 @@ CHUNK = 256
 TILE_POINTS = 2048
 
 
-def lift(point: Any) -> Any:
+def lift(point: Points) -> Any:
     """One point with a leading axis of one."""
     return jax.tree.map(lambda leaf: leaf[None], point)
 
@@ -35,27 +36,27 @@ class Prepared(Kernel):
         """Points as they are."""
         return Ready()
 
-    def evaluate(self, x: Any, y: Any) -> jax.Array:
+    def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
         return self.gram(lift(x), lift(y))[0, 0]
 
     @abstractmethod
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix."""
 
     @abstractmethod
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Its diagonal."""
 
 
 class SpectralPart(Prepared):
     """⟨x, y⟩ of spectral coordinates, (N, R)."""
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """One matrix product."""
         return inner_products(x, y)
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """|x|²."""
         return squared_norms(x)
 
@@ -65,7 +66,7 @@ class GaussianPart(Prepared):
 
     lengthscale: Any
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """The closed form for all pairs of components, O(N M K² d³)."""
         (first, mean, covariance), (second, other, also) = (tuple(map(jnp.asarray, points)) for points in (x, y))
         n, k, d = mean.shape
@@ -79,7 +80,7 @@ class GaussianPart(Prepared):
             return overlap
         return jnp.einsum("nk,nkmq,mq->nm", first, overlap.reshape(n, k, m, q), second, precision="highest")
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """The closed form of each with itself."""
         weights, mean, covariance = map(jnp.asarray, x)
         overlap = gaussian_overlap(
@@ -98,7 +99,7 @@ class BagPart(Prepared):
 
     kernel: Kernel
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """O(N M n²) evaluations of k, in tiles."""
         (n, pieces), x_tiles = _pieces(x, CHUNK, CHUNK)
         (m, other), y_tiles = _pieces(y, CHUNK, TILE_POINTS)
@@ -113,7 +114,7 @@ class BagPart(Prepared):
         sums = tiles.swapaxes(1, 2).reshape(tiles.shape[0] * tiles.shape[2], -1)[: n * pieces, : m * other]
         return sums.reshape(n, pieces, m, other).sum(axis=(1, 3))
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """O(N n²) evaluations, one bag after another."""
         return jax.lax.map(lambda bag: self.gram(lift(bag), lift(bag))[0, 0], x)
 
@@ -144,11 +145,11 @@ class Joint(Prepared):
     def _all(self, values: list[jax.Array]) -> jax.Array:
         return math.prod(values) if self.by == "product" else sum(values)  # pyright: ignore[reportReturnType, reportArgumentType]
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """Entrywise."""
         return self._all([member.gram(a, b) for member, a, b in zip(self.members, x, y, strict=True)])
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Entrywise."""
         return self._all([member.diagonal(a) for member, a in zip(self.members, x, strict=True)])
 
@@ -159,11 +160,11 @@ class OuterGaussian(Prepared):
     kernel: Kernel
     width: Any
 
-    def gram(self, x: Any, y: Any) -> jax.Array:
+    def gram(self, x: Points, y: Points) -> jax.Array:
         """From the Gram matrix of the inner kernel."""
         squares = x[1][:, None] + y[1][None, :] - 2 * self.kernel.gram(x[0], y[0])
         return jnp.exp(-jnp.maximum(squares, 0) / (2 * jnp.asarray(self.width) ** 2))
 
-    def diagonal(self, x: Any) -> jax.Array:
+    def diagonal(self, x: Points) -> jax.Array:
         """Ones."""
         return jnp.ones_like(jnp.asarray(x[1]))

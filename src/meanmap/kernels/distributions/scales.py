@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, InputError, ParameterError
 from meanmap.core.points import count, rows
+from meanmap.core.types import Array, Data
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.domain import Messages, label, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
@@ -50,13 +51,13 @@ def _kernel(law: Any, place: str, widths: str, name: Any) -> Kernel:
     return RBF(jnp.sqrt(square) if isinstance(square, jax.Array) else np.sqrt(square))
 
 
-def spread_out(points: Any, most: int = MOST_MESSAGES) -> Any:
+def spread_out(points: Data, most: int = MOST_MESSAGES) -> Any:
     """At most so many of the points, evenly spaced along their order."""
     n = count(points)
     return points if n <= most else rows(points, np.linspace(0, n - 1, most).round().astype(int))
 
 
-def median_of_pairs(distances: Any, what: str) -> Any:
+def median_of_pairs(distances: Array, what: str) -> Any:
     """The median of an (n, n) matrix of distances over pairs i < j; if it is zero, of the positive ones."""
     n = distances.shape[0]
     if n < 2:

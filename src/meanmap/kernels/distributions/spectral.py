@@ -15,6 +15,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import bucket
+from meanmap.core.types import Array, Points
 from meanmap.families.beta import Beta
 from meanmap.families.gamma import Gamma
 from meanmap.families.mixture import Mixture
@@ -48,7 +49,7 @@ def extent(law: Any, coordinate: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([low]), np.array([high])
 
 
-def nodes_for(x: Any, y: Any, lengthscale: Any, coordinate: str, name: Any = None) -> np.ndarray:
+def nodes_for(x: Points, y: Points, lengthscale: Array, coordinate: str, name: Any = None) -> np.ndarray:
     """How many frequencies each coordinate needs for the laws x against the laws y, (d,)."""
     (low_x, high_x), (low_y, high_y) = extent(x, coordinate), extent(y, coordinate)
     lengthscale = np.broadcast_to(np.asarray(lengthscale, dtype=float), low_x.shape)
@@ -72,7 +73,7 @@ def _rule(number: int) -> tuple[np.ndarray, np.ndarray]:
     return omega, np.sqrt(weights)
 
 
-def law_coordinates(law: Any, lengthscale: Any, coordinate: str, number: int) -> jax.Array:
+def law_coordinates(law: Any, lengthscale: Array, coordinate: str, number: int) -> jax.Array:
     """√w (Re c, Im c) of laws on the line, (N, 2 number)."""
     omega, roots = _rule(number)
     dtype = jax.tree.leaves(law)[0].dtype
@@ -81,7 +82,7 @@ def law_coordinates(law: Any, lengthscale: Any, coordinate: str, number: int) ->
     return jnp.concatenate([jnp.real(c), jnp.imag(c)], axis=-1) * jnp.asarray(np.tile(roots, 2), dtype)
 
 
-def bag_coordinates(bags: Bags, lengthscale: Any, numbers: tuple[int, ...]) -> jax.Array:
+def bag_coordinates(bags: Bags, lengthscale: Array, numbers: tuple[int, ...]) -> jax.Array:
     """The same for bags in one or two dimensions, (N, Π (2 numberₖ − 1)): products of the coordinates of each column.
 
     Cost O(n Σ numberₖ) cosines and one small matrix product a bag.

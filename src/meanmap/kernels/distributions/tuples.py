@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import per_variable, settings, variables
@@ -22,23 +23,23 @@ class TupleKernel(DistributionKernel):
     names: eqx.AbstractVar[tuple[Any, ...] | None]
     by: eqx.AbstractClassVar[Literal["product", "sum"]]
 
-    def parts(self, points: Any, argument: str = "x") -> tuple[Any, ...]:
+    def parts(self, points: Points, argument: str = "x") -> tuple[Any, ...]:
         """The laws that each member reads."""
         names, laws = variables(points)
         per_variable(self.members, self.names, names, "members", argument)
         return laws
 
-    def check_variables(self, points: Any, argument: str) -> None:
+    def check_variables(self, points: Points, argument: str) -> None:
         """As each member checks its variable."""
         for member, part in zip(self.members, self.parts(points, argument), strict=True):
             member.check_variables(part, argument)
 
-    def check_traced(self, points: Any, argument: str) -> None:
+    def check_traced(self, points: Points, argument: str) -> None:
         """As each member checks its variable."""
         for member, part in zip(self.members, self.parts(points, argument), strict=True):
             member.check_traced(part, argument)
 
-    def prepared(self, x: Any, y: Any = None) -> tuple[Kernel, Any, Any]:
+    def prepared(self, x: Points, y: Points = None) -> tuple[Kernel, Any, Any]:
         """What each member prepares of its variable."""
         ours = self.parts(x)
         theirs = (None,) * len(ours) if y is None else self.parts(y, "y")
@@ -85,12 +86,12 @@ class TupleProduct(TupleKernel):
     def __init__(self, members: Any):
         self.members, self.names = _members(members)
 
-    def coordinates(self, x: Any) -> Any:
+    def coordinates(self, x: Points) -> Any:
         """Those of the members side by side: a product of shift-invariant kernels is one on the joint space."""
         parts = zip(self.members, self.parts(x), strict=True)
         return jnp.concatenate([member.coordinates(part) for member, part in parts], axis=1)
 
-    def frequencies(self, key: Any, n: int, like: Any) -> Any:
+    def frequencies(self, key: Array, n: int, like: Data) -> Any:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
         parts = zip(self.members, keys, self.parts(like), strict=True)

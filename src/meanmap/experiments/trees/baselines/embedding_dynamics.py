@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from meanmap.core.types import Data
+
 __all__ = ["EmbeddingDynamics"]
 
 
@@ -28,7 +30,7 @@ class EmbeddingDynamics:
         λ.
     """
 
-    def __init__(self, states: Any, observations: Any, state_kernel: Any, observation_kernel: Any, ridge: float):
+    def __init__(self, states: Any, observations: Data, state_kernel: Any, observation_kernel: Any, ridge: float):
         self.kernel, self.seen = observation_kernel, observations[1:]
         self.following = states[1:]
         m = len(self.following)
@@ -37,7 +39,7 @@ class EmbeddingDynamics:
         self.carry = inverse @ np.asarray(state_kernel(states[:-1], self.following))
         self.hear = inverse
 
-    def filter(self, observations: Any) -> np.ndarray:
+    def filter(self, observations: Data) -> np.ndarray:
         """Weights (n, m) on the training states `following` after each of n observations.
 
         The first belief before anything is heard is the mean embedding of the training states.

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.types import Array
+
 __all__ = ["BilingualTopics", "jensen_shannon", "route"]
 
 
@@ -26,7 +28,7 @@ class BilingualTopics:
         Of the variational inference.
     """
 
-    def __init__(self, first: Any, second: Any, topics: int = 50, seed: int = 0):
+    def __init__(self, first: Array, second: Array, topics: int = 50, seed: int = 0):
         from scipy.sparse import csr_array, hstack
         from sklearn.decomposition import LatentDirichletAllocation
 
@@ -43,7 +45,7 @@ class BilingualTopics:
         parts = [documents, blank] if side == 0 else [blank, documents]
         return self.model.transform(hstack(parts).tocsr())
 
-    def divergence(self, queries: Any, candidates: Any, side: int = 0) -> np.ndarray:
+    def divergence(self, queries: Any, candidates: Array, side: int = 0) -> np.ndarray:
         """Between queries in language `side` and candidates in the other, (queries, candidates)."""
         return jensen_shannon(self.of(queries, side), self.of(candidates, 1 - side))
 
