@@ -226,3 +226,24 @@ def test_a_level_that_no_pvalue_reaches_is_refused(files):
     result = run("independence", files[2], "--x", "x", "--y", "z", "--alpha", 0.01, "--permutations", 50)
     assert result.exit_code == 2
     assert "--permutations is 50; expected a whole number of at least 99, which level 0.01 needs" in result.output
+
+
+def test_a_column_that_counts_the_rows_is_noted(tmp_path):
+    """An identifier is alike in both samples, and hides that another column is not."""
+    rng = np.random.default_rng(0)
+    for name in ("before", "after"):
+        rows = "".join(f"{user},{value!r}\n" for user, value in enumerate(rng.normal(size=20).tolist(), 1))
+        (tmp_path / f"{name}.csv").write_text(f"user,value\n{rows}")
+    files = [str(tmp_path / name) for name in ("before.csv", "after.csv")]
+    whole = CliRunner().invoke(app, ["test", "two-sample", *files, "--permutations", "99", "--seed", "0"])
+    chosen = CliRunner().invoke(app, ["test", "two-sample", *files, "--columns", "value", "--seed", "0"])
+    assert "'user' of " in whole.stdout
+    assert "counts the rows" in whole.stdout
+    assert "counts the rows" not in chosen.stdout
+
+
+def test_help_begins_with_what_to_do_and_says_when_to_use_something_else():
+    shown = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
+    assert "Compare samples, find causes" in shown
+    assert "meanmap test two-sample before.csv after.csv" in shown
+    assert "Something else is better where only means matter" in shown

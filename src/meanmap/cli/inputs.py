@@ -50,12 +50,23 @@ class Reading:
                 self.notes.append(
                     f"{name!r} of {path} looks like dates and is read as labels: pass --kinds {name}=time"
                 )
+        if not chosen:
+            self.notes += [
+                f"{name!r} of {path} counts the rows: it hides what the other columns say, and --columns leaves it out"
+                for name, column in table.columns.items()
+                if _counts_rows(column)
+            ]
         return table
 
     def told(self, table: Table, path: str) -> Table:
         """The table with its columns turned into what they are said to be."""
         (table,), _ = admitted((table,), (path,), "raise", self.kinds)
         return table
+
+
+def _counts_rows(column: np.ndarray) -> bool:
+    """Whether a column is a number for each row, one more than that of the row before."""
+    return column.ndim == 1 and column.dtype.kind in "iuf" and len(column) > 2 and bool((np.diff(column) == 1).all())
 
 
 def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:
