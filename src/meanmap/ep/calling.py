@@ -46,7 +46,8 @@ def _call_with_numbers(function: Callable[..., Any], examples: list[Any], name: 
         function(*(np.full(example.shape, 0.5) if example.shape else 0.5 for example in examples))
     except TypeError:
         raise KindError(
-            f"the function of {name} failed for one value of each of its {len(examples)} arguments: {failure}"
+            f"the function of {name} failed for one value of each of its {len(examples)} arguments: {failure}. In "
+            "ep.BlackBox(function, a, ..., out) it takes all variables but the last, in ep.Density all of them."
         ) from failure
     except Exception:
         return

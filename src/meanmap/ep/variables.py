@@ -190,6 +190,12 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
                 f"{name} is the variable {each.name!r}; expected known numbers here. Where it is unknown, type "
                 "ep.Density(log_factor, ...) with the variable among its arguments."
             )
+    label = _first_label(value)
+    if label is not None:
+        raise KindError(
+            f"{name} holds labels, such as {label!r}; expected numbers: of two labels type "
+            f"(np.asarray({name}) == {label!r}).astype(int)."
+        )
     with concrete(name):
         values = np.asarray(as_array(value, name))
     if values.ndim > axes:
@@ -198,6 +204,12 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
         raise ShapeError(f"{name} is empty; expected one number for each member of the plate.")
     check_finite(values, name)
     return Given(np.array(values, np.float64), name)
+
+
+def _first_label(value: Any) -> str | None:
+    """The first entry of what holds text."""
+    entries = np.asarray(value).ravel() if hasattr(value, "dtype") or isinstance(value, list | tuple) else np.empty(0)
+    return str(entries[0]) if entries.dtype.kind in "OU" and entries.size and isinstance(entries[0], str) else None
 
 
 def plate_of(argument: Any) -> int | None:

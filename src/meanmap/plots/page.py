@@ -27,7 +27,8 @@ a { color: var(--link); }
 .skip { position: absolute; left: -100rem; } .skip:focus { left: 1rem; top: .5rem; background: var(--paper); }
 nav ul { padding-left: 1.2rem; } nav li { margin: .25rem 0; }
 .answer { font-weight: 600; }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: 6px; padding: .8rem; overflow-x: auto;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
 figure { margin: 1.2rem 0; } figure img { max-width: 100%; height: auto; border-radius: 6px; }
 figcaption { font-size: .92rem; }
 .wide { overflow-x: auto; }
