@@ -1,5 +1,8 @@
 """How p-values are formed: ties, rounding, and what has no rank."""
 
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -34,8 +37,29 @@ def test_what_is_not_finite_has_no_rank(bad):
         Null("", np.append(DRAWS, bad), exact=True).pvalue(1.0)
 
 
-def test_levels_that_no_pvalue_reaches_are_refused():
-    result = mm.two_sample_test(range(20), range(10, 30), mm.kernels.RBF(5.0), n_permutations=99, rng=0)
+@pytest.fixture(scope="module")
+def result():
+    return mm.two_sample_test(range(20), range(10, 30), mm.kernels.RBF(5.0), n_permutations=99, rng=0)
+
+
+@pytest.mark.parametrize(("pvalue", "verdict"), [(0.05, "rejected"), (0.051, "not rejected")])
+def test_the_verdict_is_that_of_level_005(result, pvalue, verdict):
+    assert f"({verdict} at level 0.05)" in str(replace(result, pvalue=pvalue))
+
+
+def test_the_picture_goes_into_axes_that_are_given(result):
+    axes = plt.figure().add_subplot()
+    assert result.plot(axes) is axes
+    assert result.plot() is not axes
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, True, "0.1"])
+def test_a_level_is_between_zero_and_one(result, level):
+    with pytest.raises(ParameterError, match="level"):
+        result.reject(level)
+
+
+def test_levels_that_no_pvalue_reaches_are_refused(result):
     assert result.reject(0.01)
     with pytest.raises(
         ParameterError, match=r"n_permutations is 99; expected .* at least 999, which level 0.001 needs"
