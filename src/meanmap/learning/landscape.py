@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from meanmap.core.compiling import compiled_quickly
 from meanmap.core.points import bucket, pad
 from meanmap.core.types import Array, Points
 from meanmap.learning.held_out import held_out
@@ -83,7 +83,7 @@ def _value(
     return objective(kernel, x, z, noise, what.base_width(vector) if what.width else width, used)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled_quickly("score", "what")
 def _values(
     score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
 ) -> Any:
@@ -91,7 +91,7 @@ def _values(
     return jax.lax.map(lambda draw: _value(score, what, vector, x, used, draw, noise, width), z)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@compiled_quickly("score", "what")
 def _slopes(
     score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
 ) -> Any:

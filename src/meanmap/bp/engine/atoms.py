@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.bp.engine.algebra import Algebra, Counted
 from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.products import split
+from meanmap.core.compiling import compiled_quickly
 from meanmap.core.progress import track
 
 __all__ = ["beliefs_at_atoms", "outgoing"]
@@ -36,7 +37,7 @@ def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
     return products
 
 
-@jax.jit
+@compiled_quickly()
 def _all_but_one(algebra: Algebra, own: Any, received: Any) -> jax.Array:
     return algebra.all_but_one(own, received)
 

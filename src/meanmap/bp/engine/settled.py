@@ -1,6 +1,5 @@
 """What is read off settled messages: beliefs, the partition function, how many values were low or negative."""
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -10,6 +9,7 @@ from meanmap.bp.engine.algebra import Product
 from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes, two_pass
+from meanmap.core.compiling import compiled_quickly
 
 __all__ = ["beliefs_of", "pass_and_read", "read_settled"]
 
@@ -24,14 +24,14 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
     return layout.beliefs(layout.silence(own).at[layout.row].set(messages), own)[0]
 
 
-@partial(jax.jit, static_argnames="potentials")
+@compiled_quickly("potentials")
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
     """Two passes and what is read off them, in one program."""
     messages = two_pass(passes, terms)
     return messages, read_settled(terms, messages, potentials)
 
 
-@partial(jax.jit, static_argnames="potentials")
+@compiled_quickly("potentials")
 def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[jax.Array, Any, jax.Array, jax.Array]:
     """Beliefs, log Z, and the shares of low and of negative values, from settled messages of directed edges."""
     layout, operators, own = terms.layout, terms.operators, terms.own
