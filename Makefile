@@ -3,7 +3,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 ARGS ?=
 
-# pip does not compile what it installs, most of which is never imported: Python does, at first use, and keeps it.
+# What Python compiles is kept, whatever is set outside: each process of a test would compile it again.
 export PYTHONDONTWRITEBYTECODE =
 
 # One thread pool per test worker: two pools on the same cores spin against each other. What is compiled for one test is
@@ -26,6 +26,7 @@ help: ## list the targets
 	@echo "PYTHON=python3.13 chooses the Python that the environment is made with (make clean first, to change it)."
 
 # $(call setup,environment,extra,versions): the Python is checked first, so that an old one fails with a sentence.
+# Python's own compiler runs on all cores, which pip's does not, and without the packages' tests; what fails are templates.
 define setup
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "meanmap needs Python 3.11 or newer, and $(PYTHON) is older: try make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -33,6 +34,7 @@ define setup
 	@$(PYTHON) -m venv $(1)
 	@PIP_CONSTRAINT=constraints/$(3).txt PIP_BUILD_CONSTRAINT=constraints/$(3).txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	  $(1)/bin/python -m pip install -qq --no-compile -e ".[$(2)]"
+	@$(1)/bin/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(1)/lib || true
 	@touch $@
 endef
 
