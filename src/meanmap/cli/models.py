@@ -23,7 +23,7 @@ __all__ = ["ep"]
 
 
 class Model(StrEnum):
-    """The regressions."""
+    """Which regression is fitted."""
 
     logistic = "logistic"
     probit = "probit"

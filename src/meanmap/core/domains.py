@@ -163,7 +163,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Each:
-    """The same data read by several domains side by side, as a tuple of points."""
+    """Several domains that read one piece of data each in its way; points are the tuple of what they read."""
 
     parts: tuple[Any, ...]
 

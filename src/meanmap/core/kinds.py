@@ -166,7 +166,7 @@ def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarra
 
 
 def _as_labels(column: np.ndarray) -> np.ndarray:
-    """The same label for 7, 7.0 and "7"."""
+    """Values as text, so that 7, 7.0 and "7" are one label."""
     if column.dtype.kind != "f":
         return column.astype(str)
     return np.array([str(int(value)) if value.is_integer() else repr(value) for value in column.tolist()])

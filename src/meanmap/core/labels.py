@@ -92,7 +92,7 @@ def _words(labels: np.ndarray) -> np.ndarray:
 
 
 def _words_in_jax(labels: jax.Array, argument: str) -> jax.Array:
-    """The same for JAX arrays, where 64-bit integers may not exist."""
+    """The two words of labels in JAX arrays, where 64-bit integers may not exist."""
     if labels.dtype == bool:
         labels = labels.astype(jnp.int32)
     if not jnp.issubdtype(labels.dtype, jnp.integer):

@@ -45,7 +45,7 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
 
 @contextmanager
 def waiting(description: str) -> Iterator[None]:
-    """The same for work that cannot say how far it is, such as one long compiled call; a loop inside it may.
+    """A line while work runs that cannot say how far it is, such as one compiled call; a loop inside it may.
 
     Examples
     --------

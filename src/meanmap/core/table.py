@@ -139,13 +139,13 @@ class Table:
         return (jnp if followed else np).concatenate(blocks, axis=1)
 
     def to_pandas(self) -> Any:
-        """The same columns as a pandas DataFrame; of a block each column, as block[0], block[1], ..."""
+        """The columns as a pandas DataFrame; those of a block are called block[0], block[1], ..."""
         import pandas
 
         return pandas.DataFrame(self._single())
 
     def to_polars(self) -> Any:
-        """The same columns as a polars DataFrame; of a block each column, as block[0], block[1], ..."""
+        """The columns as a polars DataFrame; those of a block are called block[0], block[1], ..."""
         import polars
 
         return polars.DataFrame(self._single())

@@ -35,7 +35,7 @@ class Basis(eqx.Module):
     @property
     @abstractmethod
     def size(self) -> int:
-        """p."""
+        """p, how many functions the basis has."""
 
     def check_space(self, space: Kernel, what: str) -> None:
         """Refuse elements of another space."""
@@ -76,12 +76,12 @@ class PointBasis(Basis):
 
     @property
     def space(self) -> Kernel:
-        """The kernel."""
+        """The kernel whose functions these are."""
         return self.kernel
 
     @property
     def size(self) -> int:
-        """n."""
+        """n, one function for each point."""
         return count(self.points)
 
     def read(self, data: Data, door: Door) -> Any:
@@ -91,7 +91,7 @@ class PointBasis(Basis):
         return points
 
     def at(self, x: Points, door: Door) -> Any:
-        """k(xᵢ, x)."""
+        """The basis functions k(xᵢ, ·) at new points, (n, m)."""
         check_alike(x, self.points, "the new points", "the points of the operator")
         kernel = door.cast(self.kernel)
         return kernel.gram(self.points, x) if door.follows else gram_matrix(kernel, self.points, x)
@@ -102,7 +102,7 @@ class PointBasis(Basis):
         return times(door.cast(self.kernel), x, self.points, coefficients, door)
 
     def measure(self, element: Embedding, door: Door) -> Any:
-        """f(xᵢ)."""
+        """⟨f, k(xᵢ, ·)⟩ = f(xᵢ), the values of an element at the points."""
         return element.evaluate(self.points, door)
 
     def build(self, coefficients: Array) -> PointEmbedding:
@@ -128,7 +128,7 @@ class FeatureBasis(Basis):
 
     @property
     def size(self) -> int:
-        """r."""
+        """r, one function for each feature."""
         return self.features.size
 
     def check_space(self, space: Kernel, what: str) -> None:
@@ -165,11 +165,11 @@ class FeatureBasis(Basis):
         raise KindError(f"a {type(element).__name__} has no coordinates in features: embed a sample, or in features.")
 
     def build(self, coefficients: Array) -> FeatureEmbedding:
-        """⟨c, φ(·)⟩."""
+        """The element ⟨c, φ(·)⟩ with these coefficients."""
         return FeatureEmbedding(self.features, coefficients)
 
     def gram(self, door: Door) -> Any:
-        """The identity."""
+        """The identity: coordinates are taken to be orthonormal."""
         return (jnp if door.follows else np).eye(self.size, dtype=door.dtype)
 
 

@@ -46,14 +46,14 @@ class FeatureEmbedding(Embedding):
         return FeatureKernel(self.features)
 
     def evaluate(self, x: Points, door: Door) -> Any:
-        """Φ(x) c."""
+        """Values at points, Φ(x) c."""
         if door.follows:
             return jnp.matmul(self.coefficients, self.features.transform(x).T, precision="highest")
         parts = [self.coefficients @ np.asarray(part).T for part in transform_in_chunks(self.features, x)]
         return np.concatenate(parts, axis=-1)
 
     def pair(self, other: Embedding, door: Door) -> Any:
-        """⟨c, d⟩."""
+        """Inner products with another element in these features, ⟨c, d⟩."""
         if not isinstance(other, FeatureEmbedding):
             return NotImplemented
         return (jnp if door.follows else np).sum(self.coefficients * other.coefficients, axis=-1)

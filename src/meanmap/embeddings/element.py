@@ -43,7 +43,7 @@ class Embedding(eqx.Module):
 
     @abstractmethod
     def times(self, factor: Array) -> "Embedding":
-        """c f."""
+        """The element times a number, or a number for each of a batch: c f."""
 
     def plus(self, other: "Embedding") -> "Embedding":
         """f + g; in general a combination that keeps both."""
@@ -83,7 +83,7 @@ class Embedding(eqx.Module):
         return jnp.maximum(value, 0) if isinstance(value, jax.Array) else np.maximum(value, 0.0)
 
     def norm(self) -> Any:
-        """√⟨f, f⟩."""
+        """The norm √⟨f, f⟩ in the RKHS."""
         value = self.squared_norm()
         # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
         return _number(safe_sqrt(value) if isinstance(value, jax.Array) else np.sqrt(value))

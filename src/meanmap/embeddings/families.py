@@ -52,7 +52,7 @@ class FamilyEmbedding(Embedding):
 
     @property
     def space(self) -> Kernel:
-        """The kernel."""
+        """The kernel that the law is embedded by."""
         return self.kernel
 
     @classmethod
@@ -100,7 +100,7 @@ class FamilyEmbedding(Embedding):
 
 
 class _ScaledFamily(Embedding):
-    """c μ_P."""
+    """A number times the embedding of a law: c μ_P."""
 
     element: FamilyEmbedding
     factor: Any

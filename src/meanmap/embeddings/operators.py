@@ -175,7 +175,7 @@ class Queries(Weights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(m, n)."""
+        """(m, n): a row for each x, a weight for each of the output's points."""
         return count(self.x), self.operator.output.size
 
     def dense(self) -> Any:

@@ -48,7 +48,7 @@ class Weights(eqx.Module):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """(..., n)."""
+        """The shape of the weights, (..., n)."""
 
     @abstractmethod
     def dense(self) -> Any:
@@ -142,7 +142,7 @@ class PointEmbedding(Embedding, Readouts):
 
     @property
     def space(self) -> Kernel:
-        """The kernel."""
+        """The kernel whose functions are weighed."""
         return self.kernel
 
     def evaluate(self, x: Points, door: Door) -> Any:

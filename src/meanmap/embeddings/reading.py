@@ -31,7 +31,7 @@ class Side:
 
     @property
     def count(self) -> int:
-        """n."""
+        """n, how many points there are."""
         return count(self.points)
 
     def moments_with(self, other: "Side", door: Door) -> tuple[Any, Any, Any]:

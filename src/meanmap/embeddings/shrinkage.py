@@ -105,6 +105,6 @@ def spectrum_of_gram(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spectrum_of_features(phi: Array) -> tuple[np.ndarray, np.ndarray]:
-    """The same of ΦΦᵀ from the (r, r) matrix ΦᵀΦ."""
+    """Eigenvectors and eigenvalues of ΦΦᵀ, from the (r, r) matrix ΦᵀΦ."""
     axes, values = spectrum_of_gram(phi.T @ phi)
     return phi @ (axes / np.sqrt(values)), values

@@ -132,7 +132,7 @@ class Categorical(Factor):
 
     @property
     def constant(self) -> bool:
-        """Always."""
+        """Always: the outcome is given, so that the message never changes."""
         return True
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
@@ -156,7 +156,7 @@ class PoissonRate(Factor):
 
     @property
     def constant(self) -> bool:
-        """Always."""
+        """Always: the outcome is given, so that the message never changes."""
         return True
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:

@@ -119,7 +119,7 @@ class AroundMode(Sampler):
         check_smooth("ep.Laplace()", factor)
 
     def more(self, times: int) -> "AroundMode":
-        """More draws."""
+        """With so many times the draws."""
         return AroundMode(self.points * times)
 
     def draw(

@@ -37,7 +37,7 @@ class Oracle(eqx.Module):
         """Raise if this oracle cannot answer for a factor."""
 
     def more(self, times: int) -> "Oracle":
-        """The same oracle with about so many times the work for a message; itself, if it has no more to give."""
+        """An oracle with about so many times the work for a message; itself, if it has no more to give."""
         del times
         return self
 

@@ -190,7 +190,7 @@ class ImportanceSampling(Sampler):
         return self.paired
 
     def more(self, times: int) -> "ImportanceSampling":
-        """More draws."""
+        """With so many times the draws."""
         return ImportanceSampling(self.points * times, self.proposal, self.paired)
 
     def draw(

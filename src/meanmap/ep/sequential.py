@@ -17,7 +17,7 @@ __all__ = ["compiled_sequential_sweep"]
 def sequential_sweep(
     plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str, orders: tuple[Any, ...], backwards: Any
 ) -> tuple:
-    """The same as a parallel sweep returns. In step i, each factor sends the messages of member i of its order.
+    """A sweep member by member: in step i, each factor sends the messages of member i of its order.
 
     A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
     without a plate sends in the first. Every other sweep goes backwards, so that news travel both ways along a chain.

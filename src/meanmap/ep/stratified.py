@@ -58,11 +58,11 @@ class Stratified(Sampler):
 
     @property
     def subtract_points(self) -> bool:
-        """Always."""
+        """Always: the moments of the cavity are taken from the same strata, so that their errors cancel."""
         return True
 
     def more(self, times: int) -> "Stratified":
-        """More draws."""
+        """With so many times the draws."""
         return Stratified(self.points * times)
 
     def check(self, factor: FactorLike) -> None:
@@ -123,7 +123,7 @@ def _normal_edges(strata: int) -> np.ndarray:
 
 
 def _edges(cavity: Family, strata: int) -> jax.Array:
-    """The same for a law on a grid, interpolated: whatever the edges are, the draws are weighted by their density.
+    """Where a law on a grid is cut into strata: whatever the edges are, draws are weighted by their density.
 
     Half of the mass is the cavity flattened to its fourth root: the message is about how the factor bends in the tails,
     and equal shares of the cavity itself leave a whole tail to one stratum.

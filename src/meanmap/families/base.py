@@ -228,7 +228,7 @@ class Distribution(eqx.Module):
         return (self[i] for i in range(len(self)))
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> Any:
-        """The same laws repeated to a larger batch shape."""
+        """The laws, repeated to a larger batch shape."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         try:
             np.broadcast_to(np.empty(self.shape), shape)
@@ -239,7 +239,7 @@ class Distribution(eqx.Module):
         )
 
     def reshape(self, *shape: int) -> Any:
-        """The same laws in another batch shape."""
+        """The laws in another batch shape of as many members."""
         return self._map_batch(lambda leaf, own: leaf.reshape(*shape, *leaf.shape[leaf.ndim - own :]))
 
     def _map_batch(self, function: Callable[[Any, int], Any]) -> Any:

@@ -98,7 +98,7 @@ class Dirichlet(Family):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """`(k,)`."""
+        """The shape of one draw, `(k,)`."""
         return (self.coefficient_log_x.shape[-1],)
 
     def _proper(self) -> Any:

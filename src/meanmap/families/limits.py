@@ -188,7 +188,7 @@ class Flat(Limit):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """`()`."""
+        """Of one law: `()`."""
         return ()
 
     def _proper(self) -> Any:
@@ -217,7 +217,7 @@ class Flat(Limit):
         return other
 
     def power(self, exponent: Array) -> "Flat":
-        """Flat again."""
+        """No information to any power is none."""
         del exponent
         return self
 
@@ -226,7 +226,7 @@ class Flat(Limit):
     __pow__ = power
 
     def log_unnormalised(self, x: Data) -> Any:
-        """Zero everywhere."""
+        """The logarithm of a constant: zero everywhere."""
         return x * 0.0 if isinstance(x, jax.Array) else np.zeros_like(self._read_points(x))
 
     def _mean(self) -> jax.Array:

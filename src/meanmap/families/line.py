@@ -24,7 +24,7 @@ class Coordinate(ABC):
 
     @abstractmethod
     def log_jacobian(self, c: jax.Array) -> jax.Array:
-        """log |dx/dc|."""
+        """The logarithm of |dx/dc|."""
 
     @abstractmethod
     def of(self, x: jax.Array) -> jax.Array:
@@ -36,18 +36,18 @@ class Coordinate(ABC):
 
 
 class Plain(Coordinate):
-    """x itself."""
+    """Numbers on the whole line, which are their own coordinate."""
 
     def x(self, c: jax.Array) -> jax.Array:
-        """The same number."""
+        """c itself."""
         return c
 
     def log_jacobian(self, c: jax.Array) -> jax.Array:
-        """Zeros."""
+        """Zeros, as dx/dc is 1."""
         return jnp.zeros_like(c)
 
     def of(self, x: jax.Array) -> jax.Array:
-        """The same number."""
+        """x itself."""
         return x
 
     def inside(self, x: jax.Array) -> jax.Array:
@@ -59,7 +59,7 @@ class Log(Coordinate):
     """log x of x > 0."""
 
     def x(self, c: jax.Array) -> jax.Array:
-        """exp(c)."""
+        """exp(c), where that is a number."""
         return jnp.exp(jnp.clip(c, -LARGEST_LOG, LARGEST_LOG))
 
     def log_jacobian(self, c: jax.Array) -> jax.Array:
@@ -67,7 +67,7 @@ class Log(Coordinate):
         return c
 
     def of(self, x: jax.Array) -> jax.Array:
-        """The logarithm."""
+        """log x, the coordinate of x."""
         return jnp.log(x)
 
     def inside(self, x: jax.Array) -> jax.Array:
@@ -87,7 +87,7 @@ class Logit(Coordinate):
         return -jax.nn.softplus(c) - jax.nn.softplus(-c)
 
     def of(self, x: jax.Array) -> jax.Array:
-        """The logit."""
+        """log x − log(1 − x), the coordinate of x."""
         return jnp.log(x) - jnp.log1p(-x)
 
     def inside(self, x: jax.Array) -> jax.Array:

@@ -111,7 +111,7 @@ class MultivariateNormal(Family):
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """`(d,)`."""
+        """The shape of one draw, `(d,)`."""
         return (self.precision_mean.shape[-1],)
 
     @property
@@ -122,7 +122,7 @@ class MultivariateNormal(Family):
 
     @property
     def cov(self) -> Any:
-        """The covariance."""
+        """The covariance matrix, `shape + (d, d)`."""
         return self.covariance
 
     def _proper(self) -> Any:

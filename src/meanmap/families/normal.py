@@ -62,7 +62,7 @@ class Normal(Family):
 
     @classmethod
     def from_mean_variance(cls, mean: Array, variance: Array) -> Self:
-        """The same as `Normal(mean, variance)`; Beta and Gamma have this name too."""
+        """`Normal(mean, variance)`, by the name that Beta and Gamma have for it."""
         return cls(mean, variance)
 
     @classmethod

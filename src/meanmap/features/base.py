@@ -131,11 +131,11 @@ class FeatureKernel(Kernel):
         return jnp.vdot(self.features.transform(first), self.features.transform(second))
 
     def gram(self, x: Points, y: Points) -> jax.Array:
-        """Φ(x) Φ(y)ᵀ."""
+        """The Gram matrix of the features' kernel, Φ(x) Φ(y)ᵀ."""
         return jnp.matmul(self.features.transform(x), self.features.transform(y).T, precision="highest")
 
     def diagonal(self, x: Points) -> jax.Array:
-        """|φ(x)|²."""
+        """k̂(x, x) = |φ(x)|² for each point."""
         return jnp.sum(self.features.transform(x) ** 2, axis=1)
 
 
@@ -165,7 +165,7 @@ class Concatenated(Features):
 
     @property
     def size(self) -> int:
-        """Σ rᵢ."""
+        """The number of features of all members together, Σ rᵢ."""
         return sum(member.size for member in self.members)
 
 
@@ -209,7 +209,7 @@ class TensorProduct(Features):
 
     @property
     def size(self) -> int:
-        """Π rᵢ."""
+        """The number of products of one feature of each member, Π rᵢ."""
         return int(np.prod([member.size for member in self.members]))
 
 

@@ -165,7 +165,7 @@ class MeanFourier(FeaturesOfLaws):
 
     @property
     def size(self) -> int:
-        """D."""
+        """D, how many features there are."""
         return self.frequencies[0].shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 

@@ -135,7 +135,7 @@ class TwoStage(FeaturesOfLaws):
         return self.scale * jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
     def write(self, gathered: Array, out: np.ndarray) -> None:
-        """The same, with the waves by NumPy: its cosine in float64 is more than twice as quick as XLA's on a CPU."""
+        """The features by NumPy, whose cosine in float64 is more than twice as quick as XLA's on a CPU."""
         angles = np.asarray(compiled(self, gathered, "angles"))[: len(out)]
         half = out.shape[1] // 2
         if self.kind == "cos-phase":
@@ -153,7 +153,7 @@ class TwoStage(FeaturesOfLaws):
 
     @property
     def size(self) -> int:
-        """d_out."""
+        """d_out, how many outer features there are."""
         return self.frequencies.shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 

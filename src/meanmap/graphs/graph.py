@@ -187,7 +187,7 @@ class Graph:
         return Graph(chosen, edges[(edges >= 0).all(axis=1)])
 
     def to_networkx(self) -> Any:
-        """The same as a `networkx.Graph`."""
+        """The graph as a `networkx.Graph`."""
         import networkx
 
         graph = networkx.Graph()

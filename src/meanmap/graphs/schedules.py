@@ -44,7 +44,7 @@ class TwoPass(Schedule):
     compiled = True
 
     def run(self, exchange: Any) -> Any:
-        """Two passes."""
+        """Run two passes: inwards and outwards."""
         return exchange.two_passes()
 
 
@@ -65,7 +65,7 @@ class Flooding(Sweeps):
     compiled = True
 
     def run(self, exchange: Any) -> Any:
-        """Sweeps."""
+        """Run sweeps until messages stand still."""
         return exchange.flood(self.max_sweeps)
 
 
@@ -79,7 +79,7 @@ class Sequential(Sweeps):
     single_nodes = True
 
     def run(self, exchange: Any) -> Any:
-        """Sweeps."""
+        """Run sweeps until messages stand still."""
         return exchange.node_by_node(self.max_sweeps)
 
 

@@ -31,7 +31,7 @@ class _OfInnerProduct(Kernel):
 
     @abstractmethod
     def profile(self, inner: jax.Array, x_norm: jax.Array, y_norm: jax.Array) -> jax.Array:
-        """f."""
+        """k as a function f of the inner product."""
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
         """k(x, y) for two points."""
@@ -171,5 +171,5 @@ class RandomProjection(Kernel):
         return inner_products(self.project(x), self.project(y))
 
     def diagonal(self, x: Points) -> jax.Array:
-        """|A y|²."""
+        """k(y, y) = |A y|² for each point."""
         return squared_norms(self.project(x))

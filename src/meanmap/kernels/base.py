@@ -181,7 +181,7 @@ class Composite(Kernel):
         return domains[0] if _agree(domains) else Each(tuple(domains))
 
     def with_members(self, members: tuple[Kernel, ...]) -> Kernel:
-        """The same composition of other kernels."""
+        """The sum or product with other kernels in the place of its members."""
         return eqx.tree_at(lambda k: k.members, self, members)
 
     def parts(self, x: Points) -> tuple[Any, ...]:

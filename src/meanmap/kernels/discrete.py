@@ -33,7 +33,7 @@ class Delta(Kernel):
 
     @property
     def domain(self) -> Domain:
-        """Labels."""
+        """Labels, hashed to 64 bits."""
         return Labels()
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
@@ -67,7 +67,7 @@ class Hamming(Kernel):
 
     @property
     def domain(self) -> Domain:
-        """Labels."""
+        """Labels, hashed to 64 bits."""
         return Labels()
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:
@@ -156,7 +156,7 @@ class Precomputed(Kernel):
 
     @property
     def domain(self) -> Domain:
-        """Row numbers."""
+        """Row numbers of the matrix."""
         return Indices(self.matrix.shape[0])
 
     def evaluate(self, x: Points, y: Points) -> jax.Array:

@@ -17,11 +17,11 @@ class _OfChord(Stationary):
     """exp(−½ |c(x) − c(y)|²) for an embedding c of the space into Euclidean coordinates."""
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
-        """exp(−r²/2)."""
+        """k as a function of the scaled distance, exp(−r²/2)."""
         return jnp.exp(-squared_distance / 2)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
-        """Standard normal."""
+        """Draws of a standard normal law, the Fourier transform of the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
 
@@ -92,7 +92,7 @@ class Rotation(_OfChord):
 
     @property
     def domain(self) -> Domain:
-        """Rotation matrices."""
+        """Rotations, as matrices."""
         return Rotations()
 
     def coordinates(self, x: Points) -> Any:

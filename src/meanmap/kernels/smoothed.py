@@ -103,7 +103,7 @@ class Smoothed(Kernel):
         return amplitude * jnp.exp(-apart / 2 - middles / 2)
 
     def diagonal(self, x: Points) -> jax.Array:
-        """r(x, x)."""
+        """r(x, x) for each point."""
         return jax.vmap(lambda p: self.gram(p[None], p[None])[0, 0])(x)
 
 

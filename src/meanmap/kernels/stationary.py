@@ -96,11 +96,11 @@ class RBF(_WithLengthscale, Stationary):
         self.lengthscale = parameter(lengthscale, "lengthscale")
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
-        """exp(−r²/2)."""
+        """k as a function of the scaled distance, exp(−r²/2)."""
         return jnp.exp(-squared_distance / 2)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
-        """Standard normal."""
+        """Draws of a standard normal law, the Fourier transform of the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
 
@@ -240,7 +240,7 @@ class Laplace(_WithLengthscale):
         return jnp.exp(-jax.lax.fori_loop(0, x.shape[1], add, start))
 
     def diagonal(self, x: Points) -> jax.Array:
-        """Ones."""
+        """Ones: k(x, x) = 1 at every point."""
         return jnp.ones(x.shape[0], x.dtype)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:

@@ -50,7 +50,7 @@ OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
 
 
 def mixed_kernel(table: Table) -> Kernel:
-    """The same kernel for a table that was read, even if nothing varies in it.
+    """The default kernel of a table that was read, even if nothing varies in it.
 
     Examples
     --------

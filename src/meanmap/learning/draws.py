@@ -92,7 +92,7 @@ class KernelDraws(Kernel):
         return total / len(scales)
 
     def diagonal(self, x: Points) -> jax.Array:
-        """Ones."""
+        """Ones: every draw has k(x, x) = 1."""
         return jnp.ones(x.shape[0], x.dtype)
 
     @property

@@ -95,6 +95,6 @@ def _values(
 def _slopes(
     score: str, what: Hyperparameters, vector: Array, x: Points, used: Array, z: Array, noise: Array, width: Array
 ) -> Any:
-    """The same with gradients, (draws,) and (draws, p)."""
+    """The objective and its gradient for each draw of landmarks, (draws,) and (draws, p)."""
     value = jax.value_and_grad(lambda v, draw: _value(score, what, v, x, used, draw, noise, width))
     return jax.lax.map(lambda draw: value(vector, draw), z)

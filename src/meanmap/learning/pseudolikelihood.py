@@ -89,7 +89,7 @@ def log_pseudolikelihood(kernel: Kernel, x: Data, landmarks: Array, *, noise: fl
 def objective(
     kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None
 ) -> jax.Array:
-    """The same as a pure function; `used` marks the rows that count, where others only fill up a shape."""
+    """The log pseudolikelihood as a pure function; `used` marks the rows that count, others fill up a shape."""
     volumes = log_volumes(kernel, x, z)
     total = jnp.sum(volumes if used is None else jnp.where(used, volumes, 0))
     return log_normal(kernel, x, z, noise, width, used) + total

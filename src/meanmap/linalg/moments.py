@@ -74,7 +74,7 @@ class Moments(Value):
         return Moments(self.n + other.n, self.origin, self.sums + other.sums, self.products + other.products)
 
     def about(self, origin: np.ndarray) -> "Moments":
-        """The same rows less another origin."""
+        """The moments of these rows less another origin."""
         shift = self.origin - origin
         if not shift.any():
             return self

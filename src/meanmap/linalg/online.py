@@ -106,7 +106,7 @@ class OnlineRegression(eqx.Module):
             return _update_xla(door.cast(self), phi, y) if door.follows else _update_host(self, phi, y)
 
     def refit(self) -> "OnlineRegression":
-        """The same posterior computed by Cholesky from XᵀX and XᵀY, free of accumulated rounding."""
+        """The posterior computed anew by Cholesky from XᵀX and XᵀY, free of accumulated rounding."""
         with _door(self) as door:
             one = _settle(door.cast(self))
             check_precision(

@@ -15,7 +15,7 @@ __all__ = ["pivoted_cholesky_fixed"]
 
 
 def pivoted_cholesky_fixed(diagonal: Array, column: Callable[[Any], Any], rank: int) -> PivotedCholesky:
-    """The same factor with a fixed number of columns: for use inside `jit`, `vmap` and `grad`.
+    """Incomplete Cholesky factor with a fixed number of columns: for use inside `jit`, `vmap` and `grad`.
 
     Where the matrix runs out of numerical rank, the remaining columns are zero and `.rank` says how many are in use.
     The derivative is that of L with the pivots held fixed, from the r columns alone: memory n r, not n r² as by

@@ -157,7 +157,7 @@ def choose_ridge_features(
     criterion: str = "leave-one-out",
     folds: Any = 10,
 ) -> RidgePath:
-    """The same choice for features Φ (n, r), K = ΦΦᵀ, at cost n r² and never n × n.
+    """Choose the ridge for features Φ (n, r), K = ΦΦᵀ, at cost n r² and never n × n.
 
     Parameters and results are those of `choose_ridge`; scores are exact. A `target_gram` is n × n by itself: for large
     n pass its pivoted Cholesky factor as `targets` instead.

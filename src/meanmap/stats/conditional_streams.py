@@ -76,7 +76,7 @@ class StreamedFit:
         return targets - basis @ self.weights
 
     def standardised(self, basis: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The same with the variance of the noise."""
+        """Residuals enlarged to the variance of the noise."""
         return self.in_sample(basis, targets) / np.sqrt(1 - np.minimum(basis**2 @ self.shrinkage, 0.99))[:, None]
 
 

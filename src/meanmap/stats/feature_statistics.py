@@ -73,7 +73,7 @@ def streamed_test(
     generator: np.random.Generator,
     door: Door,
 ) -> Outcome:
-    """The same where `samples` holds the first rows only, and `rest` the blocks that follow.
+    """The fused statistic of features where `samples` holds the first rows only, and `rest` the blocks that follow.
 
     Kernels and landmarks come from the first rows.
     """

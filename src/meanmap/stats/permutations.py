@@ -89,7 +89,7 @@ class Centred:
 
     @abstractmethod
     def _forms(self, z: np.ndarray) -> np.ndarray:
-        """The same as `forms` for one block."""
+        """zᵀ A z for each row of one block."""
 
 
 class CentredGram(Centred):

@@ -92,7 +92,7 @@ def correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
-    """The same sums for K = Φ Φᵀ and L = Ψ Ψᵀ, Σ_ab (Σ_i φ_ia ψ_(i+s)b)², in O(n log n) per pair (a, b)."""
+    """Σ_ij K_ij L_(i+s)(j+s) for K = Φ Φᵀ and L = Ψ Ψᵀ at all shifts s, in O(n log n) per pair of features."""
     n = len(phi)
     left, right = (_rfft(np.ascontiguousarray(side.T, np.float32)) for side in (phi, psi))
     total = np.zeros(n)

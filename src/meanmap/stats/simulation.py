@@ -167,7 +167,7 @@ class PowerCurve(Value):
         return self._crossing(np.array([rate.rate for rate in self.rates]), probability(power, "power"))
 
     def needed_interval(self, power: float = 0.8, confidence: float = 0.95) -> tuple[int | None, int | None]:
-        """The same read from the upper and the lower ends of each size's interval: a cautious range."""
+        """A cautious range for the needed size, read from the upper and the lower ends of each size's interval."""
         bounds = np.array([rate.interval(confidence) for rate in self.rates])
         return self._crossing(bounds[:, 1], probability(power, "power")), self._crossing(bounds[:, 0], power)
 

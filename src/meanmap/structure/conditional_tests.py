@@ -109,7 +109,7 @@ class FunctionTests:
         )
 
     def rows(self, index: np.ndarray) -> "FunctionTests":
-        """The same test on some of the rows."""
+        """The test on some of the rows."""
         table = Table({name: self._table[name][index] for name in self.names})
         return FunctionTests(table, self._function)
 

@@ -79,7 +79,7 @@ class Dependence:
         return values / np.outer(norms, norms)
 
     def rows(self, index: np.ndarray) -> "Dependence":
-        """The same of some of the rows."""
+        """Dependence measured on some of the rows."""
         return replace(self, features=self.features[index], there=self.there[index])
 
     def shuffled(self, generator: np.random.Generator) -> "Dependence":

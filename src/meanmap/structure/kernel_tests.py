@@ -125,7 +125,7 @@ class KernelTests:
         return found
 
     def rows(self, index: np.ndarray) -> "KernelTests":
-        """The same tests on some of the rows."""
+        """These tests on some of the rows."""
         table = Table({name: self._table[name][index] for name in self.names})
         settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self.n_permutations}
         return KernelTests(table, method=self._asked, rng=self.seed, **settings)

@@ -57,7 +57,7 @@ class Density(Value, ABC):
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """(..., n)."""
+        """Draws by the law's own method, (..., n)."""
 
     def std(self) -> Any:
         """The standard deviation, (...,)."""

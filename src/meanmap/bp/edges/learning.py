@@ -81,7 +81,7 @@ class Coordinates:
         return scipy.linalg.solve_triangular(self.triangle, cross, lower=True).T
 
     def on(self, points: Any) -> "Coordinates":
-        """The same coordinates with their values at other points."""
+        """These coordinates, holding their values at other points."""
         return replace(self, values=self.at(points))
 
 

@@ -59,7 +59,7 @@ class NoiseLikelihood(Likelihood):
 
     @property
     def width(self) -> int:
-        """d."""
+        """d, how many columns an observation has."""
         return len(self.covariance)
 
     def at(self, observed: Any, points: Any) -> np.ndarray:
@@ -70,7 +70,7 @@ class NoiseLikelihood(Likelihood):
         return np.exp(-squares / 2)
 
     def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same at points of each observation, all at once."""
+        """Likelihoods where each observation has points of its own, (N, n), all at once."""
         a, b = self._whitened(observed, points.reshape(-1, points.shape[-1]))
         squares = np.sum((a[:, None] - b.reshape(*points.shape[:2], -1)) ** 2, axis=2)
         squares -= squares.min(axis=1, keepdims=True)
@@ -145,7 +145,7 @@ class CentredLikelihood(Likelihood):
         return self.noise.at(self._guess(observed), points)
 
     def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same at points of each observation, all at once."""
+        """Likelihoods where each observation has points of its own, (N, n), all at once."""
         return self.noise.at_each(self._guess(observed), points)
 
     def _guess(self, observed: Any) -> np.ndarray:

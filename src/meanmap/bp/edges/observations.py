@@ -50,7 +50,7 @@ class Likelihood(ABC):
         """Values (N, n) for N observations and n points x that were read, the largest of each row 1."""
 
     def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
+        """Values (N, n) where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
         return np.concatenate([self.at(observed[i : i + 1], points[i]) for i in range(len(points))])
 
 

@@ -99,11 +99,11 @@ class LearnedLikelihood(Likelihood):
         return self.at_points(self._read(observed), points)
 
     def at_points(self, read: Any, points: Any) -> np.ndarray:
-        """The same for observations that were read."""
+        """Likelihoods (N, n) of observations that were read."""
         return _positive(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T)
 
     def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
-        """The same at points of each observation, all at once."""
+        """Likelihoods where each observation has points of its own, (N, n), all at once."""
         there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
         return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, self._read(observed)) @ self.matrix, there))
 

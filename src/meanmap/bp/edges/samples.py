@@ -50,7 +50,7 @@ class NodeSample:
 
     @property
     def count(self) -> int:
-        """N."""
+        """How many points the sample has."""
         return count(self.points)
 
     @cached_property

@@ -37,10 +37,10 @@ class Algebra(eqx.Module):
 
     @abstractmethod
     def others(self, own: jax.Array, incoming: jax.Array) -> Any:
-        """The same without each of the slots in turn, (n, D, ..., L), open."""
+        """What all slots but one say together, for each of them, (n, D, ..., L); still to be closed."""
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """The same without each of the slots in turn, (n, D, ..., L)."""
+        """What all slots but one say together, for each of them, (n, D, ..., L)."""
         return self.close(self.others(own, incoming))
 
     def open(self, values: jax.Array) -> Any:
@@ -98,7 +98,7 @@ class Product(Algebra):
         return whole(Wide.of(own), Wide.of(incoming)).scaled()
 
     def alone(self, own: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Scaled."""
+        """A node's own factor, scaled so that its largest value is 1, with the logarithm of the scale."""
         return scaled(own)
 
     def others(self, own: jax.Array, incoming: jax.Array) -> Any:
@@ -112,15 +112,15 @@ class Product(Algebra):
         return values if self.narrow else Wide.of(values)
 
     def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Ones."""
+        """The message that says nothing: ones."""
         return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
 
     def close(self, joined: Any) -> jax.Array:
-        """Scaled."""
+        """A product as plain numbers, scaled so that its largest value is 1."""
         return joined if self.narrow else joined.scaled()[0]
 
     def join(self, first: Any, second: Any) -> Any:
-        """Multiplied."""
+        """The product of two parts that are still open."""
         return first * second
 
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
@@ -161,7 +161,7 @@ class Sum(Algebra):
         return jnp.stack([first + second for first, second in zip(before, behind[::-1], strict=True)], axis=1)
 
     def join(self, first: jax.Array, second: jax.Array) -> jax.Array:
-        """The sum."""
+        """The sum of two parts."""
         return first + second
 
     def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
@@ -218,7 +218,7 @@ class Counted(Product):
         return super().whole(own, incoming**self.share)
 
     def all_but_one(self, own: jax.Array, incoming: jax.Array) -> jax.Array:
-        """The same over one message."""
+        """The powers of all messages, divided by the message of each slot in turn."""
         return self.whole(own, incoming)[0][:, None] / incoming
 
 

@@ -77,7 +77,7 @@ class EdgeMatrices(EdgeOperators):
 
     @property
     def number(self) -> int:
-        """T."""
+        """T, how many operators there are."""
         return self.matrices.shape[0]
 
     def apply(self, products: jax.Array, template: Any) -> jax.Array:
@@ -94,7 +94,7 @@ class Factored(EdgeOperators):
 
     @property
     def number(self) -> int:
-        """T."""
+        """T, how many operators there are."""
         return self.into.shape[0]
 
     def apply(self, products: jax.Array, template: Any) -> jax.Array:

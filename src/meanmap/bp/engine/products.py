@@ -69,7 +69,7 @@ def _exponent(values: jax.Array) -> jax.Array:
 
 
 def _power(exponent: jax.Array, dtype: Any) -> jax.Array:
-    """2^exponent, exactly."""
+    """2^exponent without rounding."""
     kind = jnp.finfo(dtype)
     words = jnp.dtype(f"int{kind.bits}")
     return jax.lax.bitcast_convert_type((exponent + kind.maxexp - 1).astype(words) << kind.nmant, dtype)

@@ -35,7 +35,7 @@ class Observed:
         return raised(self._of(e, part) @ self.likelihoods[e].matrix, floor)
 
     def coefficients(self, e: int, part: slice) -> np.ndarray:
-        """The same function in the coordinates of its receiver, (B or 1, r_s)."""
+        """What is sent, as coefficients in the coordinates of the receiver, (B or 1, r_s)."""
         return self._of(e, part) @ self.likelihoods[e].inner
 
     def _of(self, e: int, part: slice) -> np.ndarray:

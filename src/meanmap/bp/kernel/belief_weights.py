@@ -90,7 +90,7 @@ class MessageWeights(Weights):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(..., N)."""
+        """The shape of the weights, (..., N)."""
         return self.values.shape
 
     @property

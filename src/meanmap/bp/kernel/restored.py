@@ -36,7 +36,7 @@ class Restored:
 
     @property
     def atoms(self) -> np.ndarray:
-        """Values (G,)."""
+        """The G values that a pixel may have."""
         return self.variable.atoms[:, 0]
 
     def mean(self) -> np.ndarray:

@@ -46,7 +46,7 @@ class GaussianEdges(EdgeOperators):
 
     @property
     def number(self) -> int:
-        """T."""
+        """T, how many operators there are."""
         return self.couplings.shape[0]
 
     def apply(self, products: jax.Array, template: Any) -> jax.Array:

@@ -125,7 +125,7 @@ class GaussianGraph:
 
     @property
     def precision(self) -> scipy.sparse.csr_array:
-        """J."""
+        """The joint precision matrix J."""
         return self._model.matrix()
 
     @cached_property

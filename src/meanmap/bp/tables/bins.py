@@ -76,7 +76,7 @@ class Bins:
 
     @property
     def number(self) -> int:
-        """k."""
+        """k, how many bins there are."""
         return len(self.centres)
 
     @property

@@ -51,7 +51,7 @@ class Tables(Like):
     """Tables that are written out, (U, k_1, ..., k_d)."""
 
     def send(self, heard: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """By halves."""
+        """Messages to all variables: tables are summed over half of the variables at a time."""
         shape = self.values.shape[1:]
         said = [heard[:, i, :, :k] for i, k in enumerate(shape)]
         sent: list[Any] = [None] * len(shape)

@@ -173,7 +173,7 @@ def read_likelihoods(
 def read_labelled(
     graph: Graph, factors: Factors, evidence: Mapping[Any, Any], door: Door
 ) -> tuple[dict[int, Any], bool]:
-    """The same for variables whose states may have labels; `graph` has their names."""
+    """Evidence on variables whose states may have labels; `graph` has their names."""
     if isinstance(evidence, Mapping):
         evidence = {name: _numbers(factors.labels.get(name), name, value) for name, value in evidence.items()}
     return read_likelihoods(graph, factors.cardinalities, evidence, door)

@@ -54,7 +54,7 @@ class Forest(Regression):
             raise ParameterError(f"kind is {self.kind!r}; expected 'breiman' or 'extremely randomised'.")
 
     def settings(self) -> dict[str, Any]:
-        """The parameters."""
+        """The parameters that the forest was made with."""
         return {"kind": self.kind, "trees": self.trees, "leaf": self.leaf, "seed": self.seed}
 
     def fit(self, incoming: tuple[Any, ...], numbers: np.ndarray, also: tuple[Any, ...] | None = None) -> "Forest":

@@ -131,7 +131,7 @@ class KernelRegression(Regression):
         parameter(self.noise, "noise", axes=0)
 
     def settings(self) -> dict[str, Any]:
-        """The parameters."""
+        """The parameters that the regression was made with."""
         names = ("kernel", "d_in", "d_out", "noise", "widths", "tune", "as_normal", "seed")
         return {name: getattr(self, name) for name in names}
 
@@ -213,7 +213,7 @@ def newest(shared: np.ndarray, noise: float, limit: float) -> list[int]:
 
 
 def _narrowed(kernel: KernelLike, part: float, points: Array) -> EmbeddingGaussian:
-    """The same kernel with shorter inner lengthscales, and an outer width to go with them."""
+    """A kernel with its inner lengthscales made shorter, and an outer width to go with them."""
     inner: Any = kernel.inner
     shorter = tuple(RBF(member.lengthscale * part) for member in inner.kernel)
     return EmbeddingGaussian.around(ExpectedProduct(shorter, inner.coordinate), points)

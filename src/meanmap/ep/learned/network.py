@@ -38,7 +38,7 @@ class Network(Regression):
     trained_on: int = 0
 
     def settings(self) -> dict[str, Any]:
-        """The parameters."""
+        """The parameters that the network was made with."""
         return {"hidden": list(self.hidden), "seed": self.seed}
 
     def fit(self, incoming: tuple[Any, ...], numbers: np.ndarray, also: tuple[Any, ...] | None = None) -> "Network":

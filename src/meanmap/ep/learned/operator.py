@@ -106,7 +106,7 @@ class MessageOperator(Value):
         return self.learn_recorded(Recorded.of(incoming, answer))
 
     def learn_recorded(self, new: Recorded) -> "MessageOperator":
-        """The same, of messages that were kept."""
+        """The operator that has also learned messages that were kept."""
         if not self.fitted:
             return replace(self, seen=new if self.seen is None else self.seen + new).refit()
         assert isinstance(self.target, Target)

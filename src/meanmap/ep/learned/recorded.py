@@ -79,7 +79,7 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def families_into(factor: FactorLike) -> tuple[str, ...]:
-    """The same for what comes into a factor."""
+    """Names of the families that come into a factor, and "given" for numbers."""
     variables = [getattr(argument, "variable", argument) for argument in factor.arguments]
     return tuple(v.family.__name__ if hasattr(v, "family") else "given" for v in variables)
 

@@ -57,7 +57,7 @@ class Summary(Value):
 
     @classmethod
     def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, level: float = 0.95) -> "Summary":
-        """The same for Normals with these means and variances."""
+        """The table of Normals with these means and variances."""
         sd, reach = np.sqrt(variance), ndtri((1 + probability(level)) / 2)
         return cls(tuple(names), mean, sd, mean - reach * sd, mean + reach * sd, ndtr(mean / sd), float(level))
 

@@ -143,7 +143,7 @@ def kernel(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, lengthscale
 
 
 def discrete(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, bins: int, added: float) -> np.ndarray:
-    """The same with smoothed counts of bins of both angles."""
+    """Angles by discrete belief propagation, with smoothed counts of bins of both angles."""
     from meanmap import bp
 
     place: Any = np.minimum(np.floor((angles + np.pi) / (2 * np.pi) * bins).astype(int), bins - 1) @ [bins, 1]

@@ -23,7 +23,7 @@ def four_synthetic(seed: int, rows: int = 200, columns: int = 5) -> Iterator[Pro
 
 
 def four_uci(seed: int = 0, most: int | None = None) -> Iterator[Problem]:
-    """The same of the UCI sets: columns standardised, constant ones dropped, no bias, as in the paper."""
+    """Logistic regressions of the UCI sets: columns standardised, constant ones dropped, no bias, as in the paper."""
     from meanmap.datasets import uci
 
     for name, rows in ORDER.items():
@@ -46,7 +46,7 @@ def logistic_model(X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def observed_beta_model(X: np.ndarray, y: np.ndarray) -> Any:
-    """The same with the factor of the paper, p = σ(z), and p observed through a Bernoulli: two messages come in."""
+    """A regression with the paper's factor p = σ(z), and p observed through a Bernoulli: two messages come in."""
     import jax
 
     from meanmap import ep

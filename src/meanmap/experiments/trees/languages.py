@@ -33,7 +33,7 @@ STEM, MOST_COMMON = 6, 0.5
 
 
 class Corpus:
-    """The same documents in several languages.
+    """Documents, each in several languages.
 
     Parameters
     ----------

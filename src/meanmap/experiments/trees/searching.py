@@ -67,7 +67,7 @@ class Split:
         return scores
 
     def topic_model(self, edges: Sequence[tuple[str, str]], target: str, known: Sequence[Sequence[str]]) -> list:
-        """The same by a bilingual topic model for each edge; several routes add their divergences."""
+        """Distances by a bilingual topic model for each edge; several routes add their divergences."""
         from meanmap.experiments.trees.baselines.topics import route
 
         graph = networkx.Graph(edges)
@@ -82,7 +82,7 @@ class Split:
         return scores
 
     def length(self, edges: Sequence[tuple[str, str]], target: str, known: Sequence[Sequence[str]]) -> list:
-        """The same by the length of whole documents alone."""
+        """Distances by the length of whole documents alone."""
         from meanmap.experiments.trees.baselines.lengths import length_distance, normalised
 
         lengths = {name: normalised(values[self.searched]) for name, values in self.corpus.lengths.items()}

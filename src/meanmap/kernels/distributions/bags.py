@@ -68,16 +68,16 @@ class Bags(eqx.Module):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(N,)."""
+        """The batch shape, (N,)."""
         return tuple(self.weights.shape[:-1])
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, how many columns each point has."""
         return self.points.shape[-1]
 
     def lengthened(self, size: int) -> "Bags":
-        """The same bags with padding up to `size` points each."""
+        """The bags, padded up to `size` points each."""
         missing = size - self.points.shape[1]
         if missing <= 0:
             return self

@@ -24,7 +24,7 @@ class Messages:
     """N distributions, or N tuples of them: a batched family, a list of samples, or a tuple or mapping of these."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The same structure with every law checked: batched along one axis, proper, as many in each variable."""
+        """The laws as they came, each checked: batched along one axis, proper, as many in each variable."""
         if isinstance(data, Mapping):
             names = sorted(data, key=str)
             points = {name: _read_law(data[name], label(argument, name), door) for name in names}
@@ -50,7 +50,7 @@ class Ready:
     """Points that were read before and pass as they are."""
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
-        """The data."""
+        """The data as they came: there is nothing to read."""
         del argument, door
         return data
 

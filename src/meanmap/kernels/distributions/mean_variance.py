@@ -118,7 +118,7 @@ class MeanVariance(DistributionKernel):
         return jnp.concatenate(columns, axis=1)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
-        """Standard normal."""
+        """Draws of a standard normal law, whose transform is the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
 

@@ -46,7 +46,7 @@ class Prepared(Kernel):
 
     @abstractmethod
     def diagonal(self, x: Points) -> jax.Array:
-        """Its diagonal."""
+        """The diagonal of the Gram matrix."""
 
 
 class SpectralPart(Prepared):
@@ -57,7 +57,7 @@ class SpectralPart(Prepared):
         return inner_products(x, y)
 
     def diagonal(self, x: Points) -> jax.Array:
-        """|x|²."""
+        """Squared norms |x|²."""
         return squared_norms(x)
 
 
@@ -146,11 +146,11 @@ class Joint(Prepared):
         return math.prod(values) if self.by == "product" else sum(values)  # pyright: ignore[reportReturnType, reportArgumentType]
 
     def gram(self, x: Points, y: Points) -> jax.Array:
-        """Entrywise."""
+        """Entry by entry the product, or the sum, of the members' Gram matrices."""
         return self._all([member.gram(a, b) for member, a, b in zip(self.members, x, y, strict=True)])
 
     def diagonal(self, x: Points) -> jax.Array:
-        """Entrywise."""
+        """The product, or the sum, of the members' diagonals."""
         return self._all([member.diagonal(a) for member, a in zip(self.members, x, strict=True)])
 
 
@@ -166,5 +166,5 @@ class OuterGaussian(Prepared):
         return jnp.exp(-jnp.maximum(squares, 0) / (2 * jnp.asarray(self.width) ** 2))
 
     def diagonal(self, x: Points) -> jax.Array:
-        """Ones."""
+        """Ones, as each point is at no distance of itself."""
         return jnp.ones_like(jnp.asarray(x[1]))

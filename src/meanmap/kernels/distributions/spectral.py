@@ -83,7 +83,7 @@ def law_coordinates(law: Any, lengthscale: Array, coordinate: str, number: int) 
 
 
 def bag_coordinates(bags: Bags, lengthscale: Array, numbers: tuple[int, ...]) -> jax.Array:
-    """The same for bags in one or two dimensions, (N, Π (2 numberₖ − 1)): products of the coordinates of each column.
+    """Coordinates of bags in one or two dimensions, (N, Π (2 numberₖ − 1)): products of those of each column.
 
     Cost O(n Σ numberₖ) cosines and one small matrix product a bag.
     """

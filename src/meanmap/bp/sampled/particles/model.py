@@ -59,7 +59,7 @@ class NodeFactors:
         return result
 
     def at_seen(self, points: np.ndarray) -> np.ndarray:
-        """The same points, those of nodes that were seen at what was seen."""
+        """Points of all nodes, with those of nodes that were seen at what was seen."""
         for node, value in self.seen.values.items():
             points[node, :, : value.shape[1]] = value
         return points

@@ -1,0 +1,43 @@
+"""What the source keeps to: docstrings that stand alone, types that say something, a map that is read in minutes."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TREES = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "src").rglob("*.py"))}
+
+
+def functions(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_no_docstring_needs_its_neighbour():
+    """One or two words, or "the same" as something else, tell a reader nothing who comes by a search."""
+    short = []
+    for path, tree in TREES.items():
+        for node in [*functions(tree), *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))]:
+            text = ast.get_docstring(node) or "has none at all"
+            if len(text.split()) <= 2 or text.startswith("The same"):
+                short.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {text.splitlines()[0]}")
+    assert not short, "\n".join(short)
+
+
+def test_few_parameters_are_of_any_type():
+    found = []
+    for tree in TREES.values():
+        for node in functions(tree):
+            arguments = node.args
+            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            found += [ast.unparse(each.annotation) for each in every if each is not None and each.annotation]
+    assert found.count("Any") < 0.1 * len(found), f"{found.count('Any')} of {len(found)} parameters are of type Any"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_tables_are_read_at_a_glance(page):
+    cells = [cell for line in (ROOT / page).read_text().splitlines() if line[:1] == "|" for cell in line.split("|")]
+    assert max(map(len, cells)) < 400
+    named = {name for cell in cells for name in re.findall(r"`(src/meanmap/[\w/]+)/?`", cell)}
+    assert all((ROOT / name).exists() for name in named)
