@@ -39,7 +39,7 @@ class Plain(Coordinate):
     """Numbers on the whole line, which are their own coordinate."""
 
     def x(self, c: jax.Array) -> jax.Array:
-        """c itself."""
+        """A value of the coordinate is the point."""
         return c
 
     def log_jacobian(self, c: jax.Array) -> jax.Array:
@@ -47,7 +47,7 @@ class Plain(Coordinate):
         return jnp.zeros_like(c)
 
     def of(self, x: jax.Array) -> jax.Array:
-        """x itself."""
+        """A point is its own coordinate."""
         return x
 
     def inside(self, x: jax.Array) -> jax.Array:
