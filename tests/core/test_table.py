@@ -184,7 +184,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0]})
         (
             {"a": [1.0, None]},
             NonFiniteError,
-            r"table\['a'\] has 1 missing value\(s\). Drop those rows or fill them in first",
+            r"table\['a'\] has 1 missing value\(s\). Drop those rows or fill them in first; tests .* missing='drop'",
         ),
         (
             {"a": [1.0, np.nan]},

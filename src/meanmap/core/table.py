@@ -245,7 +245,10 @@ def _read_column(column: Data, argument: str) -> Any:
     array = plain(column, argument)
     missing = count_missing(column)
     if missing:
-        raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
+        raise NonFiniteError(
+            f"{argument} has {missing} missing value(s). Drop those rows or fill them in first; tests and monitors "
+            "leave them out with missing='drop'."
+        )
     declared = str(getattr(column, "dtype", "")).lower()
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
