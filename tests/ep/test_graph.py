@@ -101,6 +101,7 @@ W = ep.Variable("w", ep.MultivariateNormal.standard(2))
         (lambda: ep.Interval(plate(), 1.0, 0.0), ParameterError, "not below high"),
         (lambda: ep.Interval(plate(), np.nan), NonFiniteError, "holds NaN"),
         (lambda: ep.Interval(plate(), 0.0, noise=-1.0), ParameterError, "0 or more"),
+        (lambda: ep.Ordinal(plate(), plate(2, "c"), observed=0), KindError, "ep.models.ordinal_regression"),
         (lambda: ep.Bernoulli(plate(), observed=[0, 1, 1]), KindError, "expected a Beta"),
         (lambda: ep.Bernoulli(ep.Variable("p", ep.Beta), observed=2), ParameterError, "zeros and ones"),
         (lambda: ep.Categorical(ep.Variable("q", ep.Dirichlet.standard(2)), observed=[2]), ParameterError, "0 to 1"),

@@ -67,6 +67,37 @@ def test_logistic_regression_is_that_of_textbooks_in_both_forms():
     assert set(ep.infer(logistic(X, y))) == {"w", "z", "p"}
 
 
+def test_a_sigmoid_speaks_where_its_values_round_to_one():
+    # At 60 the sigmoid is 1 to all digits, and the label 0 still pulls: log(1 − p) = −z.
+    z, p = ep.Variable("z", ep.Normal(60.0, 9.0)), ep.Variable("p", ep.Beta)
+    post = ep.infer(ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=0)))
+    assert post["z"].mean == pytest.approx(60 - 9.0, abs=1e-6)
+    assert post["z"].variance == pytest.approx(9.0, rel=1e-6)
+
+
+SCALE = 2.0
+
+
+def test_a_lambda_made_anew_is_the_same_function(monkeypatch):
+    z = ep.Variable("z", ep.Normal)
+
+    def shaped(c):
+        return ep.Density(lambda z: -jnp.log1p((z * c * SCALE) ** 2), z).function
+
+    def shifted(values):
+        return ep.Density(lambda z: z - values[0], z).function
+
+    first = shaped(1.0)
+    assert shaped(1.0) is first
+    assert shaped(3.0) is not first
+    array, other = shifted(np.arange(3.0)), shifted(np.ones(3))
+    assert shifted(np.arange(3.0)) is array is not other
+    listed = shifted([1.0])
+    assert shifted([1.0]) is not listed  # a list may change between two calls
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    assert shaped(1.0) is not first
+
+
 def test_the_evidence_is_that_of_quadrature_in_one_dimension():
     X, y = problem()
     X[:, 1:] = 0  # one weight, in the program that the other tests compile

@@ -62,9 +62,9 @@ def test_what_cannot_be_said_is_refused_in_words():
         ep.Table([1.0, 1.0])
     with pytest.raises(KindError, match=r"'x' of the factor is a Categorical.*type ep.Table"):
         ep.Density(lambda label: label, x)
-    with pytest.raises(KindError, match=r"noise is the variable 'g'; expected known numbers here.*ep.Density"):
+    with pytest.raises(KindError, match=r"noise of Interval.z. is the variable 'g'; expected a number.*precision=tau"):
         ep.Interval(z, 0.0, noise=g)
-    with pytest.raises(KindError, match="cutpoints is the variable 'z'"):
+    with pytest.raises(KindError, match=r"cutpoints of Ordinal.z. are variables; expected numbers.*ordinal_regression"):
         ep.Ordinal(z, [z, z], observed=np.zeros(6))
     with pytest.raises(ParameterError, match=r"plate of variable 'q' is .2, 3.; .* A plate has one axis"):
         ep.Variable("q", ep.Normal, plate=(2, 3))

@@ -11,14 +11,19 @@ import jax.numpy as jnp
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.calling import call, is_host_function
-from meanmap.ep.factor import Answer, Factor, common_plate
+from meanmap.ep.factor import Answer, Factor, common_plate, replaced
 from meanmap.ep.host import HostOracle
 from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracle import Oracle
+from meanmap.ep.same import same
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument
 from meanmap.families import Categorical, Family
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
+
+
+# Functions whose logit is their argument.
+_SIGMOIDS = (jax.nn.sigmoid, jax.scipy.special.expit)
 
 
 class BlackBoxFactor(Factor):
@@ -51,6 +56,12 @@ class BlackBoxFactor(Factor):
         outputs : dict
             For each position that is an output, the points it takes as nodes.
         """
+
+    def quick(self) -> "BlackBoxFactor":
+        """With the quick form of its oracle."""
+        families = tuple(variable.family for variable in self.integrated())
+        oracle = self.oracle.quick(families) if isinstance(self.oracle, Oracle) else self.oracle
+        return self if oracle is self.oracle else replaced(self, oracle=oracle)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Whatever the oracle says."""
@@ -105,7 +116,7 @@ class Density(BlackBoxFactor):
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = False, bool(vectorised)
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
-        self.arguments, self.function, self.oracle = read, log_factor, oracle
+        self.arguments, self.function, self.oracle = read, log_factor if self.host else same(log_factor), oracle
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -141,6 +152,8 @@ class BlackBox(BlackBoxFactor):
     -----
     This is the setting of Jitkrittum et al. (2015), section 2: the density of the factor is never evaluated. Points are
     drawn (or laid) for the inputs, and weigh as much as the message from the output finds their images likely.
+    Probabilities that round to 0 or 1 count as the next number inside. So a function cannot tell logits beyond 36 from
+    each other; of `jax.nn.sigmoid` itself the logit is known.
 
     Examples
     --------
@@ -184,7 +197,7 @@ class BlackBox(BlackBoxFactor):
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = bool(random), bool(vectorised)
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
-        self.arguments, self.function, self.oracle = read, function, oracle
+        self.arguments, self.function, self.oracle = read, function if self.host else same(function), oracle
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -203,6 +216,8 @@ class BlackBox(BlackBoxFactor):
         arguments = [values.get(at, incoming[at]) for at in range(last)]
         images = call(self, arguments, tuple(values), key if self.random else None)
         nodes = inside(type(incoming[last]), images)
+        if self.function in _SIGMOIDS and incoming[last].coordinates[-1] == "logit":
+            nodes = nodes._replace(coordinate=arguments[0])  # the images round to 1 above 36, and say nothing there
         return log_message(incoming[last], nodes), {last: nodes}
 
 

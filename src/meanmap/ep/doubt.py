@@ -8,7 +8,11 @@ import jax.numpy as jnp
 
 from meanmap.families import Family
 
-__all__ = ["between", "from_covariance", "jackknife"]
+__all__ = ["ENOUGH", "between", "from_covariance", "jackknife"]
+
+
+# Answers of rules, which are exact where nothing is wrong, are in no doubt below so many standard deviations.
+ENOUGH = 1e-6
 
 
 def between(belief: Family, other: Family) -> jax.Array:

@@ -18,7 +18,7 @@ from meanmap.ep.host import FunctionOracle, HostOracle
 from meanmap.ep.improper import check_policy
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.order import along
-from meanmap.ep.plan import prepare, start
+from meanmap.ep.plan import Plan, prepare, start
 from meanmap.ep.posterior import Posterior, resumed
 from meanmap.ep.quadrature import Quadrature
 from meanmap.ep.record import Record
@@ -117,11 +117,12 @@ def infer(
         keys = jax.random.split(source.key, len(factors))
         record = Record(factors, hosts, limit)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
-        run = Run(plan, keys, alpha, improper, chosen, orders, hosts, record)
+        quick = _quick(plan, factors)
+        run = Run(plan, quick, keys, alpha, improper, chosen, orders, hosts, record)
         state = run.go(state, step, enough)
         evidence = run.evidence(state)
         if not record.interrupted:
-            record.advice = advice(plan, state, keys, alpha, tuple(model.variables), hosts)
+            record.advice = advice(run.last, state, keys, alpha, tuple(model.variables), hosts)
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
 
 
@@ -148,6 +149,13 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Facto
                 factor = replaced(factor, oracle=None)
         ready.append(factor)
     return tuple(ready), hosts
+
+
+def _quick(plan: Plan, factors: tuple[Factor, ...]) -> Plan:
+    """The plan with the quick forms of factors; with the same ones where they have none."""
+    pairs = zip(plan.factors, ((factor, factor.quick()) for factor in factors), strict=True)
+    quick = (mine if fast is whole else replaced(fast, arguments=mine.arguments) for mine, (whole, fast) in pairs)
+    return replaced(plan, factors=tuple(quick))
 
 
 def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:

@@ -2,62 +2,44 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
-from meanmap.ep.mesh import DEPTH, Grid, adapted, important, kinked, trapezium, unseen
+from meanmap.ep.mesh import DEPTH, Grid, Weighed, important, kinked, located, unseen
 from meanmap.ep.oracle import spread
-from meanmap.families import Family
+from meanmap.ep.panels import adapted
 
-__all__ = ["NODES", "Weighed", "conclude", "on_grid", "on_panels", "where_doubtful"]
+__all__ = ["NODES", "conclude", "on_grid", "on_panels", "where_doubtful"]
 
 # Of the plain grid, and there is room for a panel for so many of them.
 NODES = 257
 _NODES_A_PANEL = 4
 
-# Members in more doubt, in standard deviations, get panels of their own; so many at once, so that memory is bounded.
-_ENOUGH = 1e-6
+# So many members get panels of their own at once, so that memory is bounded.
 _AT_ONCE = 32
 
 # Of two differences between three rules, the second says how fast they come together, if it is not luck.
 _LUCK = 250.0
 
 
-class Weighed(NamedTuple):
-    """What a factor says at points: the log of the tilted law, and what is made of it.
-
-    Attributes
-    ----------
-    height : array (points,)
-        The log of the tilted law, in the coordinates.
-    values : list of arrays (points,)
-        Whose second moments are wanted.
-    messages : dict
-        For each position, the function from log weights of the points to the message.
-    """
-
-    height: jax.Array
-    values: list[jax.Array]
-    messages: dict[int, Callable[[jax.Array], Family]]
-
-
 def on_grid(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
-    """By the trapezium rule over a window; what may be wrong with it is in doubt by a standard deviation or more."""
-    grid = trapezium(window[0], window[1], count)
+    """By the trapezium rule where the mass is; what may be wrong with that is in doubt by one or more."""
+    grid = located(weigh, window).grid(count)
     found = weigh(grid.points)
     strong = important(found.height, grid.log_weights[0], found.values)
     ends = strong[jnp.array([0, -1])].max() >= strong.max() - DEPTH
-    settled = ~ends & ~unseen(grid.points, found.height) & ~kinked(grid.points, found.height)
-    return conclude(incoming, found, grid, settled)
+    # In the parameter of the nodes, where steps are equal.
+    hidden = unseen(grid.points, found.height, found.own).any() | kinked(found.height + grid.log_weights[0])
+    return conclude(incoming, found, grid, ~ends & ~hidden)
 
 
 def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], window: Any, count: int) -> Answer:
     """By panels that are cut until nothing is left unseen, from a window that grows."""
-    grid, settled = adapted(lambda points: weigh(points)[:2], window, count // _NODES_A_PANEL)
+    grid, settled = adapted(weigh, window, count // _NODES_A_PANEL)
     return conclude(incoming, weigh(grid.points), grid, settled)
 
 
@@ -103,5 +85,5 @@ def where_doubtful(plain: Answer, careful: Callable[[tuple[Any, ...]], Answer], 
         put = jax.tree.map(lambda leaf, new: leaf.at[chosen].set(new), answer, better)
         return put, waiting.at[chosen].set(False)
 
-    waiting = ~(plain.doubt <= _ENOUGH)
+    waiting = ~(plain.doubt <= doubt.ENOUGH)
     return jax.lax.while_loop(lambda carried: carried[1].any(), improve, (plain, waiting))[0]

@@ -9,12 +9,12 @@ import numpy as np
 from jax.scipy.special import log_ndtr
 
 from meanmap.core.arrays import as_array
-from meanmap.core.errors import NonFiniteError, ParameterError
+from meanmap.core.errors import KindError, NonFiniteError, ParameterError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
 from meanmap.ep.gaussian import HALF_LOG_TWO_PI
 from meanmap.ep.mesh import DEPTH
-from meanmap.ep.variables import Argument, Given, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
 from meanmap.families import Normal
 
 __all__ = ["Interval", "Ordinal", "Probit"]
@@ -75,6 +75,12 @@ class Interval(Factor):
         wrong = np.atleast_1d(ends[0].values >= ends[1].values)
         if wrong.any():
             raise ParameterError(f"low of {label} is not below high at {np.argwhere(wrong)[0].tolist()}.")
+        if isinstance(noise, Variable | Selection):
+            raise KindError(
+                f"noise of {label} is the variable {noise.name!r}; expected a number. For unknown noise name what is "
+                'noisy: x = ep.Variable("x", ep.Normal), ep.Gaussian(z, x, precision=tau) with a Gamma tau, '
+                "ep.Interval(x, low, high, noise=0)."
+            )
         noise = read_given(noise, "noise", axes=0).values
         if noise < 0:
             raise ParameterError(f"noise of {label} is {noise:g}; expected a standard deviation, 0 or more.")
@@ -147,8 +153,17 @@ def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0
     >>> bool(post["z"].mean[0] < post["z"].mean[1] < post["z"].mean[2])
     True
     """
-    cuts, y = read_given(cutpoints, "cutpoints").values, read_given(observed, "observed")
     label = name or f"Ordinal({read_argument(z, 'z').name})"
+    if any(
+        isinstance(cut, Variable | Selection) for cut in (cutpoints if isinstance(cutpoints, list) else [cutpoints])
+    ):
+        raise KindError(
+            f"cutpoints of {label} are variables; expected numbers. For unknown cutpoints type "
+            "ep.models.ordinal_regression(X, y), which takes those of the largest evidence; or ep.Gaussian(z, x) for "
+            "what is compared, and for the cutpoint below it ep.Sum(x, c[below], weights=[1, -1], out=gap) with "
+            "ep.Interval(gap, low=0, noise=0), and for the one above the same with high=0."
+        )
+    cuts, y = read_given(cutpoints, "cutpoints").values, read_given(observed, "observed")
     if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
         raise ParameterError(f"cutpoints of {label} are {cuts.tolist()}; expected increasing numbers.")
     wrong = ~np.isin(y.values, np.arange(len(cuts) + 1))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.mesh import DEPTH, Grid, between_nodes, important, kinked, trapezium, unseen
+from meanmap.ep.mesh import DEPTH, Grid, Weighed, between_nodes, important, kinked, trapezium, unseen
 
 __all__ = ["bent", "followed"]
 
@@ -25,15 +25,13 @@ class Box(NamedTuple):
     pivot: jax.Array
 
 
-def followed(
-    integrand: Callable[..., tuple[jax.Array, list[jax.Array]]], windows: list[Any], count: int
-) -> tuple[Grid, jax.Array]:
-    """Points (x, y) where an integrand over two numbers has its mass, with three rules, and whether they fit.
+def followed(weigh: Callable[..., Weighed], windows: list[Any], count: int) -> tuple[Grid, jax.Array]:
+    """Points (x, y) where a function of two numbers has its mass, with three rules, and whether they fit.
 
     Parameters
     ----------
-    integrand : callable
-        From points x and y to the log of the function there, and the values whose second moments are wanted.
+    weigh : callable
+        From points x and y to what is known there.
     windows : list of two
         Where to begin along each axis; None for one that takes the values 0 and 1.
     count : int
@@ -51,7 +49,7 @@ def followed(
 
     def move(carried):
         box, _, rounds = carried
-        new, fits = _fitted(integrand, box, free, coarse)
+        new, fits = _fitted(weigh, box, free, coarse)
         return new, fits, rounds + 1
 
     box, fits, _ = jax.lax.while_loop(unfinished, move, (start, jnp.asarray(False), 0))
@@ -64,7 +62,7 @@ def bent(height: jax.Array, shape: list[int]) -> jax.Array:
     for axis in (0, 1):
         if shape[axis] > 2:
             marginal = jax.nn.logsumexp(height.reshape(shape), 1 - axis)
-            found = found | kinked(jnp.arange(shape[axis]), marginal)
+            found = found | kinked(marginal)
     return found
 
 
@@ -81,10 +79,10 @@ def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]
     return Grid(points, rules.reshape(3, -1)), [line.points for line in lines]
 
 
-def _fitted(integrand: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, jax.Array]:
+def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, jax.Array]:
     """A better box, and whether this one was good."""
     grid, axes = _grid(box, free, count)
-    height, values = integrand(*grid.points)
+    height, _, values, _ = weigh(*grid.points)
     shape = (len(axes[0]), len(axes[1]))
     strong = important(height, grid.log_weights[0], values)
     inside = (strong >= strong.max() - DEPTH).reshape(shape)
@@ -98,7 +96,7 @@ def _fitted(integrand: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box
         profile, nodes = strong.max(1 - k), axes[k]
         bound, _ = between_nodes(nodes, profile)
         kept = bound >= profile.max() - DEPTH
-        hidden.append(free[k] & unseen(nodes, height.max(1 - k)))
+        hidden.append(free[k] & unseen(nodes, height.max(1 - k)).any())
         low.append(jnp.where(kept, nodes[:-1], jnp.inf).min())
         high.append(jnp.where(kept, nodes[1:], -jnp.inf).max())
         grows.append(jnp.stack([profile[0], profile[-1]]) >= profile.max() - DEPTH)

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
 from meanmap.core.types import Array, Data
-from meanmap.ep.factor import Answer, Factor, check_family, common_plate
+from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replaced
 from meanmap.ep.gaussian import HALF_LOG_TWO_PI, Sum
-from meanmap.ep.integrals import NODES, Weighed, on_grid, on_panels, where_doubtful
+from meanmap.ep.integrals import NODES, on_grid, on_panels, where_doubtful
 from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, window
+from meanmap.ep.mesh import Weighed
 from meanmap.ep.oracle import spread
 from meanmap.ep.variables import Argument, Given, read_argument, read_given
 from meanmap.families import Gamma, Normal
@@ -89,6 +90,7 @@ class GaussianPrecision(Factor):
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
+    panels: bool = eqx.field(static=True, repr=False)
     approximate: ClassVar[bool] = True
     powered: ClassVar[bool] = True
 
@@ -99,7 +101,7 @@ class GaussianPrecision(Factor):
         check_family(label, "out", x, Normal, given=True)
         check_family(label, "precision", precision, Gamma)
         common_plate(label, {"mean": mean, "out": x, "precision": precision})
-        self.arguments, self.name = (mean, x, precision), label
+        self.arguments, self.name, self.panels = (mean, x, precision), label, True
 
     @property
     def constant(self) -> bool:
@@ -109,6 +111,10 @@ class GaussianPrecision(Factor):
     def needs_proper(self, position: int) -> bool:
         """At most the precision has to be a law: flat Normals are the case of infinite variance."""
         return position == 2 and not self.constant
+
+    def quick(self) -> "GaussianPrecision":
+        """By the plain grid alone."""
+        return self if self.constant else replaced(self, panels=False)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""
@@ -124,7 +130,7 @@ class GaussianPrecision(Factor):
             return _whole(on_panels(_weigher(given, power), given, window(given[2]), NODES), given)
 
         every = jax.vmap(plain)(spread(incoming, tau.shape[0])) if tau.shape else plain(incoming)
-        return where_doubtful(every, careful, incoming)
+        return where_doubtful(every, careful, incoming) if self.panels else every
 
     def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Array) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)
@@ -144,7 +150,8 @@ def _weigher(incoming: tuple[Any, ...], power: Array) -> Callable[[jax.Array], W
         nodes = to_nodes(Gamma, points, jnp.zeros(()))
         precision = power * nodes.x
         constant = (1 - power) / 2 * (2 * HALF_LOG_TWO_PI - nodes.coordinate) - jnp.log(power) / 2
-        height = _log_meeting(mean, x, precision) + constant + log_message(tau, nodes) + nodes.log_weight
+        log_factor = _log_meeting(mean, x, precision) + constant
+        height = log_factor + log_message(tau, nodes) + nodes.log_weight
         wanted = values(Gamma, nodes)
         messages: dict[int, Any] = {2: lambda w: tilted_natural(Gamma, nodes, w, tau)}
         for at, own, other in ((0, mean, x), (1, x, mean)):
@@ -152,7 +159,7 @@ def _weigher(incoming: tuple[Any, ...], power: Array) -> Callable[[jax.Array], W
                 told = _told(own, other, precision)
                 wanted += told[:2]
                 messages[at] = partial(_mixture, own, *told)
-        return Weighed(height, wanted, messages)
+        return Weighed(height, log_factor, wanted, messages)
 
     return weigh
 

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.types import Array
-from meanmap.ep.factor import Answer, FactorLike
-from meanmap.ep.integrals import NODES, Weighed, conclude, on_grid, on_panels, where_doubtful
+from meanmap.ep.factor import Answer, FactorLike, replaced
+from meanmap.ep.integrals import NODES, conclude, on_grid, on_panels, where_doubtful
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
-from meanmap.ep.mesh import Grid
+from meanmap.ep.mesh import Grid, Weighed
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.plane import bent, followed
 
@@ -28,10 +28,11 @@ class Quadrature(Oracle):
 
     `ep.infer(model, ep.Quadrature())` uses it for every black-box factor; it is the default for one or two numbers.
 
-    In one dimension the trapezium rule over the cavity comes first, in the coordinate of its family (x, log x,
-    logit x): its error is near rounding for smooth factors. A member whose sum is not settled by it gets panels of its
-    own, cut where a peak may hide between nodes and where errors are, and grown where an end still matters. In two
-    dimensions a grid follows the mass: it is moved, stretched and sheared until it fits.
+    In one dimension the trapezium rule comes first, in the coordinate of the family (x, log x, logit x): nodes are
+    moved to where the mass is, dense about its core and rare far away, and the error is near rounding for smooth
+    factors. A member whose sum is not settled by it gets panels of its own, cut where a peak may hide between nodes and
+    where errors are, and grown where an end still matters. In two dimensions a grid follows the mass: it is moved,
+    stretched and sheared until it fits.
 
     Parameters
     ----------
@@ -42,9 +43,9 @@ class Quadrature(Oracle):
     -----
     Only for factors that integrate over at most two numbers, and no sampler with randomness of its own. What is still
     unsettled is in `doubt`, and in the notes of a run: that of a peak which no grid has seen is 1 or more. A peak that
-    changes nothing at any node cannot be seen by any rule. Cost: `points` calls of the factor a message; 3 points for
-    each of up to 30 rounds where panels are cut, and points² / 4 + points² in two dimensions; all in one compiled
-    program.
+    changes nothing at any node cannot be seen by any rule. Cost: `points` calls of the factor a message, and 97 for
+    each round in which nodes are moved, mostly one; 3 points for each of up to 30 rounds where panels are cut, and
+    points² / 4 + points² in two dimensions. Panels are a program of their own, compiled when one first needs them.
 
     Examples
     --------
@@ -61,12 +62,13 @@ class Quadrature(Oracle):
     """
 
     points: int | None = eqx.field(static=True)
+    panels: bool = eqx.field(static=True, repr=False)
 
     def __init__(self, points: int | None = None):
         if points is not None:
             points = int(parameter(points, "points", axes=0, integer=True, at_least=9))
             points += -(points - 1) % 4  # so that every second and every fourth node is a rule too
-        self.points = points
+        self.points, self.panels = points, True
 
     def check(self, factor: FactorLike) -> None:
         """At most two numbers, and no randomness."""
@@ -91,11 +93,15 @@ class Quadrature(Oracle):
         """More nodes along each dimension."""
         return Quadrature((self.points or max(_DEFAULT.values())) * times)
 
+    def quick(self, families: tuple[Any, ...]) -> "Quadrature":
+        """The plain grid alone."""
+        return self if len(families) == 2 or families[0].states is not None else replaced(self, panels=False)
+
     def answer(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """The plain grid for all members, and panels for those that it leaves in doubt."""
         plain = super().answer(factor, incoming, power, key)
         over = factor.inputs(incoming)
-        if len(over) == 2 or incoming[over[0]].states is not None:
+        if not self.panels or len(over) == 2 or incoming[over[0]].states is not None:
             return plain
 
         def careful(given):
@@ -110,7 +116,7 @@ class Quadrature(Oracle):
         weigh = _weigher(factor, incoming, over, power)
         windows = [window(incoming[at]) if incoming[at].states is None else None for at in over]
         if len(over) == 2:
-            grid, settled = followed(lambda *points: weigh(*points)[:2], windows, self._count(over))
+            grid, settled = followed(weigh, windows, self._count(over))
             found = weigh(*grid.points)
             shape = [2 if one is None else self._count(over) for one in windows]
             return conclude(incoming, found, grid, settled, cautious=bent(found.height, shape))
@@ -135,7 +141,7 @@ def _weigher(
         height = sum((log_message(incoming[at], grid) + grid.log_weight for at, grid in nodes.items()), log_factor)
         places = nodes | {at: Nodes(*map(jnp.ravel, out)) for at, out in outputs.items()}
         wanted = [value for at, grid in places.items() for value in values(type(incoming[at]), grid)]
-        return Weighed(height, wanted, {at: _projection(incoming[at], grid) for at, grid in places.items()})
+        return Weighed(height, log_factor, wanted, {at: _projection(incoming[at], grid) for at, grid in places.items()})
 
     return weigh
 

@@ -11,6 +11,7 @@ from meanmap.core.errors import EmptyError
 from meanmap.core.points import bucket
 from meanmap.core.types import Array, Index
 from meanmap.ep.calling import user_errors
+from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.oracle import Oracle
 from meanmap.ep.sweep import compiled_answer
@@ -121,6 +122,15 @@ class Questions:
         return answer
 
     def _ask(self, oracle: Oracle) -> Answer:
+        """The quick answers, and better ones for those in doubt: most runs never compile these."""
+        quick = oracle.quick(tuple(type(self.incoming[at]) for at in self.factor.inputs(self.incoming)))
+        answer = self._compiled(quick)
+        if quick is oracle:
+            return answer
+        doubtful = np.flatnonzero(~(answer.doubt <= ENOUGH))
+        return answer.put(doubtful, self[doubtful]._compiled(oracle)) if len(doubtful) else answer
+
+    def _compiled(self, oracle: Oracle) -> Answer:
         # By copies of the last one: a function on the host is not called for those.
         padded = self[np.minimum(np.arange(bucket(len(self))), len(self) - 1)]
         factor = replaced(self.factor, oracle=oracle, arguments=())

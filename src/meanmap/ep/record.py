@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.report import Report
+from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.host import HostOracle
 from meanmap.ep.plan import Plan
@@ -15,9 +16,8 @@ __all__ = ["Record"]
 # In a note, at most this many members of a factor are named.
 _NAMED = 5
 
-# Doubt beyond this is said: of rules, which are exact where nothing is wrong, and of samples and what is learned from
-# them, which have an error always.
-_DOUBTED, _DOUBTED_SAMPLES = 1e-6, 0.1
+# Doubt of samples, and of what is learned from them, is said beyond this: they have an error always.
+_DOUBTED_SAMPLES = 0.1
 
 # An effective sample size below this makes a standard error itself unreliable.
 _FEW = 30
@@ -98,7 +98,7 @@ class Record:
                 notes.append(f"{name}{_where(low)}: effective sample size below {_FEW}, the least {size.min():.3g}")
         sampled = {*self.effective, *(self.factors[at].name for at in self.hosts)}
         for name, doubt in self.doubt.items():
-            high = doubt > (_DOUBTED_SAMPLES if name in sampled else _DOUBTED)
+            high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
             if high.any():
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
         for at, oracle in self.hosts.items():

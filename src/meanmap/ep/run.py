@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.ep.calling import user_errors
+from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.host import HostOracle, ask_host
 from meanmap.ep.order import FAR
@@ -17,6 +18,7 @@ from meanmap.ep.plan import Plan, State
 from meanmap.ep.record import Record
 from meanmap.ep.sequential import compiled_sequential_sweep
 from meanmap.ep.sweep import (
+    Happened,
     Settings,
     compiled_absorb,
     compiled_evidence,
@@ -49,11 +51,16 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
     return schedule
 
 
+# Messages may be in doubt by this share of the step of a sweep, and at most by so many standard deviations.
+_OF_STEP, _AT_MOST = 1e-3, 0.1
+
+
 @dataclass
 class Run:
     """Everything about a run but its state."""
 
     plan: Plan
+    quick: Plan
     keys: jax.Array
     power: float
     policy: str
@@ -61,6 +68,7 @@ class Run:
     orders: tuple[np.ndarray, ...]
     hosts: dict[int, HostOracle]
     record: Record
+    careful: bool = False
 
     def go(self, start: State, damping: float, enough: float) -> State:
         """The state where beliefs stand still, or where nothing more can be done about it; the record is told."""
@@ -90,19 +98,40 @@ class Run:
         """The state after each factor has sent its messages once; the record is told."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
+        self.careful = False
         with user_errors():
-            if self.hosts:
-                new, happened, moved = self._by_factor(state, settings)
-            else:
-                same = (self.plan, state, self.keys, settings, self.policy)
-                if self.schedule == "parallel":
-                    new, happened, moved = compiled_sweep(*same)
-                else:
-                    backwards = np.asarray(len(self.record.residuals) % 2 == 1)
-                    new, happened, moved = compiled_sequential_sweep(*same, self.orders, backwards)
+            new, happened, moved = (self._by_factor if self.hosts else self._whole)(state, settings)
             jax.block_until_ready(moved)
         self.record.add(self.plan, happened, moved)
         return new
+
+    @property
+    def last(self) -> Plan:
+        """The plan of the last sweep: quick, unless that left a factor in doubt."""
+        return self.plan if self.careful else self.quick
+
+    def _whole(self, state: State, settings: Settings) -> tuple:
+        rest = (state, self.keys, settings, self.policy)
+        backwards = np.asarray(len(self.record.residuals) % 2 == 1)
+        while True:
+            if self.schedule == "parallel":
+                found = compiled_sweep(self.last, *rest)
+            else:
+                found = compiled_sequential_sweep(self.last, *rest, self.orders, backwards)
+            _, happened, moved = found
+            # While beliefs still move far, messages need not be better than they will be in the next sweep.
+            limit = np.clip(_OF_STEP * float(moved.max()), ENOUGH, _AT_MOST)
+            if self.careful or not any(self._doubtful(at, one, limit) for at, one in enumerate(happened)):
+                return found
+            self.careful = True
+
+    def _doubtful(self, at: int, happened: Happened, limit: float) -> bool:
+        """Whether the quick form of a factor leaves a member in more doubt than this, and there is a better one."""
+        if self.quick.factors[at] is self.plan.factors[at]:
+            return False
+        doubt = np.asarray(happened.doubt).ravel()
+        usable = ~np.asarray(happened.events)[1].reshape(doubt.shape)
+        return bool((~(doubt <= limit) & usable)[: int(self.plan.sizes[at])].any())
 
     def _by_factor(self, state: State, settings: Settings) -> tuple:
         before, all_happened = state.beliefs, []
@@ -115,7 +144,11 @@ class Run:
                     self.plan, state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
                 )
             else:
-                state, happened = compiled_send(self.plan, state, at, key, settings, self.policy)
+                sent, happened = compiled_send(self.quick, state, at, key, settings, self.policy)
+                if self._doubtful(at, happened, ENOUGH):
+                    self.careful = True
+                    sent, happened = compiled_send(self.plan, state, at, key, settings, self.policy)
+                state = sent
             all_happened.append(happened)
         return state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs)
 
@@ -135,4 +168,4 @@ class Run:
             self.record.asked[at] += asked.number
             known[at] = asked.answer.log_normaliser
         with user_errors():
-            return float(compiled_evidence(self.plan, state, self.keys, self.power, known))
+            return float(compiled_evidence(self.last, state, self.keys, self.power, known))

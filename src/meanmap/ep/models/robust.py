@@ -132,17 +132,10 @@ def robust_regression(
     scaled = (outcome - middle) / unit
     prior = prior_of(design, prior_sd, intercept_sd)
 
-    def fit(log_scale):
+    def fit(log_scale, near):
         noise = float(np.exp(log_scale))
-
-        def attempt(damping):
-            options = {"damping": damping, "sweeps": 300, **settings}
-            return fit_linear(
-                matrix, prior, lambda z: Student(z, observed=scaled, scale=noise, degrees=freedom), **options
-            )
-
-        post = attempt(0.5)
-        return post if np.isfinite(post.log_evidence) else attempt(0.2)
+        options = {"start_from": near, **settings}
+        return fit_linear(matrix, prior, lambda z: Student(z, observed=scaled, scale=noise, degrees=freedom), **options)
 
     step = min(_STEP, 1 / np.sqrt(len(matrix)))
     grid, posts = _along(fit, step)
@@ -167,13 +160,18 @@ def robust_regression(
 
 
 def _along(fit: Any, step: float) -> tuple[np.ndarray, list[Any]]:
-    """The log scales around the best one whose evidence counts, by walking down on both sides of the peak."""
+    """The log scales around the best one whose evidence counts, by walking down on both sides of the peak.
+
+    Each run goes on from the messages of the nearest scale that led to laws.
+    """
     found: dict[int, Any] = {}
     lowest, highest = int(_LOWEST / step), int(_HIGHEST / step)
 
     def at(k):
         if k not in found:
-            found[k] = fit(k * step)
+            good = [other for other in found if np.isfinite(found[other].log_evidence)]
+            near = min(good, key=lambda other: abs(other - k), default=None)
+            found[k] = fit(k * step, None if near is None else found[near])
         evidence = found[k].log_evidence
         return evidence if np.isfinite(evidence) else -np.inf
 
