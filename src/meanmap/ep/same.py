@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.core.door import is_concrete
+
 __all__ = ["same"]
 
 # What stays what it is under its name.
@@ -56,7 +58,7 @@ def _key(value: Any, outer: tuple[int, ...]) -> Any:
         return "partial", *(_key(part, outer) for part in (value.func, value.args, *value.keywords.items()))
     if isinstance(value, tuple):
         return "tuple", *(_key(part, outer) for part in value)
-    if isinstance(value, np.ndarray | np.generic | jax.Array) and not isinstance(value, jax.core.Tracer):
+    if isinstance(value, np.ndarray | np.generic | jax.Array) and is_concrete(value):
         array = np.asarray(value)
         if array.dtype != object:
             return type(value).__name__, str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).digest()
