@@ -44,3 +44,13 @@ def test_a_graph_keeps_what_its_columns_are(table, tmp_path):
     asked = run("graph", "query", model, "--given", "day=2026-01-10", "--target", "x")
     assert "x: mean" in asked.output
     assert "cannot be read as a time" in run("graph", "query", model, "--given", "day=soon").output
+
+
+def test_columns_that_are_left_out_are_told(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["a,b,flat", *(f"{i % 7},{(i * i) % 11},3" for i in range(40))]) + "\n")
+    told = "column 'flat' is constant: nothing depends on it, and it is left out."
+    assert told in run("graph", "fit", path, "-o", tmp_path / "model.meanmap").output
+    for method in ("tree", "pc"):
+        assert told in run("discover", path, "--method", method).output
+        assert told in run("discover", path, "--method", method, "--json").output

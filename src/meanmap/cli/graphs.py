@@ -44,7 +44,7 @@ def fit(
     if edges and columns:
         raise refused("the columns are those of the edges: give --edges or --columns")
     import meanmap as mm
-    from meanmap.cli import inputs
+    from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
@@ -54,7 +54,7 @@ def fit(
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
         model = mm.KernelGraph(graph).fit(table, kinds=reading.kinds)
     mm.save(model, output)
-    for note in reading.notes:
+    for note in (*reading.notes, *outputs.own_notes(graph)):
         say(note)
     say(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
 

@@ -17,7 +17,18 @@ from meanmap.core.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.stats import TestResult
 
-__all__ = ["answer", "believed", "draw", "edges", "figure_of", "tell", "tell_beliefs", "tell_graph", "tell_json"]
+__all__ = [
+    "answer",
+    "believed",
+    "draw",
+    "edges",
+    "figure_of",
+    "own_notes",
+    "tell",
+    "tell_beliefs",
+    "tell_graph",
+    "tell_json",
+]
 
 
 def tell_json(said: dict[str, Any]) -> None:
@@ -59,12 +70,19 @@ def answer(result: TestResult, level: float) -> str:
 def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
     """Print a graph, and what stands behind its edges."""
     if as_json:
-        said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed, "notes": list(notes)}
+        said = {"names": list(graph.names), "edges": edges(graph), "seed": graph.seed}
+        said["notes"] = [*own_notes(graph), *notes]
         tell_json({**said, "meanmap": __version__})
         return
     say(str(graph))
     for note in (*notes, f"seed {graph.seed}"):
         say(f"  note: {note}")
+
+
+def own_notes(graph: Any) -> Sequence[str]:
+    """What a graph that was found says of itself: columns that were left out, answers that contradict each other."""
+    report = getattr(graph, "report", None)
+    return getattr(graph, "notes", ()) if report is None else report.notes
 
 
 def edges(graph: GraphLike) -> list[dict[str, Any]]:
