@@ -405,6 +405,12 @@ another process. What is refused, in words:
 - numbers whose squares overflow, NaN and infinity;
 - frames of Dask, whose rows are not in memory.
 
+Levels of the tests hold on ugly data as well (heavy tails, ties, rare labels and labels of Zipf's law, labels of which
+each row has its own, 5 rows against 400, sentinels, values missing where they are large, more columns than rows, zeros,
+dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. Ties and labels of which each row
+has its own make tests of permutations cautious, below their level; conditional tests refuse more columns in z than the
+rows can carry, and method="residuals" labels.
+
 Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers
 is a label, as are categories and truth values: ``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.
 """
