@@ -8,7 +8,7 @@ import pytest
 import meanmap as mm
 from meanmap.core import KindError, ParameterError, PrecisionError
 from meanmap.embeddings import likelihood
-from meanmap.embeddings.likelihood import held_out_errors
+from meanmap.learning.density_ratio import held_out_errors
 
 K, L = mm.kernels.RBF(0.9), mm.kernels.RBF(1.1)
 GRID = np.linspace(-4, 4, 401)

@@ -22,6 +22,7 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.choice import least
 from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge, check_precision
@@ -231,13 +232,15 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, do
         else:
             targets, target_gram = None, gram_matrix(second.kernel, y)
         median = np.asarray(kernel.lengthscale, dtype=float)
-        best = (np.inf, median)
-        for multiple in LENGTHSCALE_GRID:
+        ridges = None if ridge is None else np.atleast_1d(np.asarray(ridge, dtype=float))
+
+        def score(multiple: float) -> tuple[np.ndarray, Any]:
             gram = gram_matrix(RBF(multiple * median), x)
-            ridges = None if ridge is None else np.atleast_1d(np.asarray(ridge, dtype=float))
-            score = float(np.min(choose_ridge(gram, targets, target_gram=target_gram, ridges=ridges).scores))
-            best = min(best, (score, multiple * median), key=lambda pair: pair[0])
-    return RBF(jnp.asarray(best[1], door.dtype) if door.follows else best[1])
+            path = choose_ridge(gram, targets, target_gram=target_gram, ridges=ridges)
+            return np.asarray(path.scores), multiple * median
+
+        chosen = least(LENGTHSCALE_GRID, score)[2]
+    return RBF(jnp.asarray(chosen, door.dtype) if door.follows else chosen)
 
 
 def _columns(side: Side, index: np.ndarray, door: Door) -> Any:

@@ -18,10 +18,12 @@ from meanmap.features.base import Features, transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.choice import least
 from meanmap.learning.default import unit_free_kernel
+from meanmap.learning.density_ratio import held_out_errors, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["held_out_errors", "likelihood"]
+__all__ = ["likelihood"]
 
 # Up to here the operator is made on all points; beyond, in pivoted coordinates of both kernels.
 DENSE_ROWS = 2000
@@ -115,11 +117,8 @@ def _in_points(first: Side, second: Side, ridges: tuple[Any, Any], chosen: tuple
 
 def _in_features(first: Side, second: Side, ridges: tuple[Any, Any], chosen: tuple, door: Door) -> Operator:
     phi, psi = first.basis.at(first.points, door).T, second.basis.at(second.points, door).T
-    library = jnp if door.follows else np
-    cross = library.matmul(psi.T, phi) / phi.shape[0]
-    right = Ridge.factor_features(phi, ridge=ridges[0]).solve(cross.T).T
-    matrix = Ridge.factor_features(psi, ridge=ridges[1]).solve(right)
-    return Operator(second.basis, first.basis, matrix, chosen=chosen)
+    factors = (Ridge.factor_features(f, ridge=ridge) for f, ridge in zip((phi, psi), ridges, strict=True))
+    return Operator(second.basis, first.basis, ratio_operator(phi, psi, *factors).T, chosen=chosen)
 
 
 def _rescaled(side: Side, multiple: float, door: Door) -> Side:
@@ -135,45 +134,23 @@ def _choose(
     """The multiple of both lengthscales and the ridges of least held-out density-ratio error."""
     index = np.unique(np.linspace(0, first.count - 1, min(first.count, CHOICE_ROWS)).round().astype(int))
     folds = np.arange(len(index)) % min(FOLDS, len(index))
-    best: tuple[float, float, tuple[float, float]] = (np.inf, 1.0, (0.0, 0.0))
     with Door() as door:
         host = [_on_host(rows(side.points, index)) for side in (first, second)]
-        for multiple in multiples:
+
+        def score(multiple: float) -> tuple[np.ndarray, Any]:
             phi, psi = (
                 _coordinates(_rescaled(side, multiple, door).kernel, points, door)
                 for side, points in zip((first, second), host, strict=True)
             )
             # Ridges are relative to the mean of k(x, x), the trace of C_XX.
-            grid_x, grid_y = (RIDGES * np.sum(f**2) / len(f) for f in (phi, psi))
+            grids = [RIDGES * np.sum(f**2) / len(f) for f in (phi, psi)]
             if given is not None:
-                grid_x, grid_y = (np.array([float(np.asarray(value))]) for value in given)
-            each = [held_out_errors(phi, psi, folds == fold, grid_x, grid_y) for fold in np.unique(folds)]
-            scores = np.mean(each, axis=0)
-            at = int(np.argmin(scores))
-            if scores[at] < best[0]:
-                best = (float(scores[at]), multiple, (float(grid_x[at]), float(grid_y[at])))
-    return best[1], best[2]
+                grids = [np.array([float(np.asarray(value))]) for value in given]
+            each = [held_out_errors(phi, psi, folds == fold, *grids) for fold in np.unique(folds)]
+            return np.mean(each, axis=0), grids
 
-
-def held_out_errors(
-    phi: np.ndarray, psi: np.ndarray, held: np.ndarray, grid_x: np.ndarray, grid_y: np.ndarray
-) -> np.ndarray:
-    """½ mean f(xᵢ, yⱼ)² − mean f(xᵢ, yᵢ) on the held-out pairs, for each pair of ridges (λ₁, λ₂) in turn."""
-    number = int(held.sum())
-    axes, spectra, tests = [], [], []
-    for f in (phi, psi):
-        values, vectors = np.linalg.eigh(f[~held].T @ f[~held] / int((~held).sum()))
-        axes.append(f[~held] @ vectors)
-        spectra.append(np.maximum(values, 0))
-        tests.append(f[held] @ vectors)
-    cross = axes[1].T @ axes[0] / len(axes[0])
-    gram_x, gram_y = (t.T @ t / number for t in tests)
-    scores = []
-    for lam_x, lam_y in zip(grid_x, grid_y, strict=True):
-        matrix = cross / (spectra[0] + lam_x) / (spectra[1] + lam_y)[:, None]
-        squares = np.sum((gram_y @ matrix) * (matrix @ gram_x))
-        scores.append(squares / 2 - np.sum((tests[1] @ matrix) * tests[0]) / number)
-    return np.array(scores)
+        multiple, at, (grid_x, grid_y) = least(multiples, score)
+    return multiple, (float(grid_x[at]), float(grid_y[at]))
 
 
 def _coordinates(kernel: KernelLike, points: Points, door: Door) -> np.ndarray:

@@ -17,14 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from meanmap.bp.edges.choice import (
-    CHOICE_ROWS,
-    LIKELIHOOD_RULE,
-    MESSAGE_RULE,
-    Rule,
-    held_out_surprises,
-    left_out_errors,
-)
+from meanmap.bp.edges.choice import CHOICE_ROWS, LIKELIHOOD_RULE, MESSAGE_RULE, left_out_errors
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
@@ -33,6 +26,8 @@ from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import diagonal_array, gram_matrix
+from meanmap.learning.choice import Rule
+from meanmap.learning.density_ratio import held_out_surprises, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
@@ -220,10 +215,9 @@ def learn_likelihood(
     first, second = observed.at(multiple), receiver.at(multiple)
     phi, psi = first.values[pairs[:, 0]], second.values[pairs[:, 1]]
     lams = [lam if ridge is not None else lam * rescaled_ridge(f, len(chosen)) for f in (phi, psi)]
-    precision = Ridge.factor_features(phi, ridge=lams[0]).solve(np.eye(phi.shape[1]))
-    left = precision @ (phi.T @ psi / len(pairs))
-    inner = Ridge.factor_features(psi, ridge=lams[1]).solve(left.T).T
-    return LikelihoodEdge(first, inner, second, precision, lams[0])
+    factors = [Ridge.factor_features(f, ridge=lam) for f, lam in zip((phi, psi), lams, strict=True)]
+    precision = factors[0].solve(np.eye(phi.shape[1]))
+    return LikelihoodEdge(first, ratio_operator(phi, psi, *factors), second, precision, lams[0])
 
 
 def _chosen(

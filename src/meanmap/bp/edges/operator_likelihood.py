@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.choice import search
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.floors import raised
 from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, sample_of
@@ -13,10 +12,11 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import rows
 from meanmap.embeddings.conditional import spread_rows
-from meanmap.embeddings.likelihood import held_out_errors
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
+from meanmap.learning.choice import least
+from meanmap.learning.density_ratio import held_out_errors, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["LearnedLikelihood"]
@@ -70,24 +70,20 @@ class LearnedLikelihood(Likelihood):
         pairs = pairs[spread_rows(len(pairs), MOST_ROWS)]
         folds = np.arange(len(pairs)) % FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
-        best: tuple[float, float, int, Any] = (np.inf, 1.0, 0, ())
 
-        def tried(multiple: float) -> None:
-            nonlocal best
+        def score(multiple: float) -> tuple[np.ndarray, Any]:
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
             phi, psi = (transformed(f, p) for f, p in zip(features, seen, strict=True))
             grids = [RIDGES * np.sum(f**2) / len(f) for f in (phi, psi)]
-            scores = np.mean([held_out_errors(phi, psi, folds == i, *grids) for i in np.unique(folds)], axis=0)
-            at = int(np.argmin(scores))
-            if scores[at] < best[0]:
-                best = (float(scores[at]), multiple, at, (features, phi, psi, grids))
+            errors = [held_out_errors(phi, psi, folds == i, *grids) for i in np.unique(folds)]
+            return np.mean(errors, axis=0), (features, phi, psi, grids)
 
-        search(LENGTHSCALES if observed.searched or hidden.searched else (1.0,), tried, lambda: best[1])
-        features, phi, psi, grids = best[3]
-        left = Ridge.factor_features(phi, ridge=grids[0][best[2]]).solve(phi.T @ psi / len(phi))
-        matrix = Ridge.factor_features(psi, ridge=grids[1][best[2]]).solve(left.T).T
-        return cls(observed, features[0], features[1], matrix, float(grids[0][best[2]]), best[1])
+        multiples = LENGTHSCALES if observed.searched or hidden.searched else (1.0,)
+        multiple, at, (features, phi, psi, grids) = least(multiples, score, narrower=True)
+        factors = (Ridge.factor_features(f, ridge=grid[at]) for f, grid in zip((phi, psi), grids, strict=True))
+        matrix = ratio_operator(phi, psi, *factors)
+        return cls(observed, features[0], features[1], matrix, float(grids[0][at]), multiple)
 
     @property
     def width(self) -> int:

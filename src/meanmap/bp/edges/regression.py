@@ -10,6 +10,7 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.points import count, rows
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
+from meanmap.learning.choice import least
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge_features
 
@@ -49,15 +50,15 @@ class Regression:
         free = 1 - np.sum(basis**2, axis=1)
         left = straight / np.maximum(free, LEAST)[:, None]
         scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
-        best: tuple[float, Any] = (np.inf, None)
-        for multiple in LENGTHSCALES if sample.searched else (1.0,):
+
+        def score(multiple: float) -> tuple[np.ndarray, Any]:
             features = coordinates(rescaled(sample, multiple), points, TOLERANCE, MOST_FEATURES)
             phi = transformed(features, points)
             beyond = phi - basis @ (basis.T @ phi)  # of the features, what no line is: the line is not shrunk
             path = choose_ridge_features(beyond, straight / scale)
-            if path.scores.min() < best[0]:
-                best = (float(path.scores.min()), (features, phi, beyond, float(path.best)))
-        features, phi, beyond, ridge = best[1]
+            return np.asarray(path.scores), (features, phi, beyond, float(path.best))
+
+        features, phi, beyond, ridge = least(LENGTHSCALES if sample.searched else (1.0,), score)[2]
         solved = Ridge.factor_features(beyond, ridge=ridge).solve(beyond.T).T / len(phi)
         weights = solved.T @ straight
         curved = (straight - beyond @ weights) / np.maximum(free - np.sum(beyond * solved, axis=1), LEAST)[:, None]
