@@ -348,3 +348,19 @@ def test_local_and_fine_structure_is_seen(relation, power):
         x, y = RELATIONS[relation](np.random.default_rng([11, trial]), 100, 1)
         found += mm.independence_test(x, y, n_permutations=199, rng=trial).reject(0.05)
     assert found >= scipy.stats.binom.ppf(FAILURE_RATE, 200, power)
+
+
+def test_a_kernel_for_each_variable_is_what_a_pair_was():
+    rng = np.random.default_rng(11)
+    x, y, z = rng.normal(size=(3, 40))
+    first, second = mm.kernels.RBF(0.5), mm.kernels.Laplace(1.0)
+    settings = {"n_permutations": 99, "rng": 0}
+    pair = mm.independence_test(x, y, (first, second), **settings)
+    each = mm.independence_test(x, y, kernel_x=first, kernel_y=second, **settings)
+    assert (each.statistic, each.pvalue) == (pair.statistic, pair.pvalue)
+    pair = mm.conditional_independence_test(x, y, z, kernel=(first, second), **settings)
+    each = mm.conditional_independence_test(x, y, z, kernel_x=first, kernel_y=second, **settings)
+    assert (each.statistic, each.pvalue) == (pair.statistic, pair.pvalue)
+    for test in (mm.independence_test, lambda x, y, **more: mm.conditional_independence_test(x, y, z, **more)):
+        with pytest.raises(ParameterError, match="pass it alone, or kernel_x and kernel_y"):
+            test(x, y, kernel=first, kernel_x=second)

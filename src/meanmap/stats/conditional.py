@@ -13,7 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Array, Data, KernelLike, Seed
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.stats.conditional_residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
 from meanmap.stats.conditional_statistics import Products, permuted, variance_parts, variance_ratios
@@ -22,6 +22,7 @@ from meanmap.stats.conditional_variables import Variable, read_given
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.variables import for_two
 
 __all__ = ["Fitted", "conditional_independence_test", "judge", "judge_streamed"]
 
@@ -46,10 +47,12 @@ MISSED = 0.05
 def conditional_independence_test(
     x: Data,
     y: Data,
-    z: Array,
+    z: Data,
     *,
     method: str = "auto",
-    kernel: Kernel | Sequence[Kernel] | str | None = None,
+    kernel: KernelLike = None,
+    kernel_x: Kernel | str | None = None,
+    kernel_y: Kernel | str | None = None,
     null: str = "auto",
     n_permutations: int = 1000,
     missing: str = "raise",
@@ -70,11 +73,13 @@ def conditional_independence_test(
         process residuals of x and of y, then HSIC (Flaxman et al. 2016, section 5); for numbers with noise that does
         not change with z, and blind to dependence that cancels over z. "features": the first with at most ten features
         a side, streamed, for 10⁵ points and more. "auto" takes "kci" up to 5000 points, then "features".
-    kernel : Kernel, a pair of kernels, "median", "learned" or None
-        For x and y, or one for each. Of numbers it sees the residuals given z, in their units. "median": RBF at the
+    kernel : Kernel, "median", "learned" or None
+        For x and y alike. Of numbers it sees the residuals given z, in their units. "median": RBF at the
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
         "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" sees
         residuals at their median and, up to 500 points, the numbers themselves; the other methods take "median".
+    kernel_x, kernel_y : as `kernel`
+        For one side each, instead of `kernel`. (A pair as `kernel`, the spelling of earlier versions, is still read.)
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
         "bootstrap" (the default of "kci") flips signs of the products of residuals; "spectral" (that of "features") and
         "gamma" draw from the limit, weighted chi-squares or a gamma law with their moments. "permutation" is for
@@ -146,7 +151,7 @@ def conditional_independence_test(
         (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
     with Door() as door:
         conditions = read_given(z)
-        kernels = _kernels(kernel)
+        kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
         sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
         n = len(conditions.columns)
         for side, name in zip(sides, "xy", strict=True):
@@ -193,16 +198,12 @@ def _check(method: str, null: str, n_permutations: Any) -> None:
 
 
 def _kernels(kernel: KernelLike) -> tuple[Kernel | str | None, Kernel | str | None]:
-    if isinstance(kernel, str) and kernel == "learned":
-        return kernel, kernel
-    if kernel is None or (isinstance(kernel, str) and kernel == "median"):
-        return kernel, kernel
-    if isinstance(kernel, Kernel):
-        return kernel, kernel
-    if isinstance(kernel, Sequence) and len(kernel) == 2 and all(isinstance(member, Kernel) for member in kernel):
-        return kernel[0], kernel[1]  # pyright: ignore[reportReturnType]
+    pair = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel, kernel)
+    if len(pair) == 2 and all(k is None or isinstance(k, Kernel) or str(k) in ("median", "learned") for k in pair):
+        return pair
     raise KindError(
-        f"kernel is {kernel!r}; expected a kernel, a pair (kernel of x, kernel of y), 'median', 'learned' or None."
+        f"kernel is {kernel!r}; expected a kernel, 'median', 'learned' or None, or one of these each as kernel_x and "
+        "kernel_y."
     )
 
 

@@ -35,7 +35,7 @@ from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.shifts import Shifts
-from meanmap.stats.variables import constant, handicaps, kernels_of, one_for_each
+from meanmap.stats.variables import constant, for_two, handicaps, kernels_of, one_for_each
 
 __all__ = ["independence_test"]
 
@@ -54,6 +54,8 @@ def independence_test(
     y: Data = None,
     kernel: KernelLike = None,
     *,
+    kernel_x: KernelLike = None,
+    kernel_y: KernelLike = None,
     null: str = "auto",
     statistic: str = "biased",
     n_permutations: int = 1000,
@@ -68,12 +70,14 @@ def independence_test(
     x, y : points
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
         paths of Parquet files, lazy frames of polars, or iterators of pieces; or one iterator of pieces (x, y) as `x`.
-    kernel : None, "median", "learned", Kernel, or a pair (for x, for y) of these or of lists of Kernel
-        For both variables, or in a pair for each: a kernel, a list of several, or "median", RBF at the median distance
-        with one lengthscale per column (Delta for labels); "learned" multiplies these by what [`learn_kernel`][] finds
-        in that variable alone. By default each variable of numbers gets five lengthscales, from very short to long
-        distances, and 20 pairs of them are fused, those of short ones with a head start. Rescaling any column changes
-        nothing.
+    kernel : None, "median", "learned" or Kernel
+        For both variables: a kernel, or "median", RBF at the median distance with one lengthscale per column (Delta for
+        labels); "learned" multiplies these by what [`learn_kernel`][] finds in that variable alone. By default each
+        variable of numbers gets five lengthscales, from very short to long distances, and 20 pairs of them are fused,
+        those of short ones with a head start. Rescaling any column changes nothing.
+    kernel_x, kernel_y : as `kernel`, or a list of Kernel
+        For one variable each, instead of `kernel`; of lists all pairs are fused. (A pair as `kernel`, the spelling of
+        earlier versions, is still read.)
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
@@ -113,6 +117,7 @@ def independence_test(
     True
     """
     check_choice(statistic, null, CHOICES)
+    kernel = for_two(kernel, kernel_x, kernel_y)
     check_draws(n_permutations)
     random = Rng.of(rng)
     x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))

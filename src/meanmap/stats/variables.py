@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, KindError
+from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.table import Table
@@ -20,7 +20,7 @@ from meanmap.learning.learned import learned_multiple
 from meanmap.learning.median import at_median
 from meanmap.stats.settings import finite_distances
 
-__all__ = ["constant", "handicaps", "kernels_of", "one_for_each"]
+__all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each"]
 
 # Half a million distances give each median to a percent.
 MOST_POINTS = 1000
@@ -35,13 +35,22 @@ STRETCH, SIZES = 1.5, 4
 FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
+def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> KernelLike:
+    """What was asked for two variables: `kernel` for both, or one for each as a pair."""
+    if kernel_x is None and kernel_y is None:
+        return kernel
+    if kernel is not None:
+        raise ParameterError("kernel is for both variables: pass it alone, or kernel_x and kernel_y.")
+    return kernel_x, kernel_y
+
+
 def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
     """What was asked for each of `count` variables: the same for all, or a sequence with one entry for each."""
     if kernel is None or isinstance(kernel, Kernel | str):
         return (kernel,) * count
     if isinstance(kernel, Sequence) and len(kernel) == count:
         return tuple(kernel)
-    which = "a pair (kernel of x, kernel of y)" if count == 2 else f"a sequence of {count}, one for each variable"
+    which = "kernel_x= and kernel_y=" if count == 2 else f"a sequence of {count}, one for each variable"
     raise KindError(
         f"kernel is {kernel!r}; expected a kernel, 'median', 'learned', None, or {which}, each a kernel or a list of "
         "kernels."

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from meanmap import kernels
-from meanmap.bp.edges.learning import CoordinateBook, learn_likelihood, learn_message
+from meanmap.bp.edges.learning import CoordinatesByScale, learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
 from meanmap.core.door import Door
 from meanmap.embeddings import likelihood
@@ -21,7 +21,7 @@ def books(x, y, given=True):
     chosen = {"s": kernels.RBF(0.8), "t": kernels.RBF(1.2)} if given else {}
     with Door() as door:
         samples = read_samples(Graph.of([("s", "t")]), {"s": x, "t": y}, chosen, door)
-    return CoordinateBook(samples.nodes[0]), CoordinateBook(samples.nodes[1]), samples.pairs[0]
+    return CoordinatesByScale(samples.nodes[0]), CoordinatesByScale(samples.nodes[1]), samples.pairs[0]
 
 
 @pytest.fixture(scope="module")

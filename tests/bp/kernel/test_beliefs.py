@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import meanmap as mm
-from meanmap.bp.edges.learning import CoordinateBook
+from meanmap.bp.edges.learning import CoordinatesByScale
 from meanmap.bp.kernel.belief_weights import Factor, MessageWeights
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
@@ -38,7 +38,7 @@ def test_weights_of_400_messages_neither_underflow_nor_forget(model):
     """200 messages prefer one side and 200 the other, each by up to e⁶: compared in logarithms."""
     sample = model.samples.nodes[model.graph.index("d")]
     with Door():
-        coordinates = CoordinateBook(sample).at(1.0)
+        coordinates = CoordinatesByScale(sample).at(1.0)
     slope = np.clip(sample.points[:, 0], -1, 1)
     sides = np.stack([np.exp(-3 * slope), np.exp(3 * slope)])
     coefficients = np.linalg.lstsq(coordinates.values, sides.T, rcond=None)[0].T

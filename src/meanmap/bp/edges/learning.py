@@ -31,8 +31,8 @@ from meanmap.learning.density_ratio import held_out_surprises, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
-    "CoordinateBook",
     "Coordinates",
+    "CoordinatesByScale",
     "LikelihoodEdge",
     "MessageEdge",
     "learn_likelihood",
@@ -114,7 +114,7 @@ class LikelihoodEdge:
         return self.inner @ self.receiver.values.T
 
 
-class CoordinateBook:
+class CoordinatesByScale:
     """Coordinates of one node at several lengthscales, each computed once.
 
     Choices between lengthscales are made with `MOST_FEATURES` of them, on a few rows.
@@ -171,7 +171,7 @@ class CoordinateBook:
 
 
 def learn_message(
-    sender: CoordinateBook, receiver: CoordinateBook, pairs: np.ndarray, ridge: float | None
+    sender: CoordinatesByScale, receiver: CoordinatesByScale, pairs: np.ndarray, ridge: float | None
 ) -> MessageEdge:
     """U_{t|s} from pairs (m, 2) of rows (t, s), its lengthscale of s and ridge by leave-one-out errors.
 
@@ -197,7 +197,7 @@ def learn_message(
 
 
 def learn_likelihood(
-    observed: CoordinateBook, receiver: CoordinateBook, pairs: np.ndarray, ridge: float | None
+    observed: CoordinatesByScale, receiver: CoordinatesByScale, pairs: np.ndarray, ridge: float | None
 ) -> LikelihoodEdge:
     """A_st from pairs (m, 2) of rows (t, s): both lengthscales by one multiple, both ridges by one relative size, by
     how probable the operator makes x_s given x_t for pairs that were held out.
@@ -221,7 +221,7 @@ def learn_likelihood(
 
 
 def _chosen(
-    rule: Rule, score: Callable[[float, int], dict[float, np.ndarray]], *books: CoordinateBook
+    rule: Rule, score: Callable[[float, int], dict[float, np.ndarray]], *books: CoordinatesByScale
 ) -> tuple[float, float]:
     """The multiple with a few features; then, where it has more of them, the ridge with all of these."""
     wide = len(rule.multiples) == 1

@@ -23,7 +23,7 @@ from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
 
-__all__ = ["TRY_MORE", "Engine", "Propagation", "how_it_ended", "low_note"]
+__all__ = ["TRY_MORE", "Engine", "Propagation", "floor_note", "how_it_ended"]
 
 TRY_MORE = "more damping, another schedule or more sweeps may help."
 
@@ -171,7 +171,7 @@ class Engine:
         return Propagation(sent.messages, beliefs, log_partition, low, negative, report, layout)
 
     def _report(self, sent: Sent, share: Any, floor: Any) -> Report:
-        notes = [low_note(share, floor)] if is_concrete(share) and share > 0 else []
+        notes = [floor_note(share, floor)] if is_concrete(share) and share > 0 else []
         if self.schedule.forests_only:
             status = "exact on this forest: two passes"
             return Report(status, sent.settled, sent.steps, sent.trace, notes=tuple(notes))
@@ -204,7 +204,7 @@ def how_it_ended(unit: str, count: Any, trace: Any, converged: Any, notes: list[
     return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
 
 
-def low_note(share: float, floor: Any) -> str:
+def floor_note(share: float, floor: Any) -> str:
     """How much of the messages a floor changed, in words."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from meanmap.bp.edges.learning import CoordinateBook, learn_likelihood, learn_message
+from meanmap.bp.edges.learning import CoordinatesByScale, learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
 from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.core.arrays import parameter
@@ -113,7 +113,7 @@ class KernelGraph:
         """
         with Door() as door:
             samples = read_samples(self.graph, data, self.kernels, door, missing, kinds)
-            books = [CoordinateBook(node, self.rank) for node in samples.nodes]
+            books = [CoordinatesByScale(node, self.rank) for node in samples.nodes]
             messages, likelihoods = [], []
             for t, s, pairs in track(list(samples.directed(self.graph)), "learning edges"):
                 messages.append(learn_message(books[t], books[s], pairs, self.ridge))

@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from meanmap.bp.edges.learning import LikelihoodEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
-from meanmap.bp.engine.propagate import Propagation, low_note
+from meanmap.bp.engine.propagate import Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
 from meanmap.core.report import Report
@@ -145,7 +145,7 @@ def query_report(
                 "queries: beliefs may be in the wrong mode."
             )
     if raised > 0 and floor is not None:
-        notes.append(low_note(raised, floor))
+        notes.append(floor_note(raised, floor))
     reached = {int(graph.components[i]) for i in (*seen.points, *seen.likelihoods)}
     for name, belief in beliefs.items():
         node = graph.index(name)

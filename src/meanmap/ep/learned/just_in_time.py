@@ -11,9 +11,9 @@ from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.host import HostOracle, check_answer
 from meanmap.ep.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
+from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
-from meanmap.ep.learned.pupil import FEWEST, Pupil, Rules
 from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracle import Oracle
@@ -94,7 +94,7 @@ class Learned(HostOracle):
             raise KindError(f"operator is a {type(operator).__name__}; expected an ep.learned.MessageOperator.")
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
-        self._pupils: dict[Signature, Pupil] = {}
+        self._learners: dict[Signature, FactorLearner] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
 
@@ -126,7 +126,7 @@ class Learned(HostOracle):
             raise KindError(
                 f"this operator was trained on messages of {', '.join(known)}; {factor.name} has {', '.join(wanted)}."
             )
-        self._pupils[Signature.of(factor, power)] = Pupil(operator, self.rules)
+        self._learners[Signature.of(factor, power)] = FactorLearner(operator, self.rules)
         return self
 
     def check(self, factor: FactorLike) -> None:
@@ -146,22 +146,25 @@ class Learned(HostOracle):
         name, signature = questions.factor.name, Signature.of(questions.factor, questions.power)
         if questions.sweep == 0 or name not in self._diaries:
             self._diaries[name] = Diary(self._diaries.get(name))
-        diary, pupil = self._diaries[name], self._pupils.setdefault(signature, Pupil(self.operator, self.rules))
-        pupil.prepare(questions, diary)
+        diary, learner = (
+            self._diaries[name],
+            self._learners.setdefault(signature, FactorLearner(self.operator, self.rules)),
+        )
+        learner.prepare(questions, diary)
         with diary.clock("predicting"):
-            guess = pupil.guess(questions)
-            asked = pupil.in_doubt(questions, guess, diary.caution)
-        audited = pupil.to_audit(questions, ~asked, guess)
+            guess = learner.guess(questions)
+            asked = learner.in_doubt(questions, guess, diary.caution)
+        audited = learner.to_audit(questions, ~asked, guess)
         wanted, exact = asked | audited, None
         if wanted.any():
             with diary.clock("asking", int(wanted.sum())):
                 exact = self._ask(questions[wanted])
             with diary.clock("learning"):
-                pupil.learn(questions, wanted, audited, exact, guess, diary)
+                learner.learn(questions, wanted, audited, exact, guess, diary)
         elif questions.sweep is None:
-            pupil.settle()
+            learner.settle()
         with diary.clock("predicting"):
-            answer = pupil.combined(questions, guess, asked, None if exact is None else exact[asked[wanted]])
+            answer = learner.combined(questions, guess, asked, None if exact is None else exact[asked[wanted]])
         if questions.sweep is None:
             answer = self._with_sampled_evidence(questions, answer, asked, diary)
         novelty = np.nan if guess is None else float(np.median(guess.novelty))
@@ -195,9 +198,9 @@ class Learned(HostOracle):
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""
         signature = Signature.of(factor, power)
-        if signature not in self._pupils:
+        if signature not in self._learners:
             raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
-        return self._pupils[signature].operator
+        return self._learners[signature].operator
 
     def diary(self, name: str) -> Diary:
         """What the last run did about a factor: sweeps, audits, reasons, seconds."""
@@ -214,7 +217,7 @@ class Learned(HostOracle):
         return self._diaries[factor.name].notes() if factor.name in self._diaries else ()
 
     def __repr__(self) -> str:
-        known = ", ".join(f"{s.factor}: {len(p.operator)} messages" for s, p in self._pupils.items())
+        known = ", ".join(f"{s.factor}: {len(p.operator)} messages" for s, p in self._learners.items())
         return f"Learned({known or 'nothing yet'})"
 
 

@@ -14,7 +14,7 @@ from meanmap.ep.learned.recorded import Recorded, usable
 from meanmap.ep.questions import Questions
 from meanmap.families import Family
 
-__all__ = ["FEWEST", "Pupil", "Rules"]
+__all__ = ["FEWEST", "FactorLearner", "Rules"]
 
 # Nothing is learned from fewer messages than this.
 FEWEST = 10
@@ -36,7 +36,7 @@ class Rules:
     refresh: bool
 
 
-class Pupil:
+class FactorLearner:
     """An operator, and the answers that wait to be learned by it."""
 
     def __init__(self, operator: MessageOperator, rules: Rules):
