@@ -18,7 +18,7 @@ QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expe
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-day test-all costs check format bench docs clean
+.PHONY: help demo test test-day test-all costs mutants check format bench docs clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -69,6 +69,9 @@ test-all: .venv/.ready .venv-oldest/.ready ## all tests, many more random cases,
 
 costs: .venv/.ready ## measure which tests are too costly for `make test`; writes tests/costs.json
 	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m pytest -q --costs $(ARGS)
+
+mutants: .venv/.ready ## change the code in small ways, and list the changes that no test notices (hours)
+	$(TEST_ENV) $(QUICKLY) .venv/bin/python -m tests.mutants $(ARGS)
 
 check: .venv/.dev-ready ## formatting, lint, types and the floors (changes nothing)
 	.venv/bin/ruff format --check $(CODE)
