@@ -1,5 +1,6 @@
 """The recipes of CONTRIBUTING, followed from outside of the package: a toy of each kind, used through a public call."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
@@ -255,3 +256,48 @@ def test_likelihood():
     # Both 1 and −1 explain what was seen.
     assert 0.8 < belief.expect(np.abs) < 1.2
     assert belief.var() > 0.3
+
+
+@dataclass(frozen=True)
+class Patient(mm.graphs.Schedule):
+    """All messages at once, until none changes."""
+
+    def run(self, exchange):
+        messages, changes = exchange.silence(), []
+        while not changes or float(np.max(changes[-1])) > 1e-12:
+            messages, change = exchange.sweep(messages)
+            changes.append(change)
+        return exchange.sent(messages, len(changes), changes)
+
+
+def test_schedule():
+    chain = mm.bp.DiscreteGraph([("a", "b"), ("b", "c")], np.array([[2.0, 1.0], [0.5, 3.0]]))
+    ours, exact = (chain.query({"a": 1}, schedule=schedule) for schedule in (Patient(), mm.graphs.TwoPass()))
+    for name in "bc":
+        np.testing.assert_allclose(ours[name], exact[name], rtol=1e-10)
+    assert ours.report.steps <= 4
+
+
+@dataclass(frozen=True)
+class Cautious(mm.bp.Update):
+    """The full update, with ten times the ridge."""
+
+    def variable(self, sample, kernel, name):
+        return mm.bp.Full().variable(sample, kernel, name)
+
+    def learn(self, sender, receiver, pairs, ridge, keeps):
+        return mm.bp.Full().learn(sender, receiver, pairs, 10 * ridge, keeps)
+
+    def functions(self, receiver, points, pairs):
+        return mm.bp.Full().functions(receiver, points, pairs)
+
+
+def test_update():
+    generator = np.random.default_rng(3)
+    a = generator.normal(size=60)
+    pairs = a, a + 0.3 * generator.normal(size=60)
+    ours, theirs = (
+        mm.KernelField([("a", "b")], ridge=ridge, update=update).fit(pairs).query({"a": 1.0})["b"].mean()
+        for ridge, update in ((1e-4, Cautious()), (1e-3, mm.bp.Full()))
+    )
+    assert ours == pytest.approx(theirs, rel=1e-9)
