@@ -23,10 +23,10 @@ from meanmap.core import InputError
 
 __all__ = ["CALLS", "alone", "measure", "measured", "page"]
 
-SIZES = (10_000, 100_000)
+SIZES = (10_000, 100_000, 1_000_000)
 SMALL = 2_000
 # After so many processor seconds, or gibibytes, a call is given up.
-SECONDS, GIBIBYTES = 10, 8
+SECONDS, GIBIBYTES = 20, 12
 Found = dict[str, Any]
 
 
