@@ -209,3 +209,13 @@ def test_models_saved_before_there_were_schemas_answer():
         object.__setattr__(node, "schema", None)
     assert old.schema is None
     assert abs(old.query({"height": 170.0})["weight"].mean() - 85) < 5
+
+
+def test_bags_of_any_size_are_left_to_their_kernel():
+    bags = [RNG.normal(size=(3 + i % 4, 1)) for i in range(20)]
+    means = [bag.mean() for bag in bags]
+    kernel = mm.kernels.EmbeddingGaussian()
+    rows = [bag[:, 0].tolist() for bag in bags]
+    found = [mm.condition(x, means, kernel_x=kernel, ridge=0.01)(x[:2]).mean() for x in (bags, rows)]
+    np.testing.assert_allclose(found[0], found[1])
+    assert mm.condition(bags, means, kernel_x=kernel, ridge=0.01).schema is None

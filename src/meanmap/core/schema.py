@@ -11,9 +11,8 @@ import numpy as np
 from meanmap.core.chunks import comes_in_pieces
 from meanmap.core.column import Column, check_alike, counted
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
-from meanmap.core.kinds import Kind, as_kind, wanted_kind
+from meanmap.core.kinds import Kind, as_kind, is_whole, wanted_kind
 from meanmap.core.missing import length, settled
-from meanmap.core.points import is_sparse
 from meanmap.core.table import Table, raw_columns
 from meanmap.core.types import Array, Data
 
@@ -110,8 +109,9 @@ class Schema:
         if Table.looks_like_one(data):
             known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
             return cls.of(data, names=(argument,)) if known else None
-        ours = isinstance(data, list | tuple | np.ndarray) and not is_sparse(data)
-        array = np.asarray(data) if ours else np.zeros((0, 0, 0))
+        if not isinstance(data, list | tuple | np.ndarray) or is_whole(data):
+            return None
+        array = np.asarray(data)
         return cls.of(array, names=(argument,)) if array.ndim in (1, 2) and array.dtype.kind in "fiubmMU" else None
 
     @classmethod
