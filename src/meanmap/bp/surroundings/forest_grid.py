@@ -27,7 +27,7 @@ INDIFFERENCE = 0.02
 MOST_ROWS, MOST_JUDGED = 60_000, 20_000
 FOLDS = 4
 # Residuals are counted between so many quantiles of them; beliefs are read at as many levels and atoms.
-EDGES, LEVELS, ATOMS = 64, 64, 128
+EDGES, LEVELS, ATOMS = 64, 64, 256
 # What trees have never seen may happen: so much of each belief is that of all residuals.
 ANYTHING = 0.02
 AT_ONCE = 8192
@@ -145,7 +145,7 @@ class FittedForestGrid:
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")
         levels, others = (part.reshape(image.size, -1) for part in surroundings(image))
         inputs, guess = _about(levels, others, self.base), levels[:, self.base]
-        weights = np.zeros((image.size, len(self.atoms)))
+        weights = np.zeros((image.size, len(self.atoms)), np.float32)
         for start in range(0, image.size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
             below = self.forest.below(inputs[part])
