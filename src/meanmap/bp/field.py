@@ -21,6 +21,7 @@ from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.report import Report
+from meanmap.core.types import Array, Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
 
@@ -56,12 +57,12 @@ class Field(ABC, Generic[Fitted]):
     # The most columns a variable may have; None for any number.
     most_columns: int | None = 1
 
-    def __init__(self, graph: Any, *, relations: Any = None, variables: Any = None, schedule: Any = None):
+    def __init__(self, graph: GraphLike, *, relations: Any = None, variables: Any = None, schedule: Any = None):
         self.graph = Graph.of(graph)
         self.relations, self.variables, self.schedule = relations, variables, schedule
         self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
 
-    def fit(self, pairs: Any, *, observed: Any = None, likelihood: Any = None) -> Fitted:
+    def fit(self, pairs: Data, *, observed: Data = None, likelihood: Any = None) -> Fitted:
         """Learn the relations, and what observations say.
 
         Parameters
@@ -81,7 +82,7 @@ class Field(ABC, Generic[Fitted]):
             likelihoods = learn_likelihoods(read.samples, observed, likelihood, self.default_likelihood)
             return self._learn(read, likelihoods)
 
-    def _check(self, points: Any, kind: Hashable) -> None:
+    def _check(self, points: Points, kind: Hashable) -> None:
         """Refuse points of a kind that the method cannot take."""
         name, what = type(self).__name__, "pairs" if kind == ONE else repr(kind)
         if not isinstance(points, np.ndarray) or points.dtype.kind != "f" or points.ndim != 2:
@@ -145,7 +146,7 @@ class FittedField(FittedModel):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         damping: float | None = None,
     ) -> Beliefs:
         """The belief about each target.
@@ -165,7 +166,7 @@ class FittedField(FittedModel):
         """
 
     def _answers(
-        self, evidence: Any, targets: Any, observations: Any, propagate: Callable[[Evidence, np.ndarray], Answered]
+        self, evidence: Any, targets: Array, observations: Data, propagate: Callable[[Evidence, np.ndarray], Answered]
     ) -> Beliefs:
         """Beliefs about targets; `propagate` gives the belief about a node that was not seen, and the report.
 

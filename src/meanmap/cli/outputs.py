@@ -79,7 +79,7 @@ def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
         say(f"  note: {note}")
 
 
-def own_notes(graph: Any) -> Sequence[str]:
+def own_notes(graph: GraphLike) -> Sequence[str]:
     """What a graph that was found says of itself: columns that were left out, answers that contradict each other."""
     report = getattr(graph, "report", None)
     return getattr(graph, "notes", ()) if report is None else report.notes

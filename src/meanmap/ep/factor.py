@@ -127,7 +127,7 @@ def _placed(values: Array, members: Any, others: Any) -> np.ndarray:
     return values
 
 
-def replaced(factor: Any, **fields: Any) -> Any:
+def replaced(factor: FactorLike, **fields: Any) -> Any:
     """A copy of a factor with other fields, past its constructor."""
     changed = copy(factor)
     for name, value in fields.items():

@@ -130,7 +130,7 @@ def _ends(points: jax.Array, steps: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.where(steps, points[:-1], jnp.inf).min(), jnp.where(steps, points[1:], -jnp.inf).max()
 
 
-def between_nodes(points: jax.Array, height: jax.Array, own: Any = None) -> tuple[jax.Array, jax.Array]:
+def between_nodes(points: jax.Array, height: jax.Array, own: Array = None) -> tuple[jax.Array, jax.Array]:
     """How high a function may be between each node and the next, and by how much that is above both.
 
     A part of it that is its `own` may have a peak on a slope of the rest: this counts too.
@@ -166,7 +166,7 @@ def important(height: jax.Array, log_weights: jax.Array, values: list[jax.Array]
     return height + jnp.log1p(more)
 
 
-def unseen(points: jax.Array, height: jax.Array, own: Any = None) -> jax.Array:
+def unseen(points: jax.Array, height: jax.Array, own: Array = None) -> jax.Array:
     """For each step between nodes, whether a peak may stand out there that matters."""
     bound, above = between_nodes(points, height, own)
     sharp = _sharp(points, height) | (False if own is None else _sharp(points, own))

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ class _Unlike(Exception):
     """A part that may change while it stays the same object, such as a list: only the function itself is like it."""
 
 
-def same(function: Any) -> Any:
+def same(function: Callable[..., Any]) -> Any:
     """The first function that was met with the same code, defaults, closure and globals as this one; or itself.
 
     Only for functions that are compiled: their numbers are fixed at the first call anyway.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.types import Array
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["held_out_errors", "held_out_surprises", "ratio_operator"]
@@ -21,7 +22,7 @@ WIDE, WIDE_FOLDS = 300, 5
 LEAST = 1e-3
 
 
-def ratio_operator(phi: Any, psi: Any, first: Ridge, second: Ridge) -> Any:
+def ratio_operator(phi: Array, psi: Any, first: Ridge, second: Ridge) -> Any:
     """(C_xx + λ₁ I)⁻¹ C_xy (C_yy + λ₂ I)⁻¹ from features (n, r), (n, s) of pairs, with both inverses factored."""
     left = first.solve(phi.T @ psi / len(phi))
     return second.solve(left.T).T

@@ -8,6 +8,7 @@ from meanmap.bp.beliefs.drawing import draw_beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
+from meanmap.core.types import Axes
 
 __all__ = ["Beliefs"]
 
@@ -64,7 +65,7 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
             found[label] = found.get(label, 0.0) + belief.weights[..., i]
         return found
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw each belief: densities, bars of states, weighted points; returns the matplotlib Axes, one a target."""
         return draw_beliefs(self, ax)
 

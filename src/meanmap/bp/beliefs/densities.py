@@ -11,6 +11,7 @@ from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Array, Index, Seed
 from meanmap.core.values import Value
 
 __all__ = ["Density", "NormalMixture"]
@@ -28,7 +29,7 @@ class Density(Value, ABC):
         """The leading axes, one for B queries."""
 
     @abstractmethod
-    def __getitem__(self, index: Any) -> "Density":
+    def __getitem__(self, index: Index) -> "Density":
         """One, or some, of the batch."""
 
     @abstractmethod
@@ -63,15 +64,15 @@ class Density(Value, ABC):
         """The standard deviation, (...,)."""
         return np.sqrt(self.var())
 
-    def density(self, grid: Any) -> Any:
+    def density(self, grid: Array) -> Any:
         """The density at each point of `grid`, (..., m)."""
         return self._density(_line(grid, "grid"))
 
-    def cdf(self, grid: Any) -> Any:
+    def cdf(self, grid: Array) -> Any:
         """The probability of values up to each point of `grid`, (..., m)."""
         return self._cdf(_line(grid, "grid"))
 
-    def quantile(self, q: Any) -> Any:
+    def quantile(self, q: Array) -> Any:
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
         levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
         if (levels > 1).any():
@@ -80,7 +81,7 @@ class Density(Value, ABC):
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
 
-    def sample(self, n: int, rng: Any = None) -> Any:
+    def sample(self, n: int, rng: Seed = None) -> Any:
         """`n` independent draws, (..., n)."""
         n = int(parameter(n, "n", axes=0, integer=True))
         return self._sample(n, Rng.of(rng).generator)
@@ -107,7 +108,7 @@ class NormalMixture(Density):
     variances: np.ndarray
 
     @classmethod
-    def normal(cls, mean: Any, variance: Any) -> "NormalMixture":
+    def normal(cls, mean: Array, variance: Array) -> "NormalMixture":
         """One component for each member of the batch."""
         mean, variance = (np.asarray(value, dtype=float)[..., None] for value in (mean, variance))
         return cls(np.ones(mean.shape), mean, variance)
@@ -117,7 +118,7 @@ class NormalMixture(Density):
         """The leading axes."""
         return self.weights.shape[:-1]
 
-    def __getitem__(self, index: Any) -> "NormalMixture":
+    def __getitem__(self, index: Index) -> "NormalMixture":
         return NormalMixture(self.weights[index], self.means[index], self.variances[index])
 
     def mean(self) -> Any:
@@ -170,7 +171,7 @@ def pick(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.minimum((uniform[..., None] >= rising[..., None, :]).sum(axis=-1), weights.shape[-1] - 1)
 
 
-def _line(grid: Any, argument: str) -> np.ndarray:
+def _line(grid: Array, argument: str) -> np.ndarray:
     array = as_array(grid, argument).astype(float)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.ndim != 1:

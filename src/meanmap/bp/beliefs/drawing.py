@@ -10,6 +10,7 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.domains import Real
 from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
+from meanmap.core.types import Axes
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["draw_beliefs"]
@@ -20,7 +21,7 @@ MOST_QUERIES = 8
 MOST_BARS = 12
 
 
-def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
+def draw_beliefs(beliefs: Any, ax: Axes = None) -> Any:
     """One picture for each target, in a row; returns their matplotlib Axes, an array."""
     number = len(beliefs)
     places = np.atleast_1d(new_axes(3.2 * max(number, 1), 2.6, max(number, 1)) if ax is None else ax)
@@ -41,7 +42,7 @@ def draw_beliefs(beliefs: Any, ax: Any = None) -> Any:
     return places
 
 
-def _embedding(belief: PointEmbedding, ax: Any) -> None:
+def _embedding(belief: PointEmbedding, ax: Axes) -> None:
     points = belief.points
     numeric = isinstance(belief.kernel.domain, Real) and isinstance(points, np.ndarray) and points.ndim == 2
     queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
@@ -65,7 +66,7 @@ def _embedding(belief: PointEmbedding, ax: Any) -> None:
         _bars(np.atleast_2d(np.stack([np.asarray(one.weights) for one in queries])), ax, "row of the data")
 
 
-def _density(belief: Density, ax: Any) -> None:
+def _density(belief: Density, ax: Axes) -> None:
     queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
     for one in queries:
         low, high = one.quantile([0.001, 0.999])
@@ -74,7 +75,7 @@ def _density(belief: Density, ax: Any) -> None:
     ax.set(ylim=(0, None), ylabel="density")
 
 
-def _bars(weights: np.ndarray, ax: Any, what: str, names: Sequence[Any] | None = None) -> None:
+def _bars(weights: np.ndarray, ax: Axes, what: str, names: Sequence[Any] | None = None) -> None:
     """Of many points the heaviest in all queries together."""
     shown = np.sort(np.argsort(weights.sum(axis=0))[::-1][:MOST_BARS])
     width = 0.8 / len(weights[:MOST_QUERIES])

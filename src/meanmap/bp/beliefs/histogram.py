@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.densities import Density, pick
+from meanmap.core.types import Index
 
 __all__ = ["Histogram"]
 
@@ -34,7 +35,7 @@ class Histogram(Density):
         """The leading axes."""
         return self.weights.shape[:-1]
 
-    def __getitem__(self, index: Any) -> "Histogram":
+    def __getitem__(self, index: Index) -> "Histogram":
         return Histogram(self.edges, self.weights[index], self.centres, self.spreads)
 
     def mean(self) -> Any:

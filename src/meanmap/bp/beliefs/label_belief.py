@@ -1,5 +1,6 @@
 """A belief about a label, read in labels."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import numpy as np
 from meanmap.bp.beliefs.densities import pick
 from meanmap.core.arrays import parameter
 from meanmap.core.rng import Rng
+from meanmap.core.types import Array, Index, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.base import Kernel
 
@@ -35,11 +37,11 @@ class LabelBelief(PointEmbedding):
 
     labels: tuple = eqx.field(static=True, default=())
 
-    def __init__(self, kernel: Kernel, points: Any, weights: Any, labels: tuple):
+    def __init__(self, kernel: Kernel, points: Points, weights: Array, labels: tuple):
         super().__init__(kernel, points, weights)
         self.labels = labels
 
-    def __getitem__(self, index: Any) -> "LabelBelief":
+    def __getitem__(self, index: Index) -> "LabelBelief":
         part = super().__getitem__(index)
         return LabelBelief(part.kernel, part.points, part.source, self.labels)
 
@@ -51,7 +53,7 @@ class LabelBelief(PointEmbedding):
             found[label] = found.get(label, 0.0) + weights[..., i]
         return found
 
-    def mode(self, candidates: Any = None, n_starts: int = 10) -> Any:
+    def mode(self, candidates: Array = None, n_starts: int = 10) -> Any:
         """The most probable label, one or (B,); of `candidates` the number of the best, as of any embedding."""
         if candidates is not None:
             return super().mode(candidates, n_starts)
@@ -59,13 +61,13 @@ class LabelBelief(PointEmbedding):
         best = np.argmax(np.stack(list(each.values()), axis=-1), axis=-1)
         return _objects(list(each))[best]
 
-    def sample(self, n: int, rng: Any = None, bandwidth: Any = None) -> Any:
+    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Any:
         """`n` independent labels, (..., n)."""
         n = int(parameter(n, "n", axes=0, integer=True))
         weights = np.maximum(np.asarray(self.weights), 0.0)
         return _objects(list(self.labels))[pick(weights, n, Rng.of(rng).generator)]
 
-    def expect(self, function: Any) -> Any:
+    def expect(self, function: Callable[..., Any] | Array) -> Any:
         """E f, where f gets the labels (n,) or is given by its values at the points."""
         return super().expect(np.asarray(function(_objects(list(self.labels)))) if callable(function) else function)
 

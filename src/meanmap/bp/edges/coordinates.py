@@ -1,7 +1,6 @@
 """Coordinates of a variable: pivots of its kernel, at one of the lengthscales among which is chosen."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -10,6 +9,7 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, dense, rows
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -26,7 +26,7 @@ MOST_FEATURES = 300
 PIVOT_ROWS = 4000
 
 
-def coordinates(kernel: Kernel, points: Any, tolerance: float, most: int | None = None) -> PivotedCholesky:
+def coordinates(kernel: Kernel, points: Data, tolerance: float, most: int | None = None) -> PivotedCholesky:
     """Pivoted Cholesky features of a kernel on up to `PIVOT_ROWS` of the points: its columns are found one by one."""
     chosen = rows(points, spread_rows(count(points), PIVOT_ROWS))
     with Door() as door:
@@ -45,7 +45,7 @@ def rescaled(sample: NodeSample, multiple: float) -> Kernel:
     return RBF(np.asarray(sample.kernel.lengthscale) * multiple)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def transformed(features: PivotedCholesky, points: Any) -> np.ndarray:
+def transformed(features: PivotedCholesky, points: Points) -> np.ndarray:
     """φ of points that were read, (n, r): on the host, where no new rank has to be compiled."""
     cross = gram_matrix(features.kernel, features.pivots, points)
     cross[int(features.rank) :] = 0.0

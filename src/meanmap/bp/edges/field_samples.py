@@ -18,6 +18,7 @@ from meanmap.bp.edges.samples import (
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.missing import length, present, take
+from meanmap.core.types import Data
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
@@ -39,7 +40,7 @@ class FieldSamples:
     kind: np.ndarray
 
 
-def read_relations(field: Any, pairs: Any) -> FieldSamples:
+def read_relations(field: Any, pairs: Data) -> FieldSamples:
     """Pairs of each relation, as the edges of the graph need them."""
     graph: Graph = field.graph
     kinds, kind = _labels(field.variables, graph.names, graph.size, "variables")

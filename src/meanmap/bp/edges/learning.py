@@ -22,6 +22,7 @@ from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, 
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import rows
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -62,7 +63,7 @@ class Coordinates:
     left_out: float = 0.0
 
     @classmethod
-    def of(cls, features: PivotedCholesky, points: Any, multiple: float) -> "Coordinates":
+    def of(cls, features: PivotedCholesky, points: Data, multiple: float) -> "Coordinates":
         """Pivots of a kernel, with their values at all points of a node."""
         values = transformed(features, points)
         with Door() as door:
@@ -70,12 +71,12 @@ class Coordinates:
         left = max(1 - float(np.sum(values**2)) / whole, 0.0)
         return cls(features.kernel, features.pivots, np.asarray(features.factor), values, multiple, left)
 
-    def at(self, points: Any) -> np.ndarray:
+    def at(self, points: Points) -> np.ndarray:
         """φ of points that were read, (m, r)."""
         cross = gram_matrix(self.kernel, self.pivots, points)
         return scipy.linalg.solve_triangular(self.triangle, cross, lower=True).T
 
-    def on(self, points: Any) -> "Coordinates":
+    def on(self, points: Points) -> "Coordinates":
         """These coordinates, holding their values at other points."""
         return replace(self, values=self.at(points))
 

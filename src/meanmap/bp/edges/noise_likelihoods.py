@@ -13,6 +13,7 @@ from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import rows
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
@@ -34,7 +35,7 @@ class NoiseLikelihood(Likelihood):
     covariance: np.ndarray
 
     @classmethod
-    def fit(cls, hidden: Any, observed: Any) -> "NoiseLikelihood":
+    def fit(cls, hidden: Data, observed: Data) -> "NoiseLikelihood":
         """From pairs of a hidden variable of any kind and numbers or vectors.
 
         Examples
@@ -62,21 +63,21 @@ class NoiseLikelihood(Likelihood):
         """d, how many columns an observation has."""
         return len(self.covariance)
 
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
         a, b = self._whitened(observed, points)
         squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
         squares -= squares.min(axis=1, keepdims=True)
         return np.exp(-squares / 2)
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""
         a, b = self._whitened(observed, points.reshape(-1, points.shape[-1]))
         squares = np.sum((a[:, None] - b.reshape(*points.shape[:2], -1)) ** 2, axis=2)
         squares -= squares.min(axis=1, keepdims=True)
         return np.exp(-squares / 2)
 
-    def _whitened(self, observed: Any, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _whitened(self, observed: Data, points: Points) -> tuple[np.ndarray, np.ndarray]:
         """Observations, and what is expected at points, in units of the noise."""
         y = numbers(observed, "observed")
         triangle = scipy.linalg.cholesky(self.covariance, lower=True)
@@ -99,7 +100,7 @@ class CentredLikelihood(Likelihood):
     noise: NoiseLikelihood
 
     @classmethod
-    def fit(cls, hidden: Any, observed: Any, kernel: Kernel | None = None, groups: Any = None) -> "CentredLikelihood":
+    def fit(cls, hidden: Data, observed: Data, kernel: Kernel | None = None, groups: Any = None) -> "CentredLikelihood":
         """From pairs.
 
         Parameters
@@ -140,15 +141,15 @@ class CentredLikelihood(Likelihood):
         """That of the observations it was learned from."""
         return columns(self.regression.sample.points)
 
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """p(x̂ | x)."""
         return self.noise.at(self._guess(observed), points)
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""
         return self.noise.at_each(self._guess(observed), points)
 
-    def _guess(self, observed: Any) -> np.ndarray:
+    def _guess(self, observed: Data) -> np.ndarray:
         """x̂ of each observation."""
         sample = self.regression.sample
         with Door() as door:

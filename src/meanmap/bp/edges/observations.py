@@ -21,6 +21,7 @@ from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
@@ -46,10 +47,10 @@ class Likelihood(ABC):
         return 1
 
     @abstractmethod
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """Values (N, n) for N observations and n points x that were read, the largest of each row 1."""
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """Values (N, n) where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
         return np.concatenate([self.at(observed[i : i + 1], points[i]) for i in range(len(points))])
 
@@ -64,7 +65,7 @@ class UserLikelihood(Likelihood):
     function: Callable[[Any, Any], Any]
     hidden: NodeSample | None = None
 
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """What the function gives, checked."""
         values = self._values(observed, points)
         top = values.max(axis=1)
@@ -72,13 +73,13 @@ class UserLikelihood(Likelihood):
             raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
         return values / top[:, None]
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """What the function gives for each observation."""
         values = np.concatenate([self._values(observed[i : i + 1], points[i]) for i in range(len(points))])
         top = values.max(axis=1, keepdims=True)
         return values / np.where(top > 0, top, 1)
 
-    def _values(self, observed: Any, points: Any) -> np.ndarray:
+    def _values(self, observed: Data, points: Points) -> np.ndarray:
         x = points[:, 0] if isinstance(points, np.ndarray) and points.shape[1:] == (1,) else points
         x = x if self.hidden is None or self.hidden.labels is None else self.hidden.named(points)
         values = as_array(self.function(observed, x), "the likelihood")
@@ -120,21 +121,21 @@ class Tempered(Likelihood):
         """That of the likelihood."""
         return self.likelihood.width
 
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """Values to the power."""
         return self.likelihood.at(observed, points) ** self.power
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """Values to the power."""
         return self.likelihood.at_each(observed, points) ** self.power
 
 
-def columns(points: Any) -> int:
+def columns(points: Points) -> int:
     """How many columns points have that were read; 1 where they are no vectors."""
     return points.shape[1] if isinstance(points, np.ndarray) and points.ndim == 2 else 1
 
 
-def sample_of(data: Any, kernel: Kernel | None, argument: str) -> NodeSample:
+def sample_of(data: Data, kernel: Kernel | None, argument: str) -> NodeSample:
     """Data read by a kernel; without one, by the default for their kind."""
     kernel_or_default = kernel_for(data, argument=argument) if kernel is None else kernel
     with Door() as door:
@@ -144,7 +145,7 @@ def sample_of(data: Any, kernel: Kernel | None, argument: str) -> NodeSample:
     )
 
 
-def numbers(data: Any, argument: str) -> np.ndarray:
+def numbers(data: Data, argument: str) -> np.ndarray:
     """Numbers or vectors as finite rows (m, d)."""
     array = as_array(data, argument).astype(np.float64)
     check_finite(array, argument)

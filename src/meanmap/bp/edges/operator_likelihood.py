@@ -11,6 +11,7 @@ from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, samp
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import rows
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -47,7 +48,7 @@ class LearnedLikelihood(Likelihood):
     multiple: float
 
     @classmethod
-    def fit(cls, hidden: Any, observed: Any, kernel: Kernel | None = None) -> "LearnedLikelihood":
+    def fit(cls, hidden: Data, observed: Data, kernel: Kernel | None = None) -> "LearnedLikelihood":
         """From pairs; `kernel` is that of the observations, by default RBF, or Delta for labels.
 
         Examples
@@ -90,20 +91,20 @@ class LearnedLikelihood(Likelihood):
         """That of the observations it was learned from."""
         return columns(self.observed.points)
 
-    def at(self, observed: Any, points: Any) -> np.ndarray:
+    def at(self, observed: Data, points: Points) -> np.ndarray:
         """The density ratio; where it comes out small or negative, `LEAST` of its mean."""
         return self.at_points(self._read(observed), points)
 
-    def at_points(self, read: Any, points: Any) -> np.ndarray:
+    def at_points(self, read: Any, points: Points) -> np.ndarray:
         """Likelihoods (N, n) of observations that were read."""
         return _positive(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T)
 
-    def at_each(self, observed: Any, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""
         there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
         return _positive(np.einsum("ir,ijr->ij", transformed(self.phi, self._read(observed)) @ self.matrix, there))
 
-    def _read(self, observed: Any) -> Any:
+    def _read(self, observed: Data) -> Any:
         with Door() as door:
             read = read_points(self.observed.kernel, observed, "observed", door)
         check_alike(read, self.observed.points, "the observations", "those that were learned from")

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.points import count, rows
+from meanmap.core.types import Data, Points
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.learning.choice import least
@@ -68,7 +69,7 @@ class Regression:
             return cls(sample, line, features, weights), curved
         return cls(sample, line, None, None), left
 
-    def __call__(self, points: Any) -> np.ndarray:
+    def __call__(self, points: Data) -> np.ndarray:
         """The regression at points that were read, (n, d)."""
         straight = _design(points) @ self.line
         if self.features is None or self.weights is None:
@@ -76,7 +77,7 @@ class Regression:
         return straight + transformed(self.features, points) @ self.weights
 
 
-def _design(points: Any) -> np.ndarray:
+def _design(points: Points) -> np.ndarray:
     """Ones, and the columns of numbers or vectors."""
     ones = np.ones((count(points), 1))
     is_vector = isinstance(points, np.ndarray) and points.ndim == 2 and points.dtype.kind == "f"

@@ -17,6 +17,7 @@ from meanmap.core.missing import by_pairs, length, present, take
 from meanmap.core.points import count, is_sparse, joined
 from meanmap.core.schema import Schema
 from meanmap.core.table import Table, raw_columns
+from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
@@ -58,7 +59,7 @@ class NodeSample:
         """The label behind each code."""
         return {code.tobytes(): label for code, label in zip(np.asarray(self.points), self.labels or (), strict=True)}
 
-    def named(self, points: Any) -> np.ndarray:
+    def named(self, points: Points) -> np.ndarray:
         """The labels of points that were read; the points themselves where they are no labels."""
         if self.labels is None:
             return points
@@ -66,7 +67,7 @@ class NodeSample:
         found[:] = [self.names.get(code.tobytes()) for code in np.asarray(points)]
         return found
 
-    def check_known(self, points: Any, argument: str) -> None:
+    def check_known(self, points: Points, argument: str) -> None:
         """Refuse a label that was never seen."""
         if self.labels is None:
             return
@@ -88,7 +89,7 @@ class NodeSample:
         """Whether the variable is a time or a duration."""
         return self.schema is not None and self.schema.columns[0].kind in ("time", "duration")
 
-    def later(self, values: Any, name: Hashable) -> tuple[Any, str]:
+    def later(self, values: Array, name: Hashable) -> tuple[Any, str]:
         """Evidence about a variable, of the kind of these values, and what is odd about it."""
         if self.schema is None or (self.labels is not None and self.told is None):
             return values, ""  # labels that are known are of their kind
@@ -143,7 +144,7 @@ class Samples:
 
 def read_samples(
     graph: Graph,
-    data: Any,
+    data: Data,
     kernels: Mapping[Any, Kernel],
     door: Door,
     missing: str = "pairwise",
@@ -189,7 +190,7 @@ def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Ker
     return Schema((column,), rows, True, () if told is None else ((name, told),))
 
 
-def labels_of(kernel: Kernel, data: Any) -> tuple | None:
+def labels_of(kernel: Kernel, data: Data) -> tuple | None:
     """Labels as they came, rows of several as tuples; None for what are no labels."""
     if not isinstance(kernel.domain, Labels):
         return None
@@ -204,7 +205,7 @@ def _some(number: int) -> np.ndarray:
 
 
 def _from_table(
-    graph: Graph, data: Any, missing: str
+    graph: Graph, data: Data, missing: str
 ) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
     columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
@@ -289,7 +290,7 @@ def _check_pairs(number: int, edge: tuple) -> None:
         )
 
 
-def _column(data: Any, name: Any) -> Any:
+def _column(data: Data, name: Any) -> Any:
     """One variable of a table, as it came."""
     if isinstance(data, Mapping):
         if str(name) not in data:
@@ -315,5 +316,5 @@ def join_samples(parts: list[Any], name: Hashable) -> Any:
     return joined(*arrays)
 
 
-def _array(sample: Any) -> np.ndarray:
+def _array(sample: Data) -> np.ndarray:
     return sample.as_matrix() if hasattr(sample, "as_matrix") else np.asarray(sample)

@@ -23,6 +23,7 @@ from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import rows
+from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.ridge import Ridge
@@ -55,7 +56,7 @@ class Update(ABC):
         Where constants are kept, this one is not penalised; else it is zero.
         """
 
-    def functions(self, receiver: Variable, points: Any, pairs: np.ndarray) -> np.ndarray:
+    def functions(self, receiver: Variable, points: Points, pairs: np.ndarray) -> np.ndarray:
         """What a message is combined from behind its constant, at points of the receiver, (r, n)."""
         del pairs
         return transformed(receiver.features, points).T
@@ -87,7 +88,7 @@ class Full(Update):
         cover = keeps * Ridge.factor(gram, ridge=shift).solve(np.ones(number))
         return _at_points(sender, pairs, constant, weights), cover
 
-    def functions(self, receiver: Variable, points: Any, pairs: np.ndarray) -> np.ndarray:
+    def functions(self, receiver: Variable, points: Points, pairs: np.ndarray) -> np.ndarray:
         """k(x_s, ·) of each pair."""
         return gram_matrix(receiver.kernel, rows(receiver.sample.points, pairs[:, 1]), points)
 

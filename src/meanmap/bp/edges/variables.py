@@ -8,6 +8,7 @@ import scipy.linalg
 
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.points import count, rows
+from meanmap.core.types import Data
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -62,7 +63,7 @@ class Variable:
         return scipy.linalg.solve_triangular(np.asarray(self.tensor.factor), xi.T, lower=True, trans=1).T
 
 
-def atoms_of(points: Any, most: int) -> tuple[Any, np.ndarray]:
+def atoms_of(points: Data, most: int) -> tuple[Any, np.ndarray]:
     """Distinct points with their counts where there are few; else quantiles of numbers, or evenly spread points."""
     if not isinstance(points, np.ndarray):
         chosen = spread_rows(count(points), most)

@@ -15,6 +15,7 @@ import numpy as np
 
 from meanmap.bp.engine.messages import Given, Settings, finish, held
 from meanmap.bp.engine.products import UNROLLED, Wide, all_but_one, scaled, whole
+from meanmap.core.types import Array, DType
 
 __all__ = ["PRODUCT", "SUM", "Algebra", "Counted", "Product", "Reweighted", "Sum"]
 
@@ -47,23 +48,23 @@ class Algebra(eqx.Module):
         """Values ready to be joined to others."""
         return values
 
-    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def nothing(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """What nobody has said anything to, open."""
         return jnp.full(shape, self.neutral, dtype)
 
-    def close(self, joined: Any) -> jax.Array:
+    def close(self, joined: Array) -> jax.Array:
         """What came together, as values again."""
         return joined
 
     @abstractmethod
-    def join(self, first: Any, second: Any) -> Any:
+    def join(self, first: Array, second: Array) -> Any:
         """Two of them, open."""
 
     @abstractmethod
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
         """Messages as they are kept, for some rows."""
 
-    def reweighted(self, products: jax.Array, received: jax.Array, rows: Any) -> jax.Array:
+    def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
         """What a node knows without one neighbour; `received` is what that one said."""
         del received, rows
         return products
@@ -73,7 +74,7 @@ class Algebra(eqx.Module):
         del row, rows
         return self
 
-    def floored(self, factors: int, floor: float, dtype: Any) -> "Algebra":
+    def floored(self, factors: int, floor: float, dtype: DType) -> "Algebra":
         """For up to so many messages at a node, none of whose values is below a floor."""
         del factors, floor, dtype
         return self
@@ -111,24 +112,24 @@ class Product(Algebra):
         """Each value with a power of two."""
         return values if self.narrow else Wide.of(values)
 
-    def nothing(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def nothing(self, shape: tuple[int, ...], dtype: DType) -> Any:
         """The message that says nothing: ones."""
         return jnp.ones(shape, dtype) if self.narrow else Wide.ones(shape, dtype)
 
-    def close(self, joined: Any) -> jax.Array:
+    def close(self, joined: Array) -> jax.Array:
         """A product as plain numbers, scaled so that its largest value is 1."""
         return joined if self.narrow else joined.scaled()[0]
 
-    def join(self, first: Any, second: Any) -> Any:
+    def join(self, first: Array, second: Array) -> Any:
         """The product of two parts that are still open."""
         return first * second
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
         """Floored and scaled."""
         del rows
         return finish(message, given, settings)
 
-    def floored(self, factors: int, floor: float, dtype: Any) -> "Product":
+    def floored(self, factors: int, floor: float, dtype: DType) -> "Product":
         """Narrow where no product of messages comes near the smallest number."""
         tiny = float(np.finfo(dtype).tiny)
         return replace(self, narrow=floor > 0 and factors * math.log(floor) > 0.5 * math.log(tiny))
@@ -164,7 +165,7 @@ class Sum(Algebra):
         """The sum of two parts."""
         return first + second
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
         """As they are."""
         del rows, settings
         return held(message, given)
@@ -191,12 +192,12 @@ class Reweighted(Product):
         placed[row] = self.appearance
         return Reweighted(placed)
 
-    def reweighted(self, products: jax.Array, received: jax.Array, rows: Any) -> jax.Array:
+    def reweighted(self, products: jax.Array, received: jax.Array, rows: Array) -> jax.Array:
         """Times what the receiver said, to the power 1 − 1/ρ."""
         power = (1 - 1 / self.appearance[rows])[:, None, None].astype(products.dtype)
         return scaled(products * jnp.maximum(received, np.finfo(products.dtype).tiny) ** power)[0]
 
-    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Any = None) -> jax.Array:
+    def finish(self, message: jax.Array, given: Given | None, settings: Settings, rows: Array = None) -> jax.Array:
         """Scaled to largest value 1, to the power ρ."""
         top = jnp.max(message, axis=-1, keepdims=True)
         power = self.appearance[rows][:, None, None].astype(message.dtype)

@@ -11,6 +11,7 @@ from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.products import split
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.progress import track
+from meanmap.core.types import Array
 
 __all__ = ["beliefs_at_atoms", "outgoing"]
 
@@ -38,7 +39,7 @@ def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
 
 
 @compiled_quickly()
-def _all_but_one(algebra: Algebra, own: Any, received: Any) -> jax.Array:
+def _all_but_one(algebra: Algebra, own: Array, received: Any) -> jax.Array:
     return algebra.all_but_one(own, received)
 
 

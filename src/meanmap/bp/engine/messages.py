@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.types import Array, DType
 
 __all__ = ["Given", "Settings", "finish", "held", "residual"]
 
@@ -33,7 +34,7 @@ class Settings(eqx.Module):
     tolerance: Any
 
     @classmethod
-    def of(cls, damping: Any, floor: Any, tolerance: Any, dtype: Any) -> "Settings":
+    def of(cls, damping: Array, floor: Array, tolerance: Array, dtype: DType) -> "Settings":
         """Checked, in a dtype; by default the tolerance is 1e-6, 1e-4 in single precision."""
         damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
         if damping >= 1:
@@ -64,7 +65,7 @@ class Given(eqx.Module):
     known: Any
     values: Any
 
-    def at(self, rows: Any) -> "Given":
+    def at(self, rows: Array) -> "Given":
         """Those of some rows."""
         return Given(self.known[rows], self.values[rows])
 

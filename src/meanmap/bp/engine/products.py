@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.types import Array, DType
+
 __all__ = ["Wide", "all_but_one", "scaled", "split", "whole"]
 
 # Up to so many slots the loop is written out, which runs faster for long messages; beyond, it would compile for longer
@@ -37,13 +39,13 @@ class Wide(eqx.Module):
     exponent: jax.Array
 
     @classmethod
-    def of(cls, values: jax.Array, exponent: Any = 0) -> "Wide":
+    def of(cls, values: jax.Array, exponent: Array = 0) -> "Wide":
         """values · 2^exponent."""
         found = _exponent(values)
         return cls(values * _power(-found, values.dtype), exponent + found)
 
     @classmethod
-    def ones(cls, shape: tuple[int, ...], dtype: Any) -> "Wide":
+    def ones(cls, shape: tuple[int, ...], dtype: DType) -> "Wide":
         """As many ones."""
         return cls(jnp.ones(shape, dtype), jnp.zeros(shape, jnp.int32))
 
@@ -69,7 +71,7 @@ def _exponent(values: jax.Array) -> jax.Array:
     return jnp.where(raw == 0, 0, jnp.minimum(raw - kind.maxexp + 1, kind.maxexp - 2))
 
 
-def _power(exponent: jax.Array, dtype: Any) -> jax.Array:
+def _power(exponent: jax.Array, dtype: DType) -> jax.Array:
     """2^exponent without rounding."""
     kind = jnp.finfo(dtype)
     words = jnp.dtype(f"int{kind.bits}")
@@ -82,7 +84,7 @@ def scaled(values: jax.Array) -> tuple[jax.Array, jax.Array]:
     return values / jnp.where(top > 0, top, 1), jnp.log(top[..., 0])
 
 
-def split(values: np.ndarray, exponent: Any = 0) -> tuple[np.ndarray, np.ndarray]:
+def split(values: np.ndarray, exponent: Array = 0) -> tuple[np.ndarray, np.ndarray]:
     """NumPy values · 2^exponent as mantissas and exponents; that of a zero is lower than any other."""
     mantissa, more = np.frexp(values)
     return mantissa, np.where(mantissa == 0, LOWEST, np.maximum(exponent, LOWEST // 2) + more)

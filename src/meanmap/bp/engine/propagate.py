@@ -19,6 +19,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
+from meanmap.core.types import Array, GraphLike
 from meanmap.core.values import Value
 from meanmap.graphs import Flooding, Graph, Rooted, Schedule, TwoPass
 from meanmap.graphs.rooted import check_forest
@@ -82,7 +83,9 @@ class Engine:
     layout: Layout
     passes: Passes | None
 
-    def __init__(self, graph: Any, template: np.ndarray, schedule: Schedule | None = None, algebra: Algebra = PRODUCT):
+    def __init__(
+        self, graph: GraphLike, template: np.ndarray, schedule: Schedule | None = None, algebra: Algebra = PRODUCT
+    ):
         graph = Graph.of(graph)
         if schedule is None:
             schedule = TwoPass() if graph.is_forest else Flooding()
@@ -116,9 +119,9 @@ class Engine:
         own: jax.Array,
         given: Given | None = None,
         *,
-        damping: Any = 0.0,
-        floor: Any = None,
-        tolerance: Any = None,
+        damping: Array = 0.0,
+        floor: Array = None,
+        tolerance: Array = None,
         potentials: bool = False,
         counting: Any = None,
     ) -> Propagation:
@@ -170,7 +173,7 @@ class Engine:
         report = self._report(sent, low, floor)
         return Propagation(sent.messages, beliefs, log_partition, low, negative, report, layout)
 
-    def _report(self, sent: Sent, share: Any, floor: Any) -> Report:
+    def _report(self, sent: Sent, share: Any, floor: Array) -> Report:
         notes = [floor_note(share, floor)] if is_concrete(share) and share > 0 else []
         if self.schedule.forests_only:
             status = "exact on this forest: two passes"
@@ -193,7 +196,7 @@ def _on_device(leaf: Any) -> Any:
     return jnp.asarray(leaf.values) if isinstance(leaf, _OffDevice) else leaf
 
 
-def how_it_ended(unit: str, count: Any, trace: Any, converged: Any, notes: list[str]) -> Report:
+def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: list[str]) -> Report:
     """The report of messages that were sent again and again."""
     if not is_concrete(converged):
         status = f"{unit} inside a larger program: `converged` and `steps` are known when it runs"
@@ -204,7 +207,7 @@ def how_it_ended(unit: str, count: Any, trace: Any, converged: Any, notes: list[
     return Report(status, converged, count, trace, notes=(TRY_MORE, *notes))
 
 
-def floor_note(share: float, floor: Any) -> str:
+def floor_note(share: float, floor: Array) -> str:
     """How much of the messages a floor changed, in words."""
     where = "negative values in messages" if floor is None else f"values of messages raised to the floor of {floor:g}"
     return f"{where}: {100 * share:.2g} %."

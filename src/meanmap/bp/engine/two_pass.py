@@ -16,6 +16,7 @@ from meanmap.bp.engine.algebra import Algebra
 from meanmap.bp.engine.blocks import in_steps
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.types import Array, Index
 from meanmap.graphs import Rooted
 
 __all__ = ["Passes", "two_pass"]
@@ -100,7 +101,7 @@ def two_pass(passes: Passes, terms: Terms) -> jax.Array:
     return edges.at[passes.outwards].set(down[:-1])[:-1]
 
 
-def _at(values: Any, index: Any) -> Any:
+def _at(values: Array, index: Index) -> Any:
     """Some rows of open values."""
     return jax.tree.map(lambda leaf: leaf[index], values)
 
@@ -113,7 +114,7 @@ def _gathered(algebra: Algebra, heard: Any, parent: jax.Array, sent: jax.Array) 
     number = len(parent)
     place = np.arange(number)
 
-    def doubled(joined: Any, distance: jax.Array) -> tuple[Any, None]:
+    def doubled(joined: Array, distance: jax.Array) -> tuple[Any, None]:
         earlier = place - distance
         same = (earlier >= 0) & (parent[earlier] == parent)
         more = algebra.join(_at(joined, earlier), joined)

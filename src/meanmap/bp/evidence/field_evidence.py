@@ -13,6 +13,7 @@ from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.types import Data, Points
 from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["Evidence", "Observed", "learn_likelihoods", "read_field_evidence"]
@@ -26,7 +27,7 @@ class Observed:
     values: np.ndarray
     there: np.ndarray
 
-    def at(self, nodes: np.ndarray, points: Any) -> np.ndarray:
+    def at(self, nodes: np.ndarray, points: Points) -> np.ndarray:
         """Likelihoods (nodes, B, points): ones where nothing was observed."""
         there = self.there[:, nodes]
         out = np.ones((*there.shape, count(points)))
@@ -68,7 +69,7 @@ class Evidence:
     batched: bool
     notes: tuple[str, ...] = ()
 
-    def at(self, kind: Hashable, nodes: np.ndarray, points: Any) -> np.ndarray:
+    def at(self, kind: Hashable, nodes: np.ndarray, points: Points) -> np.ndarray:
         """The nodes' own factors (nodes, B, points)."""
         if kind in self.observed:
             values = self.observed[kind].at(nodes, points)
@@ -92,7 +93,7 @@ class Evidence:
 
 
 def learn_likelihoods(
-    samples: Mapping, observed: Any, likelihood: Any, default: type[Likelihood] = LearnedLikelihood
+    samples: Mapping, observed: Data, likelihood: Any, default: type[Likelihood] = LearnedLikelihood
 ) -> dict[Hashable, Likelihood]:
     """A likelihood for each kind that is observed: learned from pairs, or given."""
     kinds = list(samples)
@@ -113,7 +114,7 @@ def learn_likelihoods(
     return found
 
 
-def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidence:
+def read_field_evidence(field: Any, evidence: Any, observations: Data) -> Evidence:
     """Evidence by node number, observations by kind."""
     values, functions, notes = {}, {}, []
     kinds = list(field.samples)
@@ -155,7 +156,7 @@ def read_field_evidence(field: Any, evidence: Any, observations: Any) -> Evidenc
     return Evidence(values, functions, observed, informed, size, batched, tuple(notes))
 
 
-def _observed(likelihood: Likelihood, data: Any, nodes: int) -> tuple[Observed, bool]:
+def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed, bool]:
     """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands."""
     array = np.asarray(data)
     if array.dtype.kind in "fiub":

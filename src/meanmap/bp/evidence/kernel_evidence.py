@@ -1,6 +1,6 @@
 """Reading evidence about any variable: values that were seen, and likelihood functions."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count
 from meanmap.core.table import Table, raw_columns
+from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
 from meanmap.kernels.reading import check_alike, read_points
@@ -114,7 +115,7 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
     return False, value
 
 
-def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> np.ndarray:
+def _function(sample: NodeSample, function: Callable[..., Any], name: Hashable, door: Door) -> np.ndarray:
     """A likelihood at the points of a node, its largest value 1."""
     values = likelihood_at(sample, function, sample.points, door, f"the likelihood of {name!r}")
     if not (values > 0).any():
@@ -123,7 +124,7 @@ def _function(sample: NodeSample, function: Any, name: Hashable, door: Door) -> 
 
 
 def likelihood_at(
-    sample: NodeSample, function: Any, points: Any, door: Door, where: str = "the likelihood"
+    sample: NodeSample, function: Callable[..., Any], points: Points, door: Door, where: str = "the likelihood"
 ) -> np.ndarray:
     """A likelihood, or 1 where there is none, at points that were read."""
     if function is None:

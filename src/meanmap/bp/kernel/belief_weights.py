@@ -11,6 +11,7 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.engine.products import split
 from meanmap.bp.evidence.kernel_evidence import likelihood_at
 from meanmap.core.door import Door
+from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings.points import Weights
 
 __all__ = ["Arriving", "Factor", "MessageWeights", "factors_of"]
@@ -35,12 +36,12 @@ class Factor(eqx.Module):
         low = typical(values / np.where(top > 0, top, 1)) if seen else np.ones_like(top)
         return cls(coordinates, coefficients, top, low)
 
-    def take(self, index: Any) -> "Factor":
+    def take(self, index: Index) -> "Factor":
         """Of some queries."""
         low = self.low if np.ndim(self.low) == 0 else self.low[index]  # files of before have a number
         return Factor(self.coordinates, self.coefficients[index], self.top[index], low)
 
-    def at(self, points: Any, floor: float | None) -> np.ndarray:
+    def at(self, points: Points, floor: float | None) -> np.ndarray:
         """Values (..., m); ones where nothing positive was left of the message."""
         values = self.coefficients @ self.coordinates.at(points).T
         values = values / np.where(self.top > 0, self.top, 1)
@@ -102,23 +103,23 @@ class MessageWeights(Weights):
         """The weights of the node's points."""
         return self.values
 
-    def against(self, values: Any) -> Any:
+    def against(self, values: Array) -> Any:
         """Σᵢ wᵢ vᵢ."""
         return np.matmul(self.values, values)
 
-    def take(self, index: Any) -> "MessageWeights":
+    def take(self, index: Index) -> "MessageWeights":
         """Those of some queries."""
         factors = tuple(f.take(index) for f in self.factors)
         power = self.power[index] if np.ndim(self.power) else self.power
         scale = self.scale[index]
         return MessageWeights(self.values[index], factors, scale, self.sample, self.likelihood, self.floor, power)
 
-    def at(self, points: Any) -> np.ndarray:
+    def at(self, points: Points) -> np.ndarray:
         """The weights of other points, on the same scale."""
         product, exponent = self._product(points)
         return np.ldexp(self.scale * product, exponent - self.power)
 
-    def _product(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _product(self, points: Data) -> tuple[np.ndarray, np.ndarray]:
         """Likelihood times messages at some points, as numbers and powers of two."""
         with Door() as door:
             product, exponent = split(likelihood_at(self.sample, self.likelihood, points, door))

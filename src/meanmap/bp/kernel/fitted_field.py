@@ -24,6 +24,7 @@ from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.points import count
+from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
 from meanmap.graphs.rooted import Rooted, informed
@@ -79,11 +80,11 @@ class FittedKernelField(FittedField):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         floor: float | None = FLOOR,
         damping: float | None = None,
         tolerance: float | None = None,
-        dtype: Any = np.float64,
+        dtype: DType = np.float64,
         counting: float | None = None,
     ) -> Beliefs:
         """The belief about each target.
@@ -136,7 +137,7 @@ class FittedKernelField(FittedField):
     def _known(self, node: int, value: Any) -> PointEmbedding:
         return self._belief(node, value, np.ones(1))
 
-    def _belief(self, node: int, points: Any, mass: np.ndarray) -> PointEmbedding:
+    def _belief(self, node: int, points: Points, mass: np.ndarray) -> PointEmbedding:
         """Weighted points of a variable as its belief."""
         variable = self._variable(node)
         if variable.sample.labels is not None:
@@ -241,7 +242,7 @@ class FittedKernelField(FittedField):
     def _variable(self, node: int) -> Any:
         return list(self.learned.variables.values())[self.kind[node]]
 
-    def _readouts(self, kind: Hashable, dtype: Any) -> list[np.ndarray]:
+    def _readouts(self, kind: Hashable, dtype: DType) -> list[np.ndarray]:
         """Operators to the atoms of a kind; those that arrive elsewhere are not used, and stand empty."""
         readouts = self.learned.readouts or []
         arriving = [r for r, d in zip(readouts, self.learned.directions, strict=True) if d.receiver == kind]
@@ -261,7 +262,7 @@ class FittedKernelField(FittedField):
                 own[part, :, : variable.size] = seen.at(name, part, variable.points)
         return own
 
-    def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: Any) -> np.ndarray:
+    def _own_at_atoms(self, seen: Evidence, kind: Hashable, nodes: Any, dtype: DType) -> np.ndarray:
         return seen.at(kind, nodes, self.learned.variables[kind].atoms).astype(dtype)
 
     def _known_edges(self, seen: Evidence) -> np.ndarray | None:
@@ -284,7 +285,7 @@ class FittedKernelField(FittedField):
             values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
         return Given(jnp.asarray(np.repeat(known[:, None], seen.size, axis=1)), jnp.asarray(values))
 
-    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Any) -> np.ndarray:
+    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Points) -> np.ndarray:
         """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
         values = np.ones((len(edges), count(points)))
         sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))

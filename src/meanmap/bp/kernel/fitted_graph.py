@@ -23,6 +23,7 @@ from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
+from meanmap.core.types import Array, Axes
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -200,7 +201,7 @@ class FittedKernelGraph(FittedModel):
             yield part, self._engine.run(self._operators, jnp.asarray(own), given, **settings)
 
     def report(
-        self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Any
+        self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Array
     ) -> Report:
         """What stands behind beliefs: for each observation, the edge of its node that draws on the fewest data."""
         support: dict[Hashable, Support] = {}
@@ -283,6 +284,6 @@ class FittedKernelGraph(FittedModel):
             beliefs = PointEmbedding(kernel, points, source, sample.flat)
         return beliefs if seen.batched else beliefs[0]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
         return draw_forest(self.graph, ax)

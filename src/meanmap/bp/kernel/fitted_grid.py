@@ -14,6 +14,7 @@ from meanmap.bp.kernel.restored import Restored
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ShapeError
+from meanmap.core.types import Data, DType
 from meanmap.graphs import grid
 
 __all__ = ["FittedKernelGrid"]
@@ -47,12 +48,12 @@ class FittedKernelGrid:
 
     def restore(
         self,
-        observed: Any,
+        observed: Data,
         *,
         likelihood: Any = None,
         floor: float | None = FLOOR,
         damping: float = DAMPING,
-        dtype: Any = np.float64,
+        dtype: DType = np.float64,
         counting: float | None = None,
         tolerance: float | None = None,
     ) -> "Restored":

@@ -7,12 +7,13 @@ import numpy as np
 from meanmap.core.arrays import as_array, parameter
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Data, Seed
 from meanmap.graphs import DIRECTIONS
 
 __all__ = ["neighbour_pairs", "patches", "read_images"]
 
 
-def read_images(data: Any, argument: str) -> list[np.ndarray]:
+def read_images(data: Data, argument: str) -> list[np.ndarray]:
     """One image (H, W), several (B, H, W), or a list of images of any sizes; NaN where a pixel is missing."""
     if isinstance(data, list | tuple) and len(data) and np.ndim(data[0]) == 2:
         images = [as_array(image, f"{argument}[{i}]") for i, image in enumerate(data)]
@@ -39,7 +40,7 @@ def read_images(data: Any, argument: str) -> list[np.ndarray]:
 
 
 def neighbour_pairs(
-    images: list[np.ndarray], neighbours: int = 4, most: int | None = None, rng: Any = None, bands: int = 1
+    images: list[np.ndarray], neighbours: int = 4, most: int | None = None, rng: Seed = None, bands: int = 1
 ) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
     """Values of neighbouring pixels, for each direction and horizontal band: both ends of each edge.
 

@@ -11,6 +11,7 @@ from meanmap.bp.field import Field
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
+from meanmap.core.types import GraphLike, Points
 from meanmap.kernels.base import Kernel
 
 __all__ = ["KernelField"]
@@ -70,7 +71,7 @@ class KernelField(Field[FittedKernelField]):
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         relations: Any = None,
         variables: Any = None,
@@ -86,7 +87,7 @@ class KernelField(Field[FittedKernelField]):
         if not isinstance(self.update, Update):
             raise KindError(f"update is {update!r}; expected mm.bp.Full(), mm.bp.Linear(1e-3) or mm.bp.Constant(1e-2).")
 
-    def _check(self, points: Any, kind: Hashable) -> None:
+    def _check(self, points: Points, kind: Hashable) -> None:
         """Whatever a kernel reads."""
 
     def _learn(self, read: FieldSamples, likelihoods: dict[Hashable, Likelihood]) -> FittedKernelField:

@@ -10,6 +10,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
+from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph
 from meanmap.graphs.rooted import check_forest
 from meanmap.kernels.base import Kernel
@@ -62,7 +63,7 @@ class KernelGraph:
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         kernels: Mapping[Any, Kernel] | None = None,
         ridge: float | None = None,
@@ -83,7 +84,7 @@ class KernelGraph:
         self.schedule = schedule
 
     def fit(
-        self, data: Any, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
+        self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedKernelGraph":
         """Learn the operators of all edges.
 
@@ -124,7 +125,7 @@ class KernelGraph:
         return f"KernelGraph({self.graph!r})"
 
 
-def _refuse_meeting_arrows(graph: Any) -> None:
+def _refuse_meeting_arrows(graph: GraphLike) -> None:
     """A graph with arrows, ours or of NetworkX, is read where a model of relations says the same about independence."""
     if isinstance(graph, PDAG):
         arrows = list(graph.named("directed"))

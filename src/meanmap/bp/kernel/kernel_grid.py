@@ -14,6 +14,7 @@ from meanmap.core.arrays import as_array, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Data, Seed
 from meanmap.graphs import DIRECTIONS, grid
 from meanmap.kernels.base import Kernel
 
@@ -91,11 +92,11 @@ class KernelGrid:
     def fit(
         self,
         images: Any,
-        observed: Any = None,
+        observed: Data = None,
         *,
         likelihood: Any = None,
         pairs: int | None = MOST_PAIRS,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> "FittedKernelGrid":
         """Learn from images, and from what is observed of them.
 
@@ -144,7 +145,7 @@ class KernelGrid:
 
 
 def _likelihood(
-    images: list[np.ndarray], observed: Any, likelihood: Any, pairs: int | None, generator: Any
+    images: list[np.ndarray], observed: Data, likelihood: Any, pairs: int | None, generator: np.random.Generator
 ) -> Likelihood | None:
     """The likelihood of a pixel, learned from some of them."""
     if observed is None and likelihood is None:
@@ -169,7 +170,7 @@ def _likelihood(
     return chosen.fit(hidden[there], seen[there])
 
 
-def _read_features(observed: Any, images: list[np.ndarray]) -> list[np.ndarray]:
+def _read_features(observed: Data, images: list[np.ndarray]) -> list[np.ndarray]:
     """Observations of each image: (H, W) or (H, W, d)."""
     listed = isinstance(observed, list | tuple) and len(observed) > 0 and np.ndim(observed[0]) > 1
     many = listed or (np.ndim(observed) > 2 and len(observed) == len(images) > 1)

@@ -21,6 +21,7 @@ from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import joined
 from meanmap.core.report import Report
 from meanmap.core.settings import whole_number
+from meanmap.core.types import Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.reading import check_alike
 
@@ -226,7 +227,7 @@ class Stream:
         return f"Stream({self.state!r} after {self.length} step{'s' * (self.length != 1)})"
 
 
-def _one_step(model: FittedKernelGraph, state: int, last: int, points: Any) -> FittedKernelGraph:
+def _one_step(model: FittedKernelGraph, state: int, last: int, points: Points) -> FittedKernelGraph:
     """The model of one step, without the next state, its messages at `points` of the state."""
     graph = model.graph
     part = graph.subgraph(name for i, name in enumerate(graph.names) if i != last)

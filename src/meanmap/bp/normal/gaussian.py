@@ -23,6 +23,7 @@ from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.operators import EdgeOperators, Grouping
 from meanmap.bp.engine.propagate import Engine
 from meanmap.core.report import Report
+from meanmap.core.types import Array
 from meanmap.graphs import Graph, TwoPass
 
 __all__ = ["GaussianModel", "is_positive_definite", "spectral_radius"]
@@ -199,7 +200,7 @@ def convergence(radius: float) -> str:
     )
 
 
-def spectral_radius(precision: Any) -> float:
+def spectral_radius(precision: Array) -> float:
     """The largest eigenvalue of |I − D^(−1/2) J D^(−1/2)|, D the diagonal of J: below 1, J is walk-summable.
 
     Infinite where the diagonal is not positive. Cost that of a few tens of products with a sparse J, and of fifty
@@ -242,7 +243,7 @@ def _largest_on_forest(walks: Any) -> float:
     return high
 
 
-def is_positive_definite(precision: Any) -> bool:
+def is_positive_definite(precision: Array) -> bool:
     """Whether all pivots of J = L D Lᵀ are positive (Sylvester's law of inertia); sparse."""
     matrix: Any = scipy.sparse.csc_array(precision)
     if not (matrix.diagonal() > 0).all():

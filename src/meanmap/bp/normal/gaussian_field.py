@@ -15,6 +15,7 @@ from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite
 from meanmap.bp.normal.gaussian_graph import add_edges, normal_belief
 from meanmap.core.errors import InputError
 from meanmap.core.report import Report
+from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import edge_appearance
 
 __all__ = ["FittedGaussianField", "GaussianField"]
@@ -64,7 +65,7 @@ class GaussianField(Field["FittedGaussianField"]):
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         relations: Any = None,
         variables: Any = None,
@@ -125,7 +126,7 @@ class FittedGaussianField(FittedField):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         damping: float | None = None,
         tolerance: float | None = None,
     ) -> Beliefs:

@@ -14,6 +14,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import is_sparse
+from meanmap.core.types import Array, Data, GraphLike
 from meanmap.graphs import Graph
 
 __all__ = ["GaussianGraph", "add_edges", "normal_belief", "read_precision"]
@@ -54,7 +55,7 @@ class GaussianGraph:
     0.667
     """
 
-    def __init__(self, precision: Any, vector: Any = None, nodes: Iterable[Hashable] | None = None):
+    def __init__(self, precision: Array, vector: Array = None, nodes: Iterable[Hashable] | None = None):
         matrix = read_precision(precision)
         n = len(matrix.diagonal())
         h = np.zeros(n) if vector is None else as_array(vector, "vector").astype(float)
@@ -73,7 +74,7 @@ class GaussianGraph:
             raise InputError("precision is not positive definite: there is no Gaussian with it.")
 
     @classmethod
-    def from_moments(cls, graph: Any, means: Any, variances: Any, covariances: Any) -> "GaussianGraph":
+    def from_moments(cls, graph: GraphLike, means: Array, variances: Any, covariances: Any) -> "GaussianGraph":
         """The field whose neighbours have these moments, without evidence and as far as belief propagation can tell.
 
         ψ_st = p(x_s, x_t) / (p(x_s) p(x_t)) and φ_s = p(x_s), Gaussians: on forests its marginals have the moments
@@ -220,7 +221,7 @@ def normal_belief(name: Hashable, mean: np.ndarray, precision: np.ndarray, batch
     return NormalMixture.normal(mean, variance) if batched else NormalMixture.normal(mean[0], variance[0])
 
 
-def read_precision(data: Any, argument: str = "precision") -> Any:
+def read_precision(data: Data, argument: str = "precision") -> Any:
     """A symmetric sparse matrix (CSR) with a positive diagonal."""
     if is_sparse(data):
         matrix: Any = scipy.sparse.csr_array(data).astype(float)

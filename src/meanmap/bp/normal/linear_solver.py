@@ -10,6 +10,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
+from meanmap.core.types import Array
 from meanmap.core.values import Value
 from meanmap.graphs import Flooding
 
@@ -38,7 +39,7 @@ class Solution(Value):
     report: Report
 
 
-def solve(matrix: Any, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
+def solve(matrix: Array, h: Any, *, schedule: Any = None, damping: float = 0.0, tolerance: float = 1e-10) -> Solution:
     """Solve J x = h for a symmetric positive definite J by Gaussian belief propagation (Bickson 2008).
 
     Parameters

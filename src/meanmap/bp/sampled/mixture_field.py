@@ -24,6 +24,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs import Flooding, Sequential, TwoPass
 from meanmap.graphs.rooted import Rooted, check_forest, informed
 from meanmap.graphs.schedules import layers
@@ -83,7 +84,7 @@ class MixtureField(Field):
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         relations: Any = None,
         variables: Any = None,
@@ -138,9 +139,9 @@ class FittedMixtureField(FittedField):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         damping: float | None = None,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> Beliefs:
         """The belief about each target.
 
@@ -155,7 +156,7 @@ class FittedMixtureField(FittedField):
             evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
         )
 
-    def _propagate(self, seen: Evidence, damping: float, rng: Any) -> tuple[Any, Report]:
+    def _propagate(self, seen: Evidence, damping: float, rng: Seed) -> tuple[Any, Report]:
         """Query after query."""
         damping = float(parameter(damping, "damping", positive=False, axes=0, at_least=0.0))
         if damping >= 1:
@@ -246,7 +247,7 @@ class FittedMixtureField(FittedField):
         return Report(status, settled and not lost, steps, trace, notes=tuple(notes), measures=measures)
 
 
-def _slots(graph: Any) -> tuple[np.ndarray, np.ndarray]:
+def _slots(graph: GraphLike) -> tuple[np.ndarray, np.ndarray]:
     """The directed edges into each node, (n, D), and into each sender less one, (2 |E|, D − 1); −1 is none."""
     edges, most = len(graph.edges), int(graph.degrees.max(initial=0))
     order, start = graph.outgoing

@@ -25,6 +25,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.rooted import Rooted, informed
 
 __all__ = ["FittedParticleField", "ParticleField"]
@@ -81,7 +82,7 @@ class ParticleField(Field):
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         relations: Any = None,
         variables: Any = None,
@@ -137,9 +138,9 @@ class FittedParticleField(FittedField):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         damping: float | None = None,
-        rng: Any = None,
+        rng: Seed = None,
     ) -> Beliefs:
         """The belief about each target.
 
@@ -154,7 +155,7 @@ class FittedParticleField(FittedField):
             evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
         )
 
-    def _propagate(self, seen: Evidence, damping: float, rng: Any) -> tuple[Any, Report]:
+    def _propagate(self, seen: Evidence, damping: float, rng: Seed) -> tuple[Any, Report]:
         """Query after query; each has its own particles."""
         source = Rng.of(rng)
         results = [self._query(seen, query, damping, source.generator) for query in range(seen.size)]

@@ -13,6 +13,7 @@ from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.learning.default import kernel_for
 
@@ -60,7 +61,7 @@ class ForestGrid:
     True
     """
 
-    def fit(self, images: Any, observed: Any, *, rng: Any = None) -> "FittedForestGrid":
+    def fit(self, images: Any, observed: Data, *, rng: Seed = None) -> "FittedForestGrid":
         """Learn from images, and from what is observed of them.
 
         Parameters
@@ -127,7 +128,7 @@ class FittedForestGrid:
     atoms: np.ndarray
     kernel: Kernel
 
-    def restore(self, observed: Any) -> Restored:
+    def restore(self, observed: Data) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed."""
         images = read_images(observed, "observed")
         if len({image.shape for image in images}) > 1:

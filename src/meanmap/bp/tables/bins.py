@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.edges.samples import Direction
 from meanmap.core.errors import InputError
+from meanmap.core.types import KernelLike
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.embeddings.points import PointEmbedding
 
@@ -108,7 +108,7 @@ class Bins:
         weights = np.polynomial.legendre.leggauss(POINTS)[1] / 2
         return likelihoods.reshape(*likelihoods.shape[:-1], self.number, POINTS) @ weights
 
-    def belief(self, weights: np.ndarray, kernel: Any) -> Histogram | PointEmbedding:
+    def belief(self, weights: np.ndarray, kernel: KernelLike) -> Histogram | PointEmbedding:
         """Probabilities (..., k) as a belief."""
         if self.discrete:
             return PointEmbedding(kernel, self.centres[:, None], weights, True)

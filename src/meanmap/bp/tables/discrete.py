@@ -13,6 +13,7 @@ from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.tables.potentials import probabilities, read_likelihoods, read_model, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Array, Axes, GraphLike
 from meanmap.graphs import Factors, Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
 
@@ -46,7 +47,7 @@ class DiscreteGraph:
     [0.2921, 0.7079]
     """
 
-    def __init__(self, graph: Any, potentials: Any, priors: Any = None):
+    def __init__(self, graph: GraphLike, potentials: Any, priors: Any = None):
         self.graph = Graph.of(graph)
         with Door(potentials, priors) as door:
             read = read_model(self.graph, potentials, priors, door)
@@ -179,7 +180,7 @@ class DiscreteGraph:
 
         return Beliefs(tuple(self.graph.names), answer, found.report, log_evidence)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Any:
         """Draw the graph; returns the matplotlib Axes."""
         return draw_forest(self.graph, ax)
 
@@ -188,7 +189,7 @@ class DiscreteGraph:
         likelihoods, batched = read_likelihoods(self.graph, self.states, evidence or {}, door)
         return with_likelihoods(self._priors, likelihoods, door), batched
 
-    def _run(self, own: Any, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
+    def _run(self, own: Array, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:
         """Propagate on the graph laid out for a schedule, which is kept for the next query."""
         if schedule not in self._engines:
             self._engines[schedule] = Engine(self.graph, self._template, schedule)

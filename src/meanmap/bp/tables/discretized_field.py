@@ -21,6 +21,7 @@ from meanmap.bp.tables.fitting import fit_potentials
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.report import Report
+from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import edge_appearance
 
 __all__ = ["DiscretizedField", "FittedDiscretizedField"]
@@ -81,7 +82,7 @@ class DiscretizedField(Field["FittedDiscretizedField"]):
 
     def __init__(
         self,
-        graph: Any,
+        graph: GraphLike,
         *,
         relations: Any = None,
         variables: Any = None,
@@ -184,7 +185,7 @@ class FittedDiscretizedField(FittedField):
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Any = None,
+        observations: Data = None,
         damping: float | None = None,
         floor: float | None = None,
         tolerance: float | None = None,

@@ -17,6 +17,7 @@ from meanmap.bp.tables.factor_layout import FactorLayout, alike, read_off
 from meanmap.bp.tables.potentials import probabilities, read_labelled, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
+from meanmap.core.types import Array
 from meanmap.graphs import Factors, Flooding, Graph
 
 __all__ = ["FactorGraph"]
@@ -120,7 +121,7 @@ class FactorGraph:
             states = states[:, 0] if not is_concrete(states) else states[:, 0].tolist()
         return Beliefs(self.factors.names, dict(zip(self.factors.names, states, strict=True)), report, log_evidence)
 
-    def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Any, maximum: bool) -> Any:
+    def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Array, maximum: bool) -> Any:
         """Beliefs (n, B, L), log Z, the report and whether there was a batch."""
         schedule = Flooding() if schedule is None else schedule
         if not isinstance(schedule, Flooding):

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.bp.engine.algebra import PRODUCT
 from meanmap.bp.engine.messages import Given, Settings, finish
 from meanmap.bp.tables.factor_messages import Like, Sums, Tables
+from meanmap.core.types import DType
 from meanmap.graphs import Factors
 from meanmap.graphs.slots import widths
 from meanmap.graphs.sum_table import SumTable
@@ -139,7 +140,7 @@ class Alike:
     tables: list[Any]
     cyclic: bool | None
 
-    def operator(self, dtype: Any, maximum: bool) -> Like:
+    def operator(self, dtype: DType, maximum: bool) -> Like:
         """For the engine; factors with the same table share it."""
         if any(isinstance(table, jax.Array) for table in self.tables):
             values, which = jnp.stack(self.tables), np.arange(len(self.tables))

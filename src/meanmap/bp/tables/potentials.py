@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.types import Array
 from meanmap.graphs import Factors, Graph
 
 __all__ = ["Model", "probabilities", "read_labelled", "read_likelihoods", "read_model", "with_likelihoods"]
@@ -224,7 +225,7 @@ def probabilities(beliefs: Any, graph: Graph) -> Any:
     return beliefs / total
 
 
-def _seen(array: Any, k: int, where: str, door: Door) -> Any:
+def _seen(array: Array, k: int, where: str, door: Door) -> Any:
     if array.ndim > 1:
         raise ShapeError(f"{where} has shape {array.shape}; expected a state, or (B,) states for B queries.")
     if is_concrete(array) and ((np.asarray(array) < 0) | (np.asarray(array) >= k)).any():
@@ -233,7 +234,7 @@ def _seen(array: Any, k: int, where: str, door: Door) -> Any:
     return (library.atleast_1d(library.asarray(array))[:, None] == np.arange(k)).astype(door.dtype)
 
 
-def _check_weights(array: Any, where: str) -> None:
+def _check_weights(array: Array, where: str) -> None:
     """Refuse values that are negative or not finite, and all zero."""
     check_finite(array, where)
     if not is_concrete(array):
@@ -245,7 +246,7 @@ def _check_weights(array: Any, where: str) -> None:
         raise InputError(f"{where} is zero everywhere: nothing would be possible.")
 
 
-def _padded(array: Any, shape: tuple[int, ...], library: Any) -> Any:
+def _padded(array: Array, shape: tuple[int, ...], library: Any) -> Any:
     return library.pad(
         library.asarray(array), [(0, size - have) for size, have in zip(shape, array.shape, strict=True)]
     )

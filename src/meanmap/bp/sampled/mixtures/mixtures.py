@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from meanmap.core.errors import InputError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Array, Index, Seed
 
 __all__ = ["Mixtures", "categorical"]
 
@@ -37,7 +38,7 @@ class Mixtures:
     variance: np.ndarray
 
     @classmethod
-    def of(cls, weights: Any, means: Any, variance: Any) -> "Mixtures":
+    def of(cls, weights: Array, means: Array, variance: Array) -> "Mixtures":
         """Checked and scaled."""
         w, m, v = (np.asarray(a, dtype=np.float64) for a in (weights, means, variance))
         if m.ndim < 2 or w.shape != m.shape[:-1] or v.shape != (*m.shape[:-2], m.shape[-1]):
@@ -81,7 +82,7 @@ class Mixtures:
             logs = np.log(self.weights)
         return logsumexp(logs[..., None, :] - squares / 2, axis=-1) - scale
 
-    def sample(self, size: int, rng: Any = None) -> np.ndarray:
+    def sample(self, size: int, rng: Seed = None) -> np.ndarray:
         """Draws (..., size, d)."""
         generator = Rng.of(rng).generator
         chosen = categorical(np.broadcast_to(self.weights[..., None, :], (*self.weights.shape[:-1], size, 1)[:-1] +
@@ -106,7 +107,7 @@ class Mixtures:
         weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return Mixtures(weights / weights.sum(axis=-1, keepdims=True), means, 1 / both)
 
-    def __getitem__(self, index: Any) -> "Mixtures":
+    def __getitem__(self, index: Index) -> "Mixtures":
         """Some of the batch."""
         return Mixtures(self.weights[index], self.means[index], self.variance[index])
 

@@ -14,6 +14,7 @@ import numpy as np
 from meanmap.bp.sampled.mixtures.mixtures import Mixtures
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.types import Seed
 
 __all__ = ["Draws", "ProductSampler", "product", "sample_product"]
 
@@ -42,7 +43,7 @@ class ProductSampler(ABC):
         """Labels (E, size, F) for factors (E, F, K, d), and a bound (E,) on what is wrong with their distribution."""
 
 
-def sample_product(factors: Mixtures, size: int, sampler: ProductSampler, rng: Any = None) -> Draws:
+def sample_product(factors: Mixtures, size: int, sampler: ProductSampler, rng: Seed = None) -> Draws:
     """Draw `size` points from each of E products of F mixtures, given as a batch (E, F).
 
     Examples
