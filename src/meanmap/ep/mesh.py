@@ -87,8 +87,8 @@ class Spread(NamedTuple):
         """With every node, every second and every fourth; count − 1 is a multiple of 4."""
         first, last = (jnp.arcsinh((end - self.centre) / self.width) for end in (self.low, self.high))
         t = trapezium(first, last, count)
-        points = self.centre + self.width * jnp.sinh(t.points)
-        return Grid(points, t.log_weights + jnp.log(self.width) + jnp.log(jnp.cosh(t.points)))
+        ahead, behind = self.width / 2 * jnp.exp(t.points), self.width / 2 * jnp.exp(-t.points)
+        return Grid(self.centre + (ahead - behind), t.log_weights + jnp.log(ahead + behind))
 
 
 def trapezium(low: Array, high: Array, count: int) -> Grid:
