@@ -92,6 +92,9 @@ def test_a_lambda_made_anew_is_the_same_function(monkeypatch):
     assert shaped(3.0) is not first
     array, other = shifted(np.arange(3.0)), shifted(np.ones(3))
     assert shifted(np.arange(3.0)) is array is not other
+    inside: dict[str, object] = {"__name__": "meanmap.ep.infer"}  # as in the examples of a docstring
+    one, two = (ep.Density(eval(f"lambda z: {k} * z", inside), z).function for k in (1, 2))
+    assert one is not two
     listed = shifted([1.0])
     assert shifted([1.0]) is not listed  # a list may change between two calls
     monkeypatch.setitem(globals(), "SCALE", 3.0)

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -44,10 +45,9 @@ def _key(value: Any, outer: tuple[int, ...]) -> Any:
     if id(value) in outer:  # a function that calls itself
         return "outer", outer.index(id(value))
     outer = (*outer, id(value))
-    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None) or ""
-    known = name.split(".")[0] in _KNOWN and "<locals>" not in getattr(value, "__qualname__", "")
-    if known and isinstance(value, types.ModuleType | type | types.FunctionType | types.BuiltinFunctionType):
-        return name, getattr(value, "__qualname__", "")
+    name = _found_under(value)
+    if name:
+        return name
     if isinstance(value, np.ufunc):
         return "ufunc", value.__name__
     if isinstance(value, types.FunctionType):
@@ -67,6 +67,19 @@ def _key(value: Any, outer: tuple[int, ...]) -> Any:
     if wrapped is not None and type(value).__module__.split(".")[0] in ("jax", "jaxlib"):
         return "compiled", _key(wrapped, outer)
     raise _Unlike
+
+
+def _found_under(value: Any) -> str:
+    """The name under which known packages hold a module, type or function; empty where they do not."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ if value.__name__.split(".")[0] in _KNOWN else ""
+    if not isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+        return ""
+    module, name = str(value.__module__), value.__qualname__
+    held: Any = sys.modules.get(module) if module.split(".")[0] in _KNOWN else None
+    for part in name.split("."):
+        held = getattr(held, part, None)
+    return f"{module}.{name}" if held is value else ""
 
 
 def _names(code: types.CodeType) -> list[str]:
