@@ -109,7 +109,7 @@ class Factor(eqx.Module):
         """
 
     def quick(self) -> "Factor":
-        """The same factor with answers that cost less and say when they are in doubt; itself, if there are none."""
+        """A factor whose answers cost less and say when they are in doubt; itself, if there are none."""
         return self
 
     def needs_proper(self, position: int) -> bool:

@@ -42,7 +42,7 @@ class Oracle(eqx.Module):
         return self
 
     def quick(self, families: tuple[Any, ...]) -> "Oracle":
-        """The same oracle without the work for members that it finds in doubt; itself, if there is no such work.
+        """An oracle without the work for members that it finds in doubt; itself, if there is no such work.
 
         `families` are those of the variables that it integrates over.
         """
