@@ -205,3 +205,19 @@ def test_messages(problem):
         choose_ridge(K, y, criterion="k-fold", folds=[0, 1, 2])
     with pytest.raises(ParameterError, match="every row in one fold"):
         choose_ridge(K, y, criterion="k-fold", folds=np.zeros(30))
+
+
+def test_low_rank_scores_do_not_depend_on_the_unit_of_the_kernel():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 1))
+    K, y = np.exp(-((x - x.T) ** 2)), np.sin(2 * x[:, 0]) + 0.01 * rng.normal(size=30)
+    one, million = (
+        choose_ridge(unit * K, y, ridges=unit * RIDGES, criterion="evidence", method="low-rank") for unit in (1.0, 1e6)
+    )
+    np.testing.assert_allclose(million.best / 1e6, one.best, rtol=1e-12)
+
+
+def test_two_folds_are_enough():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(12, 3))
+    assert choose_ridge_features(features, rng.normal(size=12), criterion="k-fold", folds=2).best > 0
