@@ -234,7 +234,7 @@ LINE = np.arange(9.0)
             "x has no column 'b'",
         ),
         ((LINE, LINE), {"kernel": "mean"}, KindError, "the kernel of x is 'mean'"),
-        ((LINE, LINE), {"kernel": (None, None, None)}, KindError, "a pair"),
+        ((LINE, LINE), {"kernel": (None, None, None)}, KindError, "expected a kernel, .* or kernel_x= and kernel_y="),
         ((LINE, LINE), {"kernel": (None, [])}, KindError, r"the kernel of y is \[\]"),
         ((LINE, LINE), {"null": "wild"}, ParameterError, "expected one of"),
         ((LINE, LINE), {"null": "gamma", "statistic": "unbiased"}, ParameterError, "biased"),

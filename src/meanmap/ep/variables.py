@@ -190,7 +190,8 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
                 f"{name} is the variable {each.name!r}; expected known numbers here. Where it is unknown, type "
                 "ep.Density(log_factor, ...) with the variable among its arguments."
             )
-    label = _first_label(value)
+    with concrete(name):
+        label = _first_label(value)
     if label is not None:
         raise KindError(
             f"{name} holds labels, such as {label!r}; expected numbers: of two labels type "

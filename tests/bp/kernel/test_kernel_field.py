@@ -6,6 +6,7 @@ import pytest
 import meanmap as mm
 from meanmap import bp
 from meanmap.bp.edges import relations as relations_file
+from meanmap.bp.edges import updates as updates_file
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.graphs import Flooding
@@ -231,7 +232,7 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
 
 def test_sums_over_pairs_do_not_depend_on_how_they_are_cut(monkeypatch):
     whole = fitted(bp.Constant(1e-2)).learned.operators.matrices
-    monkeypatch.setattr(relations_file, "CHUNK", 7)
+    monkeypatch.setattr(updates_file, "CHUNK", 7)
     np.testing.assert_allclose(fitted(bp.Constant(1e-2)).learned.operators.matrices, whole, rtol=1e-9, atol=1e-12)
 
 

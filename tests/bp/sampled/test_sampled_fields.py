@@ -206,7 +206,6 @@ def test_bad_queries_are_refused_in_words(make):
         (lambda: field.query({9: 1.0}), InputError, "no node 9"),
         (lambda: field.query({0: np.nan}), InputError, "evidence"),
         (lambda: field.query({0: lambda x: 0 * x}), InputError, "zero at every point"),
-        (lambda: field.query(floor=0.1), KindError, "the setting 'floor'"),
         (lambda: field.query(damping=1.0), ParameterError, "damping is 1.0"),
         (lambda: field.query(observations=np.zeros(6)), InputError, "have no likelihood"),
         (lambda: field.query({0: 0.0}, rng="seed"), KindError, "rng is a str"),
