@@ -16,7 +16,7 @@ import pytest
 
 __all__ = ["MOST_SECONDS", "afforded"]
 
-MOST_SECONDS = 0.7
+MOST_SECONDS = 0.5
 FILE = Path(__file__).with_name("costs.json")
 
 
