@@ -95,6 +95,12 @@ def test_a_lambda_made_anew_is_the_same_function(monkeypatch):
     inside: dict[str, object] = {"__name__": "meanmap.ep.infer"}  # as in the examples of a docstring
     one, two = (ep.Density(eval(f"lambda z: {k} * z", inside), z).function for k in (1, 2))
     assert one is not two
+    written = np.arange(4.0)
+    before = shifted(written)
+    written[0] = 9.0
+    assert shifted(np.arange(4.0)) is not before
+    assert ep.Density(lambda z: later * z, z).function  # names what is defined below
+    later = 2.0
     listed = shifted([1.0])
     assert shifted([1.0]) is not listed  # a list may change between two calls
     monkeypatch.setitem(globals(), "SCALE", 3.0)

@@ -33,8 +33,10 @@ def same(function: Callable[..., Any]) -> Any:
     """
     try:
         key = _key(function, ())
-        return _seen.setdefault(key, function)
-    except (_Unlike, TypeError):  # what takes no weak reference is itself too
+        first = _seen.setdefault(key, function)
+        # An array that the first one holds may have been written to since.
+        return first if _key(first, ()) == key else function
+    except (_Unlike, TypeError, ValueError):  # so are what takes no weak reference and what names a variable to come
         return function
 
 
