@@ -1,5 +1,7 @@
 """Draws from products of mixtures against all components written out, and what is refused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -183,3 +185,20 @@ def test_bandwidth_rules():
 def test_bad_input_is_refused_in_words(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_draws_from_many_components_take_no_memory_for_each_draw():
+    """They are those of one categorical draw after another."""
+    many = factors(1, 20_000, products=2)
+    tracemalloc.start()
+    draws = many.sample(2000, rng=0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16 * many.means.nbytes
+    generator = np.random.default_rng(0)
+    row = np.broadcast_to(many.weights[:, :, None], (2, 1, 2000, 20_000))[:, :, :20]
+    levels = generator.random((2, 1, 2000, 1))[:, :, :20] * np.cumsum(row, axis=-1)[..., -1:]
+    chosen = np.sum(np.cumsum(row, axis=-1) <= levels, axis=-1)
+    expected = np.take_along_axis(many.means, chosen[..., None], axis=-2)
+    noise = generator.normal(size=(2, 1, 2000, 1))[:, :, :20] * np.sqrt(many.variance)[..., None, :]
+    np.testing.assert_array_equal(draws[:, :, :20], expected + noise)

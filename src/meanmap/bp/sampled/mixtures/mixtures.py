@@ -83,10 +83,13 @@ class Mixtures:
         return logsumexp(logs[..., None, :] - squares / 2, axis=-1) - scale
 
     def sample(self, size: int, rng: Seed = None) -> np.ndarray:
-        """Draws (..., size, d)."""
+        """Draws (..., size, d), in O(K + size log K) time for each mixture of K components."""
         generator = Rng.of(rng).generator
-        chosen = categorical(np.broadcast_to(self.weights[..., None, :], (*self.weights.shape[:-1], size, 1)[:-1] +
-                             self.weights.shape[-1:]), generator)  # fmt: skip
+        sums = np.cumsum(self.weights, axis=-1)
+        levels = generator.random((*sums.shape[:-1], size)) * sums[..., -1:]
+        each = zip(sums.reshape(-1, sums.shape[-1]), levels.reshape(-1, size), strict=True)
+        chosen = np.array([np.searchsorted(*row, side="right") for row in each], dtype=int).reshape(levels.shape)
+        chosen = np.minimum(chosen, sums.shape[-1] - 1)  # where rounding has put a level at the total
         means = np.take_along_axis(self.means, chosen[..., None], axis=-2)
         return means + np.sqrt(self.variance)[..., None, :] * generator.normal(size=means.shape)
 
