@@ -24,6 +24,8 @@ settings.load_profile(os.environ.get("MEANMAP_TEST_PROFILE", "day"))
 
 
 pytest_plugins = ["pytester", "tests.costs"]
+# A script as users write it, which type checkers read: to look for doctests in it would run it.
+collect_ignore = ["tests/api/user.py"]
 
 # Tracing makes many small objects that stay: the collector would walk over them again and again.
 gc.set_threshold(100_000, 50, 100)
