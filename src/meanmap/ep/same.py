@@ -35,7 +35,7 @@ def same(function: Callable[..., Any]) -> Any:
         key = _key(function, ())
         first = _seen.setdefault(key, function)
         # An array that the first one holds may have been written to since.
-        return first if _key(first, ()) == key else function
+        return first if first is function or _key(first, ()) == key else function
     except (_Unlike, TypeError, ValueError):  # so are what takes no weak reference and what names a variable to come
         return function
 
