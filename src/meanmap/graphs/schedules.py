@@ -4,6 +4,7 @@ On a tree two passes, inwards and outwards, make every message final. On a graph
 again until they stop changing, and the order decides how soon.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from meanmap.graphs.graph import Graph
 __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps", "TwoPass", "breadth_first", "layers"]
 
 
-class Schedule:
+class Schedule(ABC):
     """In which order messages are sent: `run` is handed a `bp.Exchange` and gives what was sent.
 
     A schedule of your own overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and
@@ -30,9 +31,9 @@ class Schedule:
     # Whether it can be part of a larger compiled program, and differentiated.
     compiled: ClassVar[bool] = False
 
+    @abstractmethod
     def run(self, exchange: Any) -> Any:
         """Send messages until they settle."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
