@@ -1,6 +1,6 @@
 """Ways to compare two samples: each a statistic with a null distribution, in a table to which others may be added."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,24 +107,18 @@ def _fused(name: str) -> Callable[[Samples], str]:
     return label
 
 
-def _add_own() -> None:
+def _own() -> Iterator[Way]:
     """The ways of this library, in the order in which messages list them."""
-
-    def add(
-        statistic: str, null: str, compute: Compute, label: Callable[[Samples], str], one_kernel: bool = False
-    ) -> None:
-        _WAYS[statistic, null] = Way(statistic, null, compute, label, one_kernel)
-
-    for statistic, nulls in (("unbiased", ("permutation", "wild")), ("biased", ("permutation", "wild"))):
-        for null in nulls:
-            add(
+    for statistic in ("unbiased", "biased"):
+        for null in ("permutation", "wild"):
+            yield Way(
                 statistic,
                 null,
                 lambda s, n, g, d, u=statistic == "unbiased", k=null: gram_test(s, u, k, n, g, d),
                 _fused(f"{statistic} MMD²"),
             )
     for null in ("gamma", "spectral"):
-        add(
+        yield Way(
             "biased",
             null,
             lambda s, n, g, d, k=null: limit_test(s, k, n, g),
@@ -132,7 +126,7 @@ def _add_own() -> None:
             one_kernel=True,
         )
     for null in ("permutation", "spectral"):
-        add(
+        yield Way(
             "features",
             null,
             lambda s, n, g, d, k=null: feature_test(s, k, n, g, d),
@@ -140,7 +134,7 @@ def _add_own() -> None:
         )
     for statistic in ("block", "linear"):
         for null in ("wild", "normal"):
-            add(
+            yield Way(
                 statistic,
                 null,
                 lambda s, n, g, d, b=statistic, k=null: block_test(s, b, k, n, g),
@@ -149,4 +143,4 @@ def _add_own() -> None:
             )
 
 
-_add_own()
+_WAYS.update({(each.statistic, each.null): each for each in _own()})
