@@ -279,6 +279,21 @@ print(json.dumps(out))
     assert result["error"] < 0.2, result
 
 
+def test_many_points_in_features_are_solved_in_blocks_with_the_ridge_of_some(pairs, monkeypatch):
+    x, y = pairs
+    phi = mm.features.PivotedCholesky.fit(K, x, tolerance=1e-8, max_rank=20)
+    monkeypatch.setattr(conditional, "RIDGE_ROWS_IN_FEATURES", 30)
+    monkeypatch.setattr(conditional, "BLOCK", 16)
+    op = mm.condition(x, y, kernel_x=phi, kernel_y=L)
+    some = conditional.spread_rows(60, 30)
+    of_some = mm.condition(x[some], y[some], kernel_x=phi, kernel_y=L)
+    ridge = dict(op.chosen)["ridge"]
+    assert ridge == dict(of_some.chosen)["ridge"] / 2
+    z = phi(x)
+    beta = np.linalg.solve(z @ z.T + 60 * ridge * np.eye(60), z @ phi(x[:3]).T).T
+    np.testing.assert_allclose(op(x[:3]).weights, beta, atol=1e-8)
+
+
 @pytest.mark.slow
 def test_a_million_rows_in_features_fit_in_two_gigabytes():
     result = in_a_process("""

@@ -15,7 +15,7 @@ from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space
 from meanmap.embeddings.points import PointEmbedding
-from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
+from meanmap.features.base import FeatureKernel, Features, transform_in_chunks, transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, times
@@ -147,7 +147,7 @@ class FeatureBasis(Basis):
         features = door.cast(self.features)
         if door.follows:
             return features.transform(x).T
-        return np.concatenate([np.asarray(part) for part in transform_in_chunks(features, x)]).T
+        return transformed(features, x).T
 
     def combine(self, x: Points, coefficients: Array, door: Door) -> Any:
         """φ(x)ᵀ C, streamed."""

@@ -37,6 +37,10 @@ MOST_FEATURES = 1000
 # The ridge is chosen on up to this many points; more keep n λ, the shift that does the smoothing. Measured at 5000
 # points in ten dimensions, the shift chosen so had the least error of those a factor of four apart.
 RIDGE_ROWS = 1000
+# The ridge of features is chosen on up to this many points, for the same reason: of more, only sums are needed.
+RIDGE_ROWS_IN_FEATURES = 100_000
+# Rows whose weights are solved for at once.
+BLOCK = 10_000
 # The lengthscale is compared on a few hundred points, at these multiples of the median distance.
 LENGTHSCALE_ROWS = 500
 LENGTHSCALE_GRID = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -72,7 +76,7 @@ def condition(
         coordinates; use `belief.to_points(candidates)` to read them out.
     ridge : float, optional
         λ. By default the one of least leave-one-out error Σᵢ ‖l(yᵢ, ·) − μ⁽⁻ⁱ⁾_{Y|xᵢ}‖², in closed form; on 1000 of the
-        points if there are more, keeping n λ.
+        points if there are more, and of 100,000 with features, keeping n λ.
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; pairs with one in x or y are left out; or missing labels are a label
         of their own.
@@ -91,8 +95,8 @@ def condition(
     missing to all yᵢ alike: where x says nothing a belief is that of y alone.
 
     Song, Gretton & Guestrin (2010), eq. 6-7. Up to 6000 points by one Cholesky factorisation, O(n³); beyond, in up to
-    r = 1000 pivoted coordinates of the kernel of x, O(n r²) time and O(n r) memory, about 20 KiB a point: 2 GiB for
-    100,000 points, for more of which features are meant. The ridge is chosen for that model. Beliefs are computed
+    r = 1000 pivoted coordinates of the kernel of x, or in features, O(n r²) time and O(n r) memory, 8 KiB a point for
+    1000 of them. The ridge is chosen for that model, on 100,000 of the points if there are more. Beliefs are computed
     when read: means and other expectations of m queries cost O(m n d); quantiles, densities and the like need the
     weights, one solve for each query.
 
@@ -160,11 +164,17 @@ def _primal(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     n = phi.shape[0]
     chosen: tuple = ()
     if ridge is None:
-        path = choose_ridge_features(phi, _columns(second, np.arange(n), door))
-        ridge = float(path.best)
+        index = spread_rows(n, RIDGE_ROWS_IN_FEATURES)
+        path = choose_ridge_features(phi if len(index) == n else phi[index], _columns(second, index, door))
+        ridge = float(path.best) * len(index) / n
         chosen = (("ridge", ridge),)
-    weights = Ridge.factor_features(phi, ridge=ridge).solve(phi.T).T / n
-    return Operator(second.basis, first.basis, weights, chosen=chosen)
+    inverse = Ridge.factor_features(phi, ridge=ridge)
+    if door.follows:
+        return Operator(second.basis, first.basis, inverse.solve(phi.T).T / n, chosen=chosen)
+    for start in range(0, n, BLOCK):  # in place: of a million points this is most of the memory
+        block = phi[start : start + BLOCK]
+        block[:] = inverse.solve(block.T).T / n
+    return Operator(second.basis, first.basis, phi, chosen=chosen)
 
 
 def _streamed(first: Side, second: Side, ridge: Array, door: Door) -> Operator:

@@ -17,7 +17,7 @@ from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.families import FamilyEmbedding
 from meanmap.embeddings.points import PointEmbedding, is_flat, weighted_sums
 from meanmap.families.base import Distribution
-from meanmap.features.base import Features, transform_in_chunks
+from meanmap.features.base import Features, transform_in_chunks, transformed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
@@ -147,7 +147,7 @@ def _in_features(x: Data, features: Features, estimator: str, weights: Array, ri
     else:
         check_rows(n, "x", least=2)
         _refuse_tracers(points, estimator)
-        phi = np.concatenate([np.asarray(part, dtype=np.float64) for part in transform_in_chunks(cast, points)])
+        phi = transformed(cast, points)
         diagonal = np.sum(phi**2, axis=1)
         if estimator == "shrinkage":
             vectors, values = shrinkage.spectrum_of_features(phi)

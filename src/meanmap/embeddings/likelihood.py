@@ -14,7 +14,7 @@ from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings.bases import FeatureBasis, PointBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
-from meanmap.features.base import Features, transform_in_chunks
+from meanmap.features.base import Features, transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
@@ -157,7 +157,7 @@ def _coordinates(kernel: KernelLike, points: Points, door: Door) -> np.ndarray:
     """Finite coordinates of the points, of low rank where the kernel is not given by features."""
     if not isinstance(kernel, Features):
         kernel = PivotedCholesky.of_points(kernel, points, door, tolerance=1e-7, max_rank=CHOICE_RANK)
-    return np.concatenate([np.asarray(part) for part in transform_in_chunks(kernel, points)])
+    return transformed(kernel, points)
 
 
 def _on_host(points: Points) -> Any:

@@ -58,11 +58,7 @@ class Features(eqx.Module):
             features = door.cast(self)
             if door.follows:
                 return features.transform(points)
-            out, start = np.empty((count(points), self.size)), 0
-            for part in transform_in_chunks(features, points):
-                out[start : start + len(part)] = part
-                start += len(part)
-            return out
+            return transformed(features, points)
 
     def mean(self, x: Data) -> Any:
         """The mean of φ over a sample, (r,): the empirical mean embedding in these coordinates, streamed."""
@@ -99,6 +95,15 @@ def transform_in_chunks(features: Features, points: Points, chunk: int = CHUNK) 
         part = rows(points, slice(start, min(start + size, n)))
         # Cut on the host: in JAX every new number of rows would be compiled.
         yield np.asarray(transform(features, pad(part, size)))[: count(part)]
+
+
+def transformed(features: Features, points: Points, chunk: int = CHUNK) -> np.ndarray:
+    """φ of points (already read), (n, r), on the host: no memory beyond that of the result."""
+    out, start = np.empty((count(points), features.size)), 0
+    for part in transform_in_chunks(features, points, chunk):
+        out[start : start + len(part)] = part
+        start += len(part)
+    return out
 
 
 class FeatureKernel(Kernel):

@@ -66,10 +66,11 @@ def held_out_surprises(phi: np.ndarray, psi: np.ndarray, ridges_x: np.ndarray, r
         cross = x[kept].T @ y[kept] / kept.sum()
         shrunk_x = np.maximum(values_x, 0) + ridges_x[:, None]
         shrunk_y = np.maximum(values_y, 0) + ridges_y[:, None]
-        weights = x[held] @ (cross / shrunk_x[:, :, None] / shrunk_y[:, None, :])
+        weights = (x[held] / shrunk_x[:, None, :]) @ cross / shrunk_y[:, None, :]
         there = weights @ everywhere.T
         top = np.maximum(there.max(axis=2), 1e-300)
         here = np.sum(weights * y[held], axis=2) / top
-        some = np.maximum(there / top[:, :, None], LEAST).mean(axis=2)
+        np.maximum(there, LEAST * top[:, :, None], out=there)
+        some = there.mean(axis=2) / top
         losses[:, held] = np.log(some / np.maximum(here, LEAST))
     return losses

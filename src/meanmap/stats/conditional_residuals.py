@@ -9,7 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
 from meanmap.core.types import Data, Points, Seed
-from meanmap.features.base import transform_in_chunks
+from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.discrete import Delta
@@ -197,7 +197,7 @@ def _kernel_features(kernel: Kernel, points: Points, door: Door) -> np.ndarray:
     """Features of a chosen kernel, from the data."""
     most = min(MOST_FEATURES, max(1, count(points) // 2))
     low = PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=most)
-    return np.concatenate([np.asarray(part) for part in transform_in_chunks(low, points)])
+    return transformed(low, points)
 
 
 def _metric(columns: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.table import Table
 from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
-from meanmap.features.base import Concatenated, transform_in_chunks
+from meanmap.features.base import Concatenated, transformed
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_statistics import landmark_features
 from meanmap.stats.permutations import CentredFeatures, Permuted
@@ -303,7 +303,7 @@ def _limit(run_length: float) -> float:
 
 
 def _mapped(features: Concatenated, points: Points) -> np.ndarray:
-    return np.concatenate(list(transform_in_chunks(features, points)))
+    return transformed(features, points)
 
 
 def _blocks(features: Concatenated, phi: np.ndarray) -> list[np.ndarray]:

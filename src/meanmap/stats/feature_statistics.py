@@ -9,7 +9,7 @@ from meanmap.core.door import Door
 from meanmap.core.points import count, rows
 from meanmap.core.types import DType, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
-from meanmap.features.base import Concatenated, FeatureKernel, transform_in_chunks
+from meanmap.features.base import Concatenated, FeatureKernel, transformed
 from meanmap.features.lowrank import Nystrom
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
@@ -57,7 +57,7 @@ def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random
         z = assignments(n, m, n_draws, generator)
         found, norms = [], []
         for member in features.members:
-            centred = CentredFeatures(np.concatenate(list(transform_in_chunks(member, samples.pooled))))
+            centred = CentredFeatures(transformed(member, samples.pooled))
             found.append(permuted_mmd(centred, z, n, unbiased=True))
             norms.append(centred.norm)
         result, strongest = fused(found, norms, samples.rate)

@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
-from meanmap.features.base import transform_in_chunks
+from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
@@ -60,7 +60,7 @@ def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
         if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
             low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
             if low.report.converged:
-                return CentredFeatures(np.concatenate(list(transform_in_chunks(low, pooled))))
+                return CentredFeatures(transformed(low, pooled))
     return CentredGram(gram_matrix(kernel, pooled))
 
 

@@ -11,7 +11,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.features.base import transform_in_chunks
+from meanmap.features.base import transformed
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
 from meanmap.stats.feature_means import blocks_of
@@ -111,10 +111,7 @@ def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Gener
         held: Iterable[Centred] = (centred_gram(kernel, samples.pooled, door) for kernel in samples.kernels)
     else:
         features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-        held = (
-            CentredFeatures(np.concatenate(list(transform_in_chunks(member, samples.pooled))))
-            for member in features.members
-        )
+        held = (CentredFeatures(transformed(member, samples.pooled)) for member in features.members)
     found, norms = [], []
     for centred in held:
         found.append(between_groups(centred, labels, samples.sizes))

@@ -11,7 +11,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
 from meanmap.core.types import Data
-from meanmap.features.base import transform_in_chunks
+from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
@@ -65,7 +65,7 @@ class JointMoments:
                 where = name if total.n == 0 else f"{name}[{total.n}:]"
                 points = read_points(feature.kernel, data, where, door)
                 feature.check(points, where)
-                parts.append(np.concatenate(list(transform_in_chunks(feature, points, BLOCK))))
+                parts.append(transformed(feature, points, BLOCK))
             z = np.concatenate(parts, axis=1)
             # About the first block's means, so that nothing cancels in the end.
             total = total.merge(Moments.of(z, total.origin if total.n else z.mean(axis=0)))
@@ -110,5 +110,5 @@ class JointMoments:
 def all_features(feature: PivotedCholesky, data: Data, name: str, door: Door) -> np.ndarray:
     """Centred features of all points of one variable, (n, r)."""
     points = read_points(feature.kernel, data, name, door)
-    phi = np.concatenate(list(transform_in_chunks(feature, rows(points, slice(None)), BLOCK)))
+    phi = transformed(feature, rows(points, slice(None)), BLOCK)
     return phi - phi.mean(axis=0)
