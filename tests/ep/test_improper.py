@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from meanmap import ep
-from meanmap.ep.sweep import compiled_answer
+from meanmap.ep.sweeps.sweep import compiled_answer
 
 
 def compound_gamma(n=24, m=20):

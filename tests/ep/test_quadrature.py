@@ -8,7 +8,7 @@ import scipy.special
 import scipy.stats
 
 from meanmap import ep
-from meanmap.ep import quadrature
+from meanmap.ep.quadrature import quadrature
 
 WIDTHS = [1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 1e3]
 OFFSETS = [0.0, 0.37, -3.0, 8.0, 30.0, 100.0]

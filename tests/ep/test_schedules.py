@@ -10,8 +10,8 @@ import scipy.special
 
 from meanmap import ep
 from meanmap.core import InputError, ParameterError
-from meanmap.ep.order import along
-from meanmap.ep.pace import Pace
+from meanmap.ep.inference.order import along
+from meanmap.ep.inference.pace import Pace
 
 
 def regression(n=40, d=3, seed=0, size=None):

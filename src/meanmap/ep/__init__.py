@@ -4,28 +4,28 @@ A factor is exact, or a plain function whose messages an oracle computes: by qua
 """
 
 from meanmap.ep import learned, models
-from meanmap.ep.ask import ask
-from meanmap.ep.blackbox import BlackBox, Density, Product
-from meanmap.ep.conjugate import Bernoulli, Categorical
 from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
 from meanmap.ep.factor import Answer, Factor
-from meanmap.ep.gaussian import Dot, Sum
+from meanmap.ep.factors.blackbox import BlackBox, Density, Product
+from meanmap.ep.factors.conjugate import Bernoulli, Categorical
+from meanmap.ep.factors.gaussian import Dot, Sum
+from meanmap.ep.factors.interval import Interval, Ordinal, Probit
+from meanmap.ep.factors.links import Logistic, Poisson, Student
+from meanmap.ep.factors.precision import Gaussian, GaussianPrecision
+from meanmap.ep.factors.table import Table
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.host import HostOracle
-from meanmap.ep.infer import infer
-from meanmap.ep.interval import Interval, Ordinal, Probit
-from meanmap.ep.laplace import Laplace
+from meanmap.ep.inference.ask import ask
+from meanmap.ep.inference.infer import infer
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.learned import Learned
-from meanmap.ep.links import Logistic, Poisson, Student
-from meanmap.ep.mcmc import MCMC
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.posterior import Posterior
-from meanmap.ep.precision import Gaussian, GaussianPrecision
-from meanmap.ep.quadrature import Quadrature
-from meanmap.ep.questions import Questions
-from meanmap.ep.sampling import ImportanceSampling
-from meanmap.ep.stratified import Stratified
-from meanmap.ep.table import Table
+from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.laplace import Laplace
+from meanmap.ep.oracles.mcmc import MCMC
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.oracles.stratified import Stratified
+from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 

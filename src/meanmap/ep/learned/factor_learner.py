@@ -11,7 +11,7 @@ from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.operator import MessageOperator, Predicted
 from meanmap.ep.learned.points import varying
 from meanmap.ep.learned.recorded import Recorded, usable
-from meanmap.ep.questions import Questions
+from meanmap.ep.oracles.questions import Questions
 from meanmap.families import Family
 
 __all__ = ["FEWEST", "FactorLearner", "Rules"]

@@ -8,17 +8,17 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer, FactorLike, replaced
-from meanmap.ep.host import HostOracle, check_answer
-from meanmap.ep.infer import with_oracle
+from meanmap.ep.inference.infer import with_oracle
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Signature
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.questions import Questions
-from meanmap.ep.sampling import ImportanceSampling
+from meanmap.ep.oracles.host import HostOracle, check_answer
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.families import Normal
 
 __all__ = ["Learned"]

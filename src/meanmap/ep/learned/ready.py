@@ -12,15 +12,15 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.rng import Rng
 from meanmap.core.types import Seed
-from meanmap.ep.ask import ask
-from meanmap.ep.blackbox import BlackBox, Density
+from meanmap.ep.factors.blackbox import BlackBox, Density
+from meanmap.ep.factors.links import Logistic, Poisson, Student
+from meanmap.ep.inference.ask import ask
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import Recorded
-from meanmap.ep.links import Logistic, Poisson, Student
-from meanmap.ep.questions import Questions
+from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.variables import Variable
 from meanmap.families import Beta, Family, Gamma, Normal
 

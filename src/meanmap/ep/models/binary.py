@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from meanmap.core.types import Array, Data
-from meanmap.ep.interval import Probit
-from meanmap.ep.links import Logistic
+from meanmap.ep.factors.interval import Probit
+from meanmap.ep.factors.links import Logistic
 from meanmap.ep.models.design import Design, label_text, read_labels
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of
 

@@ -14,10 +14,10 @@ from meanmap.core.points import bucket
 from meanmap.core.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.binary import LINKS
 from meanmap.ep.models.design import label_text, read_labels
 from meanmap.ep.models.regression import average, fit_linear, moments
-from meanmap.ep.posterior import Posterior
 from meanmap.families import MultivariateNormal, Normal
 from meanmap.features import PivotedCholesky
 from meanmap.kernels import RBF, Kernel

@@ -8,7 +8,7 @@ from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.types import Array, Data
-from meanmap.ep.links import Poisson
+from meanmap.ep.factors.links import Poisson
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
 

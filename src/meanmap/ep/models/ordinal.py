@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from meanmap.core.types import Array, Data
-from meanmap.ep.interval import Ordinal
+from meanmap.ep.factors.interval import Ordinal
 from meanmap.ep.models.design import Design, read_codes
 from meanmap.ep.models.regression import Regression, fit_linear, moments, prior_of
 

@@ -14,14 +14,14 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
-from meanmap.ep.blackbox import BlackBox, Density
 from meanmap.ep.calling import is_host_function
 from meanmap.ep.factor import common_plate
+from meanmap.ep.factors.blackbox import BlackBox, Density
+from meanmap.ep.factors.precision import Gaussian
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.infer import infer
+from meanmap.ep.inference.infer import infer
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.summary import Summary
-from meanmap.ep.posterior import Posterior
-from meanmap.ep.precision import Gaussian
 from meanmap.ep.variables import Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 

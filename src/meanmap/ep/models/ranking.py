@@ -14,11 +14,11 @@ from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.table import Table
 from meanmap.core.types import Array, Axes
 from meanmap.core.values import Value
-from meanmap.ep.interval import Interval
+from meanmap.ep.factors.interval import Interval
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import as_given
 from meanmap.ep.models.regression import fit_linear, moments
 from meanmap.ep.models.summary import Summary
-from meanmap.ep.posterior import Posterior
 from meanmap.families import MultivariateNormal
 
 __all__ = ["Ranking", "ranking"]

@@ -13,12 +13,12 @@ from meanmap.core.settings import probability
 from meanmap.core.types import Array, Axes, Data
 from meanmap.core.values import Value
 from meanmap.ep.factor import Factor
-from meanmap.ep.gaussian import Dot
+from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.infer import infer
+from meanmap.ep.inference.infer import infer
+from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import Design
 from meanmap.ep.models.summary import Summary
-from meanmap.ep.posterior import Posterior
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 

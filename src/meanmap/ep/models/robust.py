@@ -9,7 +9,7 @@ import scipy.special
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
 from meanmap.core.types import Array, Data
-from meanmap.ep.links import Student
+from meanmap.ep.factors.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
 from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
 

@@ -11,10 +11,10 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.types import Array
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
-from meanmap.ep.laplace import student_points
 from meanmap.ep.lines import Nodes, project
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.tilted import Tilted, check_smooth
+from meanmap.ep.oracles.laplace import student_points
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.tilted import Tilted, check_smooth
 
 __all__ = ["MCMC"]
 

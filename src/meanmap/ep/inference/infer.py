@@ -11,20 +11,20 @@ from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Seed
-from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.host import FunctionOracle, HostOracle
-from meanmap.ep.improper import check_policy
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.order import along
-from meanmap.ep.plan import Plan, prepare, start
-from meanmap.ep.posterior import Posterior, resumed
-from meanmap.ep.quadrature import Quadrature
-from meanmap.ep.record import Record
-from meanmap.ep.run import Run, chosen_schedule
-from meanmap.ep.sampling import ImportanceSampling
-from meanmap.ep.ties import advice
+from meanmap.ep.inference.order import along
+from meanmap.ep.inference.posterior import Posterior, resumed
+from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.run import Run, chosen_schedule
+from meanmap.ep.inference.ties import advice
+from meanmap.ep.oracles.host import FunctionOracle, HostOracle
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.quadrature.quadrature import Quadrature
+from meanmap.ep.sweeps.improper import check_policy
+from meanmap.ep.sweeps.plan import Plan, prepare, start
 from meanmap.ep.variables import concrete
 
 __all__ = ["infer", "with_oracle"]

@@ -12,9 +12,9 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import pad
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike
-from meanmap.ep.plan import Plan, State
-from meanmap.ep.questions import Questions
-from meanmap.ep.sweep import compiled_cavities
+from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.sweeps.sweep import compiled_cavities
 from meanmap.families import Family
 
 __all__ = ["FunctionOracle", "HostOracle", "ask_host", "check_answer"]

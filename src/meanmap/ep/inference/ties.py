@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.ep.plan import Plan, Port, State
-from meanmap.ep.sweep import compiled_answer, compiled_cavities
+from meanmap.ep.sweeps.plan import Plan, Port, State
+from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Gamma, Normal
 
 __all__ = ["advice"]

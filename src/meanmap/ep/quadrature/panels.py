@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.ep.mesh import DEPTH, Grid, Weighed, between_nodes, important, unseen
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, between_nodes, important, unseen
 
 __all__ = ["adapted"]
 

@@ -11,11 +11,11 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike, replaced
-from meanmap.ep.integrals import NODES, conclude, on_grid, on_panels, where_doubtful
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
-from meanmap.ep.mesh import Grid, Weighed
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.plane import bent, followed
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.quadrature.integrals import NODES, conclude, on_grid, on_panels, where_doubtful
+from meanmap.ep.quadrature.mesh import Grid, Weighed
+from meanmap.ep.quadrature.plane import bent, followed
 
 __all__ = ["Quadrature"]
 

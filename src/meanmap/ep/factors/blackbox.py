@@ -12,10 +12,10 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.calling import call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
-from meanmap.ep.host import HostOracle
+from meanmap.ep.factors.same import same
 from meanmap.ep.lines import inside, log_message
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.same import same
+from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument
 from meanmap.families import Categorical, Family
 

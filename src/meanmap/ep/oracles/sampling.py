@@ -13,7 +13,7 @@ from meanmap.core.types import Array
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.lines import Nodes, as_nodes, project
-from meanmap.ep.oracle import Oracle
+from meanmap.ep.oracles.oracle import Oracle
 from meanmap.families import Distribution, Family, Normal
 
 __all__ = ["ImportanceSampling", "Sampler"]

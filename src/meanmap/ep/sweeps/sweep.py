@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, Factor, finite
-from meanmap.ep.improper import settle
-from meanmap.ep.plan import Plan, Port, State, beliefs, gather, real, select
+from meanmap.ep.sweeps.improper import settle
+from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, gather, real, select
 from meanmap.ep.variables import Given
 from meanmap.families import Family
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from meanmap.core.errors import KindError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replaced
-from meanmap.ep.gaussian import HALF_LOG_TWO_PI, Sum
-from meanmap.ep.integrals import NODES, on_grid, on_panels, where_doubtful
+from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI, Sum
 from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, window
-from meanmap.ep.mesh import Weighed
-from meanmap.ep.oracle import spread
+from meanmap.ep.oracles.oracle import spread
+from meanmap.ep.quadrature.integrals import NODES, on_grid, on_panels, where_doubtful
+from meanmap.ep.quadrature.mesh import Weighed
 from meanmap.ep.variables import Argument, Given, read_argument, read_given
 from meanmap.families import Gamma, Normal
 

@@ -13,8 +13,8 @@ from meanmap.core.types import Array, Index
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Answer, FactorLike, replaced
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.sweep import compiled_answer
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.sweeps.sweep import compiled_answer
 from meanmap.families import Family
 
 __all__ = ["Questions"]

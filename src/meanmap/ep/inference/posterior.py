@@ -10,8 +10,8 @@ from meanmap.core.errors import InputError
 from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.plan import Plan, Port, State, beliefs, start, unpadded
-from meanmap.ep.record import Record
+from meanmap.ep.inference.record import Record
+from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, start, unpadded
 from meanmap.families import Family
 
 __all__ = ["Posterior", "resumed"]

@@ -10,12 +10,12 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
-from meanmap.ep.blackbox import BlackBoxFactor
 from meanmap.ep.factor import Answer, Factor
-from meanmap.ep.host import HostOracle, check_answer
-from meanmap.ep.infer import with_oracle
-from meanmap.ep.questions import Questions
-from meanmap.ep.sweep import compiled_answer
+from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.inference.infer import with_oracle
+from meanmap.ep.oracles.host import HostOracle, check_answer
+from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.sweeps.sweep import compiled_answer
 from meanmap.ep.variables import Given, Selection, concrete
 from meanmap.families import Family
 

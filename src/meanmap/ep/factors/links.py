@@ -6,9 +6,9 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.types import Data
-from meanmap.ep.blackbox import Density
-from meanmap.ep.conjugate import PoissonRate
 from meanmap.ep.factor import Factor, check_family
+from meanmap.ep.factors.blackbox import Density
+from meanmap.ep.factors.conjugate import PoissonRate
 from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
 from meanmap.families import Gamma, Normal
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
-from meanmap.ep.mesh import DEPTH, Grid, Weighed, important, kinked, located, unseen
-from meanmap.ep.oracle import spread
-from meanmap.ep.panels import adapted
+from meanmap.ep.oracles.oracle import spread
+from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, unseen
+from meanmap.ep.quadrature.panels import adapted
 
 __all__ = ["NODES", "conclude", "on_grid", "on_panels", "where_doubtful"]
 

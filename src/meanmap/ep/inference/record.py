@@ -7,9 +7,9 @@ import numpy as np
 from meanmap.core.report import Report
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
-from meanmap.ep.host import HostOracle
-from meanmap.ep.plan import Plan
-from meanmap.ep.sweep import EVENTS, Happened
+from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.sweeps.plan import Plan
+from meanmap.ep.sweeps.sweep import EVENTS, Happened
 
 __all__ = ["Record"]
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.ep.factor import Factor, replaced
-from meanmap.ep.plan import Plan, Port, State, beliefs, scatter
-from meanmap.ep.sweep import Happened, Settings, moved, send
+from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, scatter
+from meanmap.ep.sweeps.sweep import Happened, Settings, moved, send
 from meanmap.ep.variables import Given
 
 __all__ = ["compiled_sequential_sweep"]

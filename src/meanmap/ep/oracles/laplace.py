@@ -10,9 +10,9 @@ from meanmap.core.arrays import parameter
 from meanmap.core.types import Array
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
-from meanmap.ep.oracle import Oracle
-from meanmap.ep.sampling import Sampler
-from meanmap.ep.tilted import Tilted, check_smooth
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.sampling import Sampler
+from meanmap.ep.oracles.tilted import Tilted, check_smooth
 
 __all__ = ["AroundMode", "Laplace", "student_points"]
 

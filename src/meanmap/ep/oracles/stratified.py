@@ -14,7 +14,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.lines import REACH, Nodes, as_nodes, log_message, nodes_of_cavity, to_nodes
-from meanmap.ep.sampling import Sampler
+from meanmap.ep.oracles.sampling import Sampler
 from meanmap.families import Bernoulli, Family, Normal
 
 __all__ = ["Stratified"]

@@ -11,13 +11,13 @@ from meanmap.core.progress import track
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
-from meanmap.ep.host import HostOracle, ask_host
-from meanmap.ep.order import FAR
-from meanmap.ep.pace import Pace
-from meanmap.ep.plan import Plan, State
-from meanmap.ep.record import Record
-from meanmap.ep.sequential import compiled_sequential_sweep
-from meanmap.ep.sweep import (
+from meanmap.ep.inference.order import FAR
+from meanmap.ep.inference.pace import Pace
+from meanmap.ep.inference.record import Record
+from meanmap.ep.oracles.host import HostOracle, ask_host
+from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
+from meanmap.ep.sweeps.sweep import (
     Happened,
     Settings,
     compiled_absorb,

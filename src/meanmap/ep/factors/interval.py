@@ -12,8 +12,8 @@ from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.gaussian import HALF_LOG_TWO_PI
-from meanmap.ep.mesh import DEPTH
+from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI
+from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
 from meanmap.families import Normal
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import ParameterError
-from meanmap.ep.plan import select
+from meanmap.ep.sweeps.plan import select
 from meanmap.families import Family
 
 __all__ = ["POLICIES", "check_policy", "settle"]

@@ -1,0 +1,1 @@
+"""Factors: from a plain function, and those whose messages are exact."""
