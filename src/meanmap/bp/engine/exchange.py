@@ -74,7 +74,7 @@ class Exchange:
         """The end of a run; it settled where the last change is within the tolerance."""
         changes = np.asarray(trace, dtype=float)
         settled = bool(changes.size == 0 or changes[-1] <= float(self.terms.settings.tolerance))
-        return Sent(messages[self.terms.layout.row], steps, changes, settled)
+        return Sent(_arrived(messages, self.terms), steps, changes, settled)
 
     def two_passes(self) -> Sent:
         """Inwards and outwards on a forest."""
@@ -87,7 +87,7 @@ class Exchange:
         if self.traced:
             messages, count, trace = flood_differentiably(self._placed, max_sweeps)
             left = trace[jnp.maximum(count - 1, 0)]
-            return Sent(messages[self.terms.layout.row], count, np.empty(0), left <= self.terms.settings.tolerance)
+            return Sent(_arrived(messages, self.terms), count, np.empty(0), left <= self.terms.settings.tolerance)
         messages, count, trace = flood(self._placed, max_sweeps)
         return self.sent(messages, int(count), np.asarray(trace)[: int(count)].tolist())
 
@@ -114,3 +114,8 @@ class Exchange:
 @eqx.filter_jit
 def _swept(terms: Terms, messages: jax.Array) -> jax.Array:
     return terms.damped(terms.send_all(messages), messages)
+
+
+def _arrived(messages: jax.Array, terms: Terms) -> jax.Array:
+    """Messages by edge from those by row, as one small program."""
+    return jnp.take(messages, terms.layout.row, axis=0, mode="clip")
