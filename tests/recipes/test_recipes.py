@@ -13,7 +13,8 @@ import meanmap as mm
 from meanmap import ep
 from meanmap.core.errors import ParameterError
 from meanmap.families import Family
-from meanmap.stats import Null, Outcome, register_two_sample, ways
+from meanmap.stats import Null, Outcome, register_two_sample
+from meanmap.stats.samples import ways
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(1.0, 1.0, size=(30, 2))

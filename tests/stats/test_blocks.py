@@ -6,7 +6,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import KindError
-from meanmap.stats import blocks
+from meanmap.stats.samples import blocks
 
 FAILURE_RATE = 1e-5
 

@@ -13,7 +13,7 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
-from meanmap.stats.conditional_variables import read_variable
+from meanmap.stats.conditional.variables import read_variable
 
 FAILURE_RATE = 1e-5
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from meanmap.stats.conditional_landmarks import (
+from meanmap.stats.conditional.landmarks import (
     additive_landmarks,
     joint_landmarks,
     median_distance,
     rbf,
     rbf_landmarks,
 )
-from meanmap.stats.conditional_regression import Basis, Fit, Linear, _gradients, best_fit, candidates, learned_metric
-from meanmap.stats.conditional_statistics import (
+from meanmap.stats.conditional.regression import Basis, Fit, Linear, _gradients, best_fit, candidates, learned_metric
+from meanmap.stats.conditional.statistics import (
     LOCAL,
     Products,
     linear_share,
@@ -19,7 +19,7 @@ from meanmap.stats.conditional_statistics import (
     variance_parts,
     variance_ratios,
 )
-from meanmap.stats.conditional_streams import StreamedFit, _blocks, _Overlap
+from meanmap.stats.conditional.streams import StreamedFit, _blocks, _Overlap
 
 
 def made(n=40, d=2, seed=0):

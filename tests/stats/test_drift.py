@@ -8,9 +8,10 @@ from scipy.stats import binom, binomtest, chi2, kstest
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, ParameterError
-from meanmap.stats import DriftMonitor, drift
-from meanmap.stats.drift import _limit, mean_run_length
+from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
+from meanmap.stats.samples import drift
+from meanmap.stats.samples.drift import _limit, mean_run_length
 
 KERNEL = mm.kernels.RBF(1.5)
 

@@ -11,10 +11,10 @@ import meanmap as mm
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.features import Fourier
-from meanmap.stats import feature_statistics, gram_statistics, two_sample
-from meanmap.stats.feature_means import BLOCK, blocks_of, feature_moments, working_precision
-from meanmap.stats.gram_statistics import gram_test
-from meanmap.stats.samples import read_samples
+from meanmap.stats.samples import feature_statistics, gram_statistics, two_sample
+from meanmap.stats.samples.feature_means import BLOCK, blocks_of, feature_moments, working_precision
+from meanmap.stats.samples.gram_statistics import gram_test
+from meanmap.stats.samples.samples import read_samples
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)

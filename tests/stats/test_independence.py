@@ -9,8 +9,8 @@ import scipy.stats
 import meanmap as mm
 from benchmarks.relations import RELATIONS
 from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.stats import independence
-from meanmap.stats.hsic import (
+from meanmap.stats.independence import independence
+from meanmap.stats.independence.hsic import (
     Margins,
     centre,
     diagonal_sums,
@@ -19,7 +19,7 @@ from meanmap.stats.hsic import (
     permuted_features,
     permuted_hsic,
 )
-from meanmap.stats.shifts import Shifts
+from meanmap.stats.independence.shifts import Shifts
 
 FAILURE_RATE = 1e-5
 

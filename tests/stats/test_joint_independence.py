@@ -13,7 +13,7 @@ from meanmap.core.errors import (
     ShapeError,
 )
 from meanmap.kernels import RBF
-from meanmap.stats.joint_independence import _gamma, _joint, joint_independence_test
+from meanmap.stats.independence.joint_independence import _gamma, _joint, joint_independence_test
 
 FAILURE_RATE = 1e-5
 

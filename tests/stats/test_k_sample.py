@@ -4,9 +4,9 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.stats import k_sample
-from meanmap.stats.k_sample import between_groups
 from meanmap.stats.permutations import CentredGram, permuted_mmd
+from meanmap.stats.samples import k_sample
+from meanmap.stats.samples.k_sample import between_groups
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)

@@ -7,7 +7,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.door import Door
-from meanmap.stats.moments import JointMoments, features_of
+from meanmap.stats.independence.moments import JointMoments, features_of
 
 N = 10_000
 

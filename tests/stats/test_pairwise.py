@@ -8,9 +8,9 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.stats.hsic import diagonal_sums
-from meanmap.stats.pairwise import PairwiseHSIC
-from meanmap.stats.variables import kernels_of
+from meanmap.stats.independence.hsic import diagonal_sums
+from meanmap.stats.independence.pairwise import PairwiseHSIC
+from meanmap.stats.independence.variables import kernels_of
 
 
 def columns(generator, rows):

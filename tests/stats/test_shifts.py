@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from meanmap.stats.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
+from meanmap.stats.independence.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
 
 
 def symmetric(n, rng):

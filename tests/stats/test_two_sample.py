@@ -10,7 +10,7 @@ import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredGram, Permuted, assignments, permuted_mmd
-from meanmap.stats.ways import choices
+from meanmap.stats.samples.ways import choices
 
 FAILURE_RATE = 1e-5
 EVERY = ("permutation", "wild")

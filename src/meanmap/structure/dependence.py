@@ -11,7 +11,7 @@ from meanmap.core.schema import Schema
 from meanmap.core.table import Table
 from meanmap.core.types import Data
 from meanmap.learning.default import kernel_for
-from meanmap.stats.moments import all_features, features_of
+from meanmap.stats.independence.moments import all_features, features_of
 
 __all__ = ["MEASURES", "Dependence"]
 

@@ -13,10 +13,10 @@ from meanmap.core.settings import probability
 from meanmap.core.table import Table
 from meanmap.core.types import Data, Seed
 from meanmap.stats import independence_test
-from meanmap.stats.conditional import WHOLE, Fitted, judge, judge_streamed
-from meanmap.stats.conditional_residuals import Given, Residuals, residuals
-from meanmap.stats.conditional_variables import Variable, read_given, read_variable
-from meanmap.stats.pairwise import PairwiseHSIC
+from meanmap.stats.conditional.conditional import WHOLE, Fitted, judge, judge_streamed
+from meanmap.stats.conditional.residuals import Given, Residuals, residuals
+from meanmap.stats.conditional.variables import Variable, read_given, read_variable
+from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.structure.conditional_tests import Pair
 

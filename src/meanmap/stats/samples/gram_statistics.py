@@ -23,7 +23,7 @@ from meanmap.stats.permutations import (
     root_mean_square,
     signs,
 )
-from meanmap.stats.samples import Outcome, Samples
+from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["centred_gram", "gram_test", "limit_test"]
 

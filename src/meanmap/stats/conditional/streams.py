@@ -8,11 +8,11 @@ import numpy as np
 
 from meanmap.core.progress import track
 from meanmap.linalg.moments import Moments
-from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
-from meanmap.stats.conditional_regression import MOST_FREEDOM, ROUNDING, SHIFTS
-from meanmap.stats.conditional_residuals import UNDERSMOOTH, Residuals
-from meanmap.stats.conditional_statistics import LOCAL
-from meanmap.stats.conditional_variables import Variable
+from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
+from meanmap.stats.conditional.regression import MOST_FREEDOM, ROUNDING, SHIFTS
+from meanmap.stats.conditional.residuals import UNDERSMOOTH, Residuals
+from meanmap.stats.conditional.statistics import LOCAL
+from meanmap.stats.conditional.variables import Variable
 
 __all__ = ["Streamed", "streamed"]
 

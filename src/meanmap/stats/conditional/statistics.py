@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from meanmap.core.progress import track
-from meanmap.stats.conditional_landmarks import median_distance, rbf
-from meanmap.stats.conditional_regression import Fit
+from meanmap.stats.conditional.landmarks import median_distance, rbf
+from meanmap.stats.conditional.regression import Fit
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 

@@ -20,7 +20,7 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
-from meanmap.stats.hsic import (
+from meanmap.stats.independence.hsic import (
     Margins,
     centre,
     diagonal_sums,
@@ -30,12 +30,19 @@ from meanmap.stats.hsic import (
     permuted_hsic,
     single_gram,
 )
-from meanmap.stats.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, all_features, features_of
+from meanmap.stats.independence.moments import (
+    BLOCK,
+    MOST_FEATURES,
+    TRACE_TOLERANCE,
+    JointMoments,
+    all_features,
+    features_of,
+)
+from meanmap.stats.independence.shifts import Shifts
+from meanmap.stats.independence.variables import constant, for_two, handicaps, kernels_of, one_for_each
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.shifts import Shifts
-from meanmap.stats.variables import constant, for_two, handicaps, kernels_of, one_for_each
 
 __all__ = ["independence_test"]
 

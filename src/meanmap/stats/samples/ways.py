@@ -7,10 +7,10 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.stats.blocks import block_length, block_test
-from meanmap.stats.feature_statistics import feature_test
-from meanmap.stats.gram_statistics import gram_test, limit_test
-from meanmap.stats.samples import Outcome, Samples
+from meanmap.stats.samples.blocks import block_length, block_test
+from meanmap.stats.samples.feature_statistics import feature_test
+from meanmap.stats.samples.gram_statistics import gram_test, limit_test
+from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["Compute", "Way", "choices", "register_two_sample", "way"]
 

@@ -7,10 +7,10 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.points import rows
 from meanmap.kernels.reading import read_points
-from meanmap.stats.hsic import Margins, centre, fused_hsic, single_gram, sums_of, turned_spectra
+from meanmap.stats.independence.hsic import Margins, centre, fused_hsic, single_gram, sums_of, turned_spectra
+from meanmap.stats.independence.shifts import Shifts
+from meanmap.stats.independence.variables import constant, handicaps, kernels_of
 from meanmap.stats.result import Null
-from meanmap.stats.shifts import Shifts
-from meanmap.stats.variables import constant, handicaps, kernels_of
 
 __all__ = ["PairwiseHSIC"]
 

@@ -14,12 +14,12 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transformed
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
-from meanmap.stats.feature_means import blocks_of
-from meanmap.stats.feature_statistics import LANDMARKS, landmark_features, sample_moments
-from meanmap.stats.gram_statistics import centred_gram
 from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
 from meanmap.stats.result import Null, TestResult, flat
-from meanmap.stats.samples import Outcome, Samples, read_samples
+from meanmap.stats.samples.feature_means import blocks_of
+from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features, sample_moments
+from meanmap.stats.samples.gram_statistics import centred_gram
+from meanmap.stats.samples.samples import Outcome, Samples, read_samples
 from meanmap.stats.settings import FEW_FOR_A_LIMIT, LEAST_POINTS, PERMUTED, WHOLE, check_draws
 
 __all__ = ["k_sample_test"]

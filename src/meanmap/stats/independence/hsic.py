@@ -11,8 +11,8 @@ from meanmap.core.progress import track
 from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import diagonal_array, gram_matrix
+from meanmap.stats.independence.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
 from meanmap.stats.permutations import Permuted
-from meanmap.stats.shifts import Shifts, correlations, feature_sums, lag_spectra, shift_sums
 
 __all__ = [
     "Margins",

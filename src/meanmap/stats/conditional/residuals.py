@@ -16,10 +16,10 @@ from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.learned import learned_multiple
-from meanmap.stats.conditional_landmarks import Landmarks, median_distance, rbf_landmarks
-from meanmap.stats.conditional_regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
-from meanmap.stats.conditional_statistics import linear_share
-from meanmap.stats.conditional_variables import Variable, read_variable
+from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
+from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
+from meanmap.stats.conditional.statistics import linear_share
+from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "Given", "Residuals", "Unread", "read_side", "residuals"]
 

@@ -17,7 +17,7 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.result import TestResult
-from meanmap.stats.shuffling import places_of_columns, with_shuffled
+from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
 
 __all__ = ["TwoSampleResult"]
 

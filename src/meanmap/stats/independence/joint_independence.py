@@ -20,13 +20,13 @@ from meanmap.core.table import Table
 from meanmap.core.types import KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
-from meanmap.stats.hsic import single_gram
+from meanmap.stats.independence.hsic import single_gram
+from meanmap.stats.independence.shifts import LAGS, Shifts
+from meanmap.stats.independence.variables import constant, kernels_of, one_for_each
 from meanmap.stats.limits import gamma_null
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.shifts import LAGS, Shifts
-from meanmap.stats.variables import constant, kernels_of, one_for_each
 
 __all__ = ["joint_independence_test"]
 

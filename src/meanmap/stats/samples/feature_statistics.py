@@ -14,10 +14,10 @@ from meanmap.features.lowrank import Nystrom
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
-from meanmap.stats.feature_means import blocks_of, feature_moments, working_precision
 from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
-from meanmap.stats.samples import Outcome, Samples
+from meanmap.stats.samples.feature_means import blocks_of, feature_moments, working_precision
+from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["LANDMARKS", "feature_test", "landmark_features", "sample_moments", "streamed_test"]
 

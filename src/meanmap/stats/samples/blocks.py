@@ -13,7 +13,7 @@ from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.stats.permutations import BLOCK, SINGLE
 from meanmap.stats.result import Null
-from meanmap.stats.samples import Outcome, Samples
+from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["block_length", "block_null", "block_test"]
 

@@ -15,14 +15,14 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.stats.conditional_residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
-from meanmap.stats.conditional_statistics import Products, permuted, variance_parts, variance_ratios
-from meanmap.stats.conditional_streams import streamed
-from meanmap.stats.conditional_variables import Variable, read_given
+from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, Unread, read_side, residuals
+from meanmap.stats.conditional.statistics import Products, permuted, variance_parts, variance_ratios
+from meanmap.stats.conditional.streams import streamed
+from meanmap.stats.conditional.variables import Variable, read_given
+from meanmap.stats.independence.variables import for_two
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import LEAST_POINTS, check_draws
-from meanmap.stats.variables import for_two
 
 __all__ = ["Fitted", "conditional_independence_test", "judge", "judge_streamed"]
 

@@ -17,15 +17,15 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
-from meanmap.stats.blocks import block_null
-from meanmap.stats.feature_means import BLOCK
-from meanmap.stats.feature_statistics import streamed_test
 from meanmap.stats.result import flat
-from meanmap.stats.samples import Outcome, Samples, read_samples
+from meanmap.stats.samples.blocks import block_null
+from meanmap.stats.samples.feature_means import BLOCK
+from meanmap.stats.samples.feature_statistics import streamed_test
+from meanmap.stats.samples.samples import Outcome, Samples, read_samples
+from meanmap.stats.samples.shuffling import places_of_columns
+from meanmap.stats.samples.two_sample_result import TwoSampleResult
+from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.shuffling import places_of_columns
-from meanmap.stats.two_sample_result import TwoSampleResult
-from meanmap.stats.ways import choices, way
 
 __all__ = ["two_sample_test"]
 

@@ -21,10 +21,10 @@ from meanmap.core.table import Table
 from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.stats.collections import fused
-from meanmap.stats.feature_statistics import landmark_features
 from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
-from meanmap.stats.samples import read_samples, values_of
+from meanmap.stats.samples.feature_statistics import landmark_features
+from meanmap.stats.samples.samples import read_samples, values_of
 from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor", "mean_run_length"]

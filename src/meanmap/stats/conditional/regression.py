@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from meanmap.stats.conditional_landmarks import (
+from meanmap.stats.conditional.landmarks import (
     Landmarks,
     additive_landmarks,
     joint_landmarks,

@@ -1,0 +1,1 @@
+"""Are two variables independent given a third?"""

@@ -1,0 +1,1 @@
+"""Are variables independent? Two, several, and many pairs of them."""
