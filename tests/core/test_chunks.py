@@ -7,9 +7,9 @@ import polars
 import pytest
 import scipy.sparse
 
-from meanmap.core.chunks import chunks_of, count_rows, is_stream, paired_chunks, take_rows
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.table import Table
+from meanmap.core.tables.chunks import chunks_of, count_rows, is_stream, paired_chunks, take_rows
+from meanmap.core.tables.table import Table
 
 N = 23
 DATA = np.arange(2.0 * N).reshape(N, 2)

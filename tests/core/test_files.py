@@ -12,7 +12,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.files import to_write, write_whole
+from meanmap.core.saved.files import to_write, write_whole
 
 
 def test_a_device_a_pipe_a_socket_and_a_folder_are_left_as_they_are(tmp_path):

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError
-from meanmap.core.missing import settled
+from meanmap.core.tables.missing import settled
 
 GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
 CONTAINERS = [

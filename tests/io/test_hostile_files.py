@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save as as_bytes
 
 import meanmap as mm
-from meanmap.core.saving import _checksum
+from meanmap.core.saved.saving import _checksum
 from meanmap.io import FORMAT, FileFormatError
 from meanmap.stats.permutations import CentredGram
 
@@ -66,9 +66,9 @@ def test_a_newer_format_says_what_to_do(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "os.system", "builtins.eval", "meanmap.cli.main", "meanmap.core.files.write_whole", "meanmap.core.files.os",
-        "meanmap.core.saving.load", "meanmap.kernels.base.np.ndarray", "meanmap..kernels",
-        "meanmap.kernels.base.jax.jit",
+        "os.system", "builtins.eval", "meanmap.cli.main", "meanmap.core.saved.files.write_whole",
+        "meanmap.core.saved.files.os", "meanmap.core.saved.saving.load", "meanmap.kernels.base.np.ndarray",
+        "meanmap..kernels", "meanmap.kernels.base.jax.jit",
         "meanmap.kernels.__builtins__", "meanmap.core.arrays.np", "meanmap.stats.os", "", 3, None, ["meanmap.kernels"],
     ],
 )  # fmt: skip

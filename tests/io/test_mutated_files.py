@@ -12,8 +12,8 @@ import pytest
 
 import meanmap as mm
 from meanmap import bp, ep, families
-from meanmap.core.encode import Encoder
 from meanmap.core.errors import InputError
+from meanmap.core.saved.encode import Encoder
 from meanmap.graphs import Factors
 from meanmap.io import FORMAT, FileFormatError
 from tests.io.test_hostile_files import forged

@@ -11,7 +11,7 @@ import scipy.sparse
 
 import meanmap as mm
 from meanmap import bp, ep, families
-from meanmap.core.encode import state
+from meanmap.core.saved.encode import state
 
 
 def same(a, b) -> bool:

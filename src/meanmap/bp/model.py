@@ -6,7 +6,7 @@ from typing import Any
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.graphs import Graph
 
 __all__ = ["FittedModel"]

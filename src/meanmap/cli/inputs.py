@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.column import counted
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.kinds import looks_like_dates
 from meanmap.core.progress import waiting
-from meanmap.core.schema import admitted, check_alike
-from meanmap.core.table import Table
+from meanmap.core.tables.column import counted
+from meanmap.core.tables.kinds import looks_like_dates
+from meanmap.core.tables.schema import admitted, check_alike
+from meanmap.core.tables.table import Table
 from meanmap.io.tables import read_table
 from meanmap.stats.settings import LEAST_POINTS
 

@@ -25,7 +25,7 @@ def to_be_written(path: Path | None) -> Path | None:
     """Refuse what cannot become a file, before any work is done for it."""
     if path is None:
         return None
-    from meanmap.core.files import to_write
+    from meanmap.core.saved.files import to_write
 
     with refusals():
         folder = to_write(path).parent

@@ -13,7 +13,7 @@ import typer
 from meanmap import __version__
 from meanmap.cli.options import say
 from meanmap.core.errors import InputError
-from meanmap.core.files import write_whole
+from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.stats import TestResult
 

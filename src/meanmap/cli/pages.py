@@ -11,8 +11,8 @@ import numpy as np
 
 from meanmap import __version__
 from meanmap.cli.outputs import answer, figure_of
-from meanmap.core.files import write_whole
-from meanmap.core.table import Table
+from meanmap.core.saved.files import write_whole
+from meanmap.core.tables.table import Table
 from meanmap.plots.page import Section, render
 from meanmap.stats import TestResult, TwoSampleResult
 

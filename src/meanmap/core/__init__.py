@@ -14,8 +14,8 @@ from meanmap.core.errors import (
 )
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema
-from meanmap.core.table import Table
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table
 
 __all__ = [
     "ColumnError",

@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
 from meanmap.core.points import is_sparse
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
 __all__ = ["Columns", "Domain", "Each", "Indices", "Real", "Rotations", "Strings"]

@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows, count_missing, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
 __all__ = ["Labels", "hashes"]

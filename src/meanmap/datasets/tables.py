@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.datasets.files import DataNotFoundError, fetched, own
 
 __all__ = ["UCI_NAMES", "ozone", "uci"]

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space

@@ -12,7 +12,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, rows
-from meanmap.core.schema import opened
+from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator

@@ -12,7 +12,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Index, KernelLike, Points
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding

@@ -10,7 +10,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
 from meanmap.embeddings.points import is_flat

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from meanmap.core.errors import NonFiniteError
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data
 
 __all__ = ["read"]

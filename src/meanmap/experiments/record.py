@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from meanmap import __version__
-from meanmap.core.files import write_whole
+from meanmap.core.saved.files import write_whole
 from meanmap.experiments.experiment import Experiment, Number, Outcome, Scale, Setting, Verdict, verdict
 from meanmap.plots.page import png_of
 

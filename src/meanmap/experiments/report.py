@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from meanmap.core.files import write_whole
+from meanmap.core.saved.files import write_whole
 from meanmap.experiments.experiment import Claim, Experiment, Number, how_many_hold
 from meanmap.experiments.record import Record
 from meanmap.experiments.reproduce import Failure

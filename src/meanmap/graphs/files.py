@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.files import write_whole
+from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
 from meanmap.graphs.partial import PDAG

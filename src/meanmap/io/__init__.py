@@ -6,7 +6,7 @@ Also draws of every posterior for ArviZ; what that needs is imported when it is 
 from typing import TYPE_CHECKING, Any
 
 from meanmap.core.errors import FileFormatError
-from meanmap.core.saving import FORMAT, load, save
+from meanmap.core.saved.saving import FORMAT, load, save
 from meanmap.io.tables import read_table
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
-from meanmap.core.kinds import as_kind
-from meanmap.core.missing import MISSING_LABEL
-from meanmap.core.table import Table
+from meanmap.core.tables.kinds import as_kind
+from meanmap.core.tables.missing import MISSING_LABEL
+from meanmap.core.tables.table import Table
 from meanmap.io.binary import read_arrays, read_parquet
 
 __all__ = ["MISSING", "read_table"]

@@ -10,7 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, is_sparse
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, KernelLike, Points
 
 __all__ = ["check_alike", "read_alike", "read_pair", "read_points"]

@@ -7,9 +7,9 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError
 from meanmap.core.points import is_sparse
 from meanmap.core.synonyms import own_words
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
+from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Array, Data, Seed
-from meanmap.core.units import robust_scales
 from meanmap.kernels.base import Kernel, OnColumns, Product
 from meanmap.kernels.discrete import Delta, Hamming
 from meanmap.kernels.manifolds import Rotation

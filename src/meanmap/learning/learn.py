@@ -13,9 +13,9 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.progress import waiting
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema, opened
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import Schema, opened
 from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel

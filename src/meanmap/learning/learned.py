@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming

@@ -6,12 +6,12 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
-from meanmap.core.chunks import chunks_of, count_rows, is_stream, take_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse
 from meanmap.core.settings import is_number
-from meanmap.core.table import Table
+from meanmap.core.tables.chunks import chunks_of, count_rows, is_stream, take_rows
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Points
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF

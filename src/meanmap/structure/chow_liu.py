@@ -9,13 +9,13 @@ import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from meanmap.core.errors import EmptyError
-from meanmap.core.missing import by_pairs
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema, few_columns, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
-from meanmap.core.table import Table
+from meanmap.core.tables.missing import by_pairs
+from meanmap.core.tables.schema import Schema, few_columns, varying
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw

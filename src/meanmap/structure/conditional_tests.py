@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from meanmap.core.errors import InputError
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import equivalence_class

@@ -6,9 +6,9 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.missing import read_present
-from meanmap.core.schema import Schema
-from meanmap.core.table import Table
+from meanmap.core.tables.missing import read_present
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.learning.default import kernel_for
 from meanmap.stats.independence.moments import all_features, features_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from meanmap.core.report import Report
-from meanmap.core.schema import Schema
+from meanmap.core.tables.schema import Schema
 from meanmap.graphs import PDAG
 
 __all__ = ["DiscoveredGraph"]

@@ -10,7 +10,7 @@ from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Seed
 from meanmap.stats import independence_test
 from meanmap.stats.conditional.conditional import WHOLE, Fitted, judge, judge_streamed

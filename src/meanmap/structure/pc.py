@@ -9,9 +9,9 @@ from meanmap.core.errors import EmptyError, KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.schema import few_columns, opened, varying
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import few_columns, opened, varying
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.graphs import PDAG

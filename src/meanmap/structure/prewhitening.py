@@ -7,7 +7,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from meanmap.core.arrays import as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
 __all__ = ["prewhiten"]

@@ -17,7 +17,7 @@ from meanmap.bp.edges.samples import (
 )
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.missing import length, present, take
+from meanmap.core.tables.missing import length, present, take
 from meanmap.core.types import Data
 from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph

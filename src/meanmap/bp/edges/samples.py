@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.column import Column
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
-from meanmap.core.kinds import Kind, wanted_kind
 from meanmap.core.labels import Labels
-from meanmap.core.missing import by_pairs, length, present, take
 from meanmap.core.points import count, is_sparse, joined
-from meanmap.core.schema import Schema
-from meanmap.core.table import Table, raw_columns
+from meanmap.core.tables.column import Column
+from meanmap.core.tables.kinds import Kind, wanted_kind
+from meanmap.core.tables.missing import by_pairs, length, present, take
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import is_flat

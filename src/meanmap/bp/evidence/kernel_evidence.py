@@ -14,7 +14,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count
-from meanmap.core.table import Table, raw_columns
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph

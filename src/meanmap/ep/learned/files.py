@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.saving import load, save
+from meanmap.core.saved.saving import load, save
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.operator import MessageOperator

@@ -11,7 +11,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
 from meanmap.ep.inference.posterior import Posterior

@@ -7,8 +7,8 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
-from meanmap.core.schema import Schema
-from meanmap.core.table import Table
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
 __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes
 from meanmap.core.values import Value
 from meanmap.ep.factors.interval import Interval

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from meanmap import __version__
-from meanmap.core.files import write_whole
 from meanmap.core.progress import track
+from meanmap.core.saved.files import write_whole
 from meanmap.experiments.demo import algebra, graphs, ground, learning, messages, testing
 from meanmap.plots.page import Section, render
 

@@ -10,8 +10,8 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
-from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import admitted
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.points import is_sparse
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.stats.settings import LEAST_POINTS
 

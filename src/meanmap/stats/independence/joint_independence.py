@@ -14,9 +14,9 @@ from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
-from meanmap.core.table import Table
+from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.table import Table
 from meanmap.core.types import KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points

@@ -10,7 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
-from meanmap.core.table import Table
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming

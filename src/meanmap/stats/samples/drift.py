@@ -14,10 +14,10 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema, admitted
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
-from meanmap.core.table import Table
+from meanmap.core.tables.schema import Schema, admitted
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.stats.collections import fused

@@ -9,8 +9,8 @@ import numpy as np
 
 from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.core.progress import track
+from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Data, DType, Points
-from meanmap.core.units import robust_scales
 from meanmap.features.base import Features
 from meanmap.linalg.moments import Moments
 

@@ -8,8 +8,8 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.rng import Rng
-from meanmap.core.schema import admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transformed
 from meanmap.linalg.moments import Moments

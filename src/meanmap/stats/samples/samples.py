@@ -11,12 +11,12 @@ from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.kinds import family_of
 from meanmap.core.points import count, is_sparse, joined, rows
-from meanmap.core.schema import Schema, aligned, check_alike
-from meanmap.core.table import Table
+from meanmap.core.tables.kinds import family_of
+from meanmap.core.tables.schema import Schema, aligned, check_alike
+from meanmap.core.tables.table import Table
+from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Data, KernelLike, Points
-from meanmap.core.units import robust_scales
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.manifolds import Rotation

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.chunks import chunks_of, comes_in_pieces
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
-from meanmap.core.schema import Schema, admitted
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import chunks_of, comes_in_pieces
+from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel

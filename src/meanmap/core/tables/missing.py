@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
-from meanmap.core.table import Table, raw_columns
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
 __all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "settled", "take"]

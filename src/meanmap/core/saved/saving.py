@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.decode import Decoder
-from meanmap.core.encode import Encoder
 from meanmap.core.errors import FileFormatError
-from meanmap.core.files import write_whole
+from meanmap.core.saved.decode import Decoder
+from meanmap.core.saved.encode import Encoder
+from meanmap.core.saved.files import write_whole
 
 __all__ = ["FORMAT", "FileFormatError", "load", "save"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.chunks import comes_in_pieces
-from meanmap.core.column import Column, check_alike, counted
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
-from meanmap.core.kinds import Kind, as_kind, is_whole, wanted_kind
-from meanmap.core.missing import length, settled
-from meanmap.core.table import Table, raw_columns
+from meanmap.core.tables.chunks import comes_in_pieces
+from meanmap.core.tables.column import Column, check_alike, counted
+from meanmap.core.tables.kinds import Kind, as_kind, is_whole, wanted_kind
+from meanmap.core.tables.missing import length, settled
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "few_columns", "opened", "varying"]

@@ -8,11 +8,21 @@ import numpy as np
 
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import EmptyError, KindError
-from meanmap.core.kinds import FAMILIES, Kind, advice, article, as_kind, described, family_of, is_whole, levels_of
-from meanmap.core.missing import length, present, take
-from meanmap.core.table import Table
+from meanmap.core.tables.kinds import (
+    FAMILIES,
+    Kind,
+    advice,
+    article,
+    as_kind,
+    described,
+    family_of,
+    is_whole,
+    levels_of,
+)
+from meanmap.core.tables.missing import length, present, take
+from meanmap.core.tables.table import Table
+from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Array, Data
-from meanmap.core.units import robust_scales
 
 __all__ = ["Column", "check_alike", "counted"]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.missing import length
 from meanmap.core.points import is_sparse
-from meanmap.core.table import Table
+from meanmap.core.tables.missing import length
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Index
 
 __all__ = ["chunks_of", "comes_in_pieces", "count_rows", "is_stream", "paired_chunks", "take_rows"]

@@ -1,0 +1,1 @@
+"""One file for one value: written whole or not at all, read without running anything."""
