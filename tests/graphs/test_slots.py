@@ -1,10 +1,13 @@
 """The layout of messages: each directed edge has one row, and knows the row of its reverse."""
 
+import itertools
+
 import networkx
 import numpy as np
 import pytest
 
 from meanmap.graphs import Graph, Slots
+from meanmap.graphs.slots import LEAST_SAVED, SHARE_SAVED, widths
 
 GRAPHS = {
     "path": networkx.path_graph(5),
@@ -37,6 +40,23 @@ def test_layout(name):
     assert sorted(seen) == np.flatnonzero(graph.degrees).tolist()
 
 
-def test_padding_is_at_most_a_quarter_where_degrees_are_many():
+def test_padding_is_at_most_two_fifths_in_few_buckets_where_degrees_are_many():
     graph = Graph.of(networkx.barabasi_albert_graph(3000, 3, seed=2))
-    assert Slots.of(graph).rows <= 1.25 * len(graph.sources)
+    slots = Slots.of(graph)
+    assert slots.rows <= 1.4 * len(graph.sources)
+    assert len(slots.buckets) <= 5
+
+
+def test_buckets_cost_as_little_as_the_best_of_all_partitions():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        degrees = np.repeat(rng.choice(60, 7, replace=False), rng.integers(1, 2000, 7))
+        price = max(LEAST_SAVED, SHARE_SAVED * degrees.sum())
+        wide = widths(degrees)[degrees]
+        found = wide.sum() + price * len(np.unique(wide[wide > 0]))
+        present, costs = np.unique(degrees[degrees > 0]), []
+        for ends in itertools.product([False, True], repeat=len(present) - 1):  # at the largest a bucket always ends
+            tops = np.append(present[:-1][list(ends)], present[-1])
+            held = tops[np.searchsorted(tops, degrees[degrees > 0])]
+            costs.append(held.sum() + price * len(tops))
+        np.testing.assert_allclose(found, min(costs))

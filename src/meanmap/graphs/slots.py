@@ -13,10 +13,10 @@ from meanmap.graphs.graph import Graph
 
 __all__ = ["Bucket", "Slots", "widths"]
 
-# Up to so many different degrees every degree has its own bucket and no slot is wasted.
-MOST_EXACT = 8
-# Graphs with up to so many rows get one bucket, as wide as the highest degree: programs for them compile sooner.
-ONE_BUCKET_ROWS = 4096
+# Each bucket is compiled on its own, which takes longer than to work on so many rows: one more is worth as many.
+LEAST_SAVED = 4096
+# Of large graphs one more bucket has to save this share of their messages.
+SHARE_SAVED = 1 / 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +85,20 @@ class Slots:
 
 
 def widths(degrees: np.ndarray) -> np.ndarray:
-    """For each degree the number of slots: itself where there are few degrees, else rounded up by at most a quarter."""
-    most = int(degrees.max(initial=0))
-    wide = np.arange(most + 1)
-    if len(degrees) * most <= ONE_BUCKET_ROWS:
-        wide[1:] = most
-    elif len(np.unique(degrees)) > MOST_EXACT:
-        octave = np.maximum(np.ceil(np.log2(np.maximum(wide, 1))).astype(int) - 3, 0)
-        wide = -(-wide // 2**octave) * 2**octave
+    """For each degree the number of slots: fewest rows, where one more bucket costs as many as it has to save.
+
+    Cost O(d²) for d different degrees.
+    """
+    degree, count = np.unique(degrees[degrees > 0], return_counts=True)
+    price = max(LEAST_SAVED, SHARE_SAVED * int(degrees.sum()))
+    nodes = np.concatenate([[0], np.cumsum(count)])
+    costs, begin = np.zeros(len(degree) + 1), np.zeros(len(degree) + 1, dtype=np.int64)
+    for end in range(1, len(degree) + 1):  # the last bucket before `end` begins where all costs least
+        tried = costs[:end] + degree[end - 1] * (nodes[end] - nodes[:end]) + price
+        begin[end] = np.argmin(tried)
+        costs[end] = tried[begin[end]]
+    wide, end = np.zeros(int(degrees.max(initial=0)) + 1, dtype=np.int64), len(degree)
+    while end:
+        wide[degree[begin[end] : end]] = degree[end - 1]
+        end = begin[end]
     return wide
