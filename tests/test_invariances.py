@@ -100,6 +100,9 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), "median", **FEW)
     ),
     "two_sample_test, mixed": lambda x, y, wrap: told(mm.two_sample_test(wrap(x), wrap(y), **FEW)),
+    "two_sample_test, within": lambda x, y, wrap: told(
+        mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
+    ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
     "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),

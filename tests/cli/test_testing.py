@@ -65,6 +65,18 @@ def test_independence_and_conditional_independence(files):
     assert json.loads(found.stdout)["question"] == "Are z and y independent, given x,group?"
 
 
+def test_strata_and_clusters(files, tmp_path):
+    _, second, table = files
+    found = json.loads(run("two-sample", table, "--by", "sex", "--columns", "x", "--within", "group", "--json").stdout)
+    assert "within strata" in found["method"]
+    found = run("independence", table, "--x", "x", "--y", "y", "--within", "group", "--clusters", "5", "--json")
+    assert "HSIC within strata of 12 clusters" in json.loads(found.stdout)["method"]
+    found = run("independence", table, "--x", "x", "--y", "y", "--clusters", "group,sex", "--json")
+    assert "HSIC of 6 clusters" in json.loads(found.stdout)["method"]
+    weighted = run("two-sample", second, second, "--columns", "a", "--weights", "b", "--json")
+    assert "weights has negative" in weighted.stderr
+
+
 def test_exit_codes(files):
     first, second, _ = files
     assert run("two-sample", first, second).exit_code == 0

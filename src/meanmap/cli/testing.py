@@ -34,12 +34,31 @@ app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True)
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")]
 
 
+Within = Annotated[str, typer.Option(help="Columns of strata or pairs, a,b,...: rows are exchanged inside only.")]
+Clusters = Annotated[str, typer.Option(help="Columns of clusters that stay whole, or rows in a block of a series.")]
+
+
+def cluster_columns(clusters: str) -> list[str]:
+    """The columns that --clusters names, none where it is a number of rows."""
+    return [] if clusters.isdigit() else names_in(clusters)
+
+
+def design_in(within: str, clusters: str, weights: str | None = None) -> dict[str, Any]:
+    """What is said of the rows, as functions take it."""
+    blocks = int(clusters) if clusters.isdigit() else cluster_columns(clusters)
+    said = {"within": names_in(within), "clusters": blocks, "weights": weights}
+    return {name: value for name, value in said.items() if value}
+
+
 @app.command("two-sample", cls=Command)
 def two_sample(
     first: File,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to compare, a,b,...; all unless given.")] = None,
     by: Annotated[str | None, typer.Option(help="Column of one file whose values tell the samples apart.")] = None,
+    within: Within = "",
+    clusters: Clusters = "",
+    weights: Annotated[str | None, typer.Option(help="Column that says how much each row counts.")] = None,
     kernel: KernelName = None,
     scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,
     null: Null = "auto",
@@ -63,15 +82,19 @@ def two_sample(
     from meanmap.cli import inputs
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    design = design_in(within, clusters, weights)
+    also = [name for name in (*names_in(within), *cluster_columns(clusters), weights) if name]
+    chosen = [*names_in(columns), *also] if columns else []
     samples = (
-        inputs.groups(reading, first, by, names_in(columns))
+        inputs.groups(reading, first, by, chosen)
         if by is not None
-        else inputs.pair(reading, first, str(second), names_in(columns))
+        else inputs.pair(reading, first, str(second), chosen)
     )
     many = len(samples) > 2
     if many and null not in ("auto", "permutation"):
         raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
     options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "kinds": reading.kinds, "rng": seed}
+    options |= design
     tables = list(samples.values())
     result = (
         mm.k_sample_test(tables, kernel=kernel, **options)
@@ -87,6 +110,8 @@ def independence(
     data: File,
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
     y: Annotated[str, typer.Option("--y", help="Columns of the second.")],
+    within: Within = "",
+    clusters: Clusters = "",
     kernel: KernelName = None,
     null: Null = "auto",
     permutations: Permutations = 1000,
@@ -107,8 +132,11 @@ def independence(
     from meanmap.cli import inputs
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
-    first, second = inputs.variables(reading, data, [names_in(x), names_in(y)])
+    by_columns = [each for each in (names_in(within), cluster_columns(clusters)) if each]
+    first, second, *rest = inputs.variables(reading, data, [names_in(x), names_in(y), *by_columns])
     options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
+    options |= design_in(within, clusters)
+    options |= {name: rest.pop(0) for name in ("within", "clusters") if isinstance(options.get(name), list)}
     result = mm.independence_test(first, second, kernel, null=null, **options)
     _tell(result, f"Are {x} and {y} independent?", reading, alpha, (json, draws), plot, report, fail_on_reject)
 

@@ -19,6 +19,7 @@ __all__ = [
     "centre",
     "diagonal_sums",
     "fused_hsic",
+    "largest_standardised",
     "one_hsic",
     "permuted_features",
     "permuted_hsic",
@@ -166,15 +167,23 @@ def fused_hsic(sums: np.ndarray, x: list[Margins], y: list[Margins], shifts: Shi
     them, and its handicap is taken off. No permutation changes any of these, so the largest is a statistic like any
     other, and its test is exact.
     """
+    pairs = (
+        (Permuted(sums[i, j] + diagonal_sums(x[i], y[j], shifts), _rounding(x[i], y[j])), float(behind[i, j]))
+        for i, j in np.argwhere(np.isfinite(behind))
+    )
+    return largest_standardised(pairs, sums.shape[-1])
+
+
+def largest_standardised(statistics: Iterable[tuple[Permuted, float]], size: int) -> Permuted:
+    """The largest of several statistics, each standardised over its (1 + B,) values and less its handicap."""
     found, rounding = [], 0.0
-    for i, j in np.argwhere(np.isfinite(behind)):
-        values, error = sums[i, j] + diagonal_sums(x[i], y[j], shifts), _rounding(x[i], y[j])
+    for (values, error), behind in statistics:
         spread = float(values.std())
         # Where no permutation changes the value (labels that are all different) the kernels say nothing.
         if spread > error:
-            found.append((values - values.mean()) / spread - behind[i, j])
+            found.append((values - values.mean()) / spread - behind)
             rounding = max(rounding, error / spread)
-    return Permuted(np.max(found, axis=0) if found else np.zeros(sums.shape[-1]), rounding)
+    return Permuted(np.max(found, axis=0) if found else np.zeros(size), rounding)
 
 
 def one_hsic(off: np.ndarray, x: Margins, y: Margins, statistic: str, shifts: Shifts) -> Permuted:

@@ -20,6 +20,9 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
+from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.reading import check_permuted, design_of, from_strata
+from meanmap.stats.independence.exchanged import design_hsic
 from meanmap.stats.independence.hsic import (
     Margins,
     centre,
@@ -63,6 +66,8 @@ def independence_test(
     *,
     kernel_x: KernelLike = None,
     kernel_y: KernelLike = None,
+    within: Data = None,
+    clusters: Data = None,
     null: str = "auto",
     statistic: str = "biased",
     n_permutations: int = 1000,
@@ -85,6 +90,12 @@ def independence_test(
     kernel_x, kernel_y : as `kernel`, or a list of Kernel
         For one variable each, instead of `kernel`; of lists all pairs are fused. (A pair as `kernel`, the spelling of
         earlier versions, is still read.)
+    within, clusters : array, or table of several columns, optional
+        Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
+        and what differs between strata plays no part. The rows of one of the `clusters` (people, schools) stay
+        together; a whole number stands for blocks of so many consecutive rows of a series. Clusters take one another's
+        values row by row, hence those of one size, unless a variable is constant within them. The level is exact if
+        rows of a stratum, or its clusters, are exchangeable under the hypothesis. Each has a value for each row.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
@@ -112,6 +123,9 @@ def independence_test(
     Gram matrices up to 6000 points, and O(n log n) for each pair of at most 128 features beyond. Limits come from one
     pass in O(n r²), holding 4096 rows at a time.
 
+    With `within` or `clusters` HSIC is that of at most 48 features a kernel, less the means of their strata. Numbers
+    are measured from the mean of their stratum first, unless the kernel is given.
+
     Where one kernel is needed, the default for up to 6000 points is the median's; beyond, and for iterators, lists of
     kernels and the default collection are summed.
 
@@ -130,6 +144,13 @@ def independence_test(
     x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
     n = _length(x, y)
+    if within is not None or clusters is not None:
+        check_permuted(statistic, null, "biased")
+        if n is None:
+            raise ParameterError("within= and clusters= are for variables in memory.")
+        design = design_of(([None] * n,), ("x",), within, clusters, None, missing)
+        if design is not None:
+            return _by_design((_held(x), _held(y)), kernel, design, n_permutations, random, told)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(
             "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
@@ -167,6 +188,38 @@ def independence_test(
         (n,),
         random.seed,
         (*told, *warnings, *flat(law, value)),
+    )
+
+
+def _by_design(
+    data: tuple[Any, Any], kernel: KernelLike, design: Design, n_draws: int, random: Rng, told: tuple[str, ...]
+) -> TestResult:
+    """The default collection's or one kernel's HSIC within strata, under the exchanges of a design."""
+    design.doubts_of_orders(constant=True)
+    wanted = one_for_each(kernel, 2)
+    data = tuple(
+        from_strata((part,), (name,), design)[0] if w is None or isinstance(w, str) else part
+        for w, part, name in zip(wanted, data, NAMES, strict=True)
+    )
+    with Door() as door:
+        kernels = tuple(
+            kernels_of(w, part, name, "fused", random.generator)
+            for w, part, name in zip(wanted, data, NAMES, strict=True)
+        )
+        behind = handicaps(wanted, kernels)
+        found, doubts = design_hsic(data, NAMES, kernels, behind, design, n_draws, random.generator, door)
+    value, law = float(found.values[0]), Null("exchanges", found.values[1:], exact=True, rounding=found.rounding)
+    sizes = tuple(map(len, kernels))
+    several = f" fused over {sizes[0]} × {sizes[1]} kernels" if max(sizes) > 1 else ""
+    return TestResult(
+        value,
+        law.pvalue(value),
+        law,
+        tuple(listed[0] if len(listed) == 1 else listed for listed in kernels),
+        f"independence test, {design.label('HSIC')}{several}",
+        (len(design.units),),
+        random.seed,
+        (*told, *doubts, *flat(law, value)),
     )
 
 

@@ -14,8 +14,10 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transformed
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
+from meanmap.stats.designs.reading import design_of, from_strata, grouped, without_design
 from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
 from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_means import blocks_of
 from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features, sample_moments
 from meanmap.stats.samples.gram_statistics import centred_gram
@@ -33,6 +35,10 @@ def k_sample_test(
     samples: Data,
     kernel: KernelLike = None,
     *,
+    by: str | None = None,
+    within: Data = None,
+    clusters: Data = None,
+    weights: Data = None,
     n_permutations: int = 1000,
     scale: bool = True,
     missing: str = "raise",
@@ -47,7 +53,11 @@ def k_sample_test(
     Parameters
     ----------
     samples : sequence of points, or mapping of name to points
-        Two samples or more, at least 5 points each.
+        Two samples or more, at least 5 points each; or with `by` one table.
+    by : str, optional
+        The column of the table whose values tell the samples apart.
+    within, clusters, weights : column name or array, optional
+        Which rows may be exchanged, and how much each counts, as in [`two_sample_test`][].
     kernel : Kernel, "median", "learned", a sequence of kernels, or None
         As in [`two_sample_test`][]: by default five Laplace kernels, fused; label-blind.
     n_permutations : int
@@ -84,20 +94,32 @@ def k_sample_test(
     """
     check_draws(n_permutations)
     random = Rng.of(rng)
-    names, listed = _named(samples)
-    listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+    if by is None:
+        names, listed = _named(samples)
+        listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+    else:
+        groups, told = grouped(samples, by, missing, kinds)
+        names, listed = list(groups), list(groups.values())
+    design = design_of(listed, names, within, clusters, weights, "raise" if by else missing)
+    listed = without_design(listed, names, within, clusters, weights)
+    listed = from_strata(listed, names, design) if kernel is None or isinstance(kernel, str) else listed
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
-        test = _permutation_test if sum(read.sizes) <= PERMUTED else _limit_test
-        outcome = test(read, n_permutations, random.generator, door)
+        if design is not None:
+            outcome, more = design_test(read, design, n_permutations, random.generator, door)
+            told += more
+        else:
+            test = _permutation_test if sum(read.sizes) <= PERMUTED else _limit_test
+            outcome = test(read, n_permutations, random.generator, door)
     doubts = flat(outcome.null, outcome.statistic) + _doubts(outcome.null, names, read.sizes)
+    label = "spread between mean embeddings"
     several = f" fused over {len(read.kernels)} kernels" if len(read.kernels) > 1 else ""
     return TestResult(
         statistic=outcome.statistic,
         pvalue=outcome.null.pvalue(outcome.statistic),
         null=outcome.null,
         kernel=read.kernel,
-        method=f"{len(names)}-sample test, spread between mean embeddings{several}",
+        method=f"{len(names)}-sample test, {design.label(label) if design else label}{several}",
         sizes=read.sizes,
         seed=random.seed,
         warnings=(*doubts, *told, *read.doubts),

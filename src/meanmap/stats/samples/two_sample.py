@@ -1,6 +1,6 @@
 """Do two samples come from one distribution?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -17,8 +17,10 @@ from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
+from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
+from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.feature_means import BLOCK
 from meanmap.stats.samples.feature_statistics import streamed_test
 from meanmap.stats.samples.samples import Outcome, Samples, read_samples
@@ -36,9 +38,13 @@ MOST_POINTS = 12_000
 @own_words
 def two_sample_test(
     x: Data,
-    y: Data,
+    y: Data = None,
     kernel: KernelLike = None,
     *,
+    by: str | None = None,
+    within: Data = None,
+    clusters: Data = None,
+    weights: Data = None,
     statistic: str = "auto",
     null: str = "auto",
     n_permutations: int = 1000,
@@ -55,6 +61,17 @@ def two_sample_test(
         n and m points, at least 5 of each. Columns with names are matched by name; a column must hold the same kind of
         thing in both. Samples that do not fit in memory come in pieces: an iterator of arrays or
         tables, a memory map, the path of a Parquet file. They are read once, and compared by "features".
+    by : str, optional
+        Without `y`: the column of the table `x` whose values tell the samples apart.
+    within, clusters : column name, several, or array, optional
+        Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
+        and samples are compared inside of them, so that what differs between strata plays no part. The rows of one of
+        the `clusters` (people, schools) stay together; a whole number stands for blocks of so many consecutive rows of
+        a series. The level is exact if rows of a stratum, or its clusters, are exchangeable under the hypothesis.
+        An array has a value for each row of x, then of y.
+    weights : column name or array, optional
+        How much each row counts in the means. They stay with their rows, hence the level is exact where a row and its
+        weight have one law in both, as in one survey.
     kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
@@ -93,7 +110,10 @@ def two_sample_test(
     Notes
     -----
     Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or
-    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified.
+    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified. With
+    `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, less its
+    mean over all exchanges, each kernel's in units of its spread over these where several are fused. Unless the kernel
+    is given, numbers are measured from the mean of their stratum first: of pairs, their differences.
 
     Examples
     --------
@@ -108,12 +128,20 @@ def two_sample_test(
     random = Rng.of(rng)
     one = _for_one_kernel(statistic, null)
     kernel = "median" if one and kernel is None else kernel
-    (x, y), told = admitted((x, y), ("x", "y"), missing, kinds, least=LEAST_POINTS)
+    (x, y), names, told = _two(x, y, by, missing, kinds)
+    if any(given is not None for given in (within, clusters, weights)):
+        check_permuted(statistic, null)
+        if any(map(comes_in_pieces, (x, y))):
+            raise ParameterError("within=, clusters= and weights= are for samples in memory.")
+    design = design_of((x, y), names, within, clusters, weights, "raise" if by else missing)
+    x, y = without_design((x, y), names, within, clusters, weights)
+    if kernel is None or isinstance(kernel, str):
+        x, y = from_strata((x, y), names, design)
     rest: list[Any] = []
     if any(map(comes_in_pieces, (x, y))):
         x, y, rest = _first_rows((x, y), statistic, null)
     with Door() as door:
-        samples = read_samples((x, y), ("x", "y"), kernel, random.generator, door, scale)
+        samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         if one and len(samples.kernels) > 1:
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
         draws = n_permutations, random.generator
@@ -121,22 +149,41 @@ def two_sample_test(
             statistic, null = "features", "spectral"
             samples = replace(samples, schema=Schema.of_points(x, "the first rows"))
             found = streamed_test(samples, rest, *draws, door)
+        elif design is not None:
+            found, doubts = design_test(samples, design, *draws, door)
+            told += doubts
         else:
             statistic, null = _automatic(samples, statistic, null, n_permutations)
             found = way(statistic, null).compute(samples, *draws, door)
     sizes = found.sizes or samples.sizes
+    label = design.label("squared mean difference") if design else way(statistic, null).label(samples)
     return TwoSampleResult(
         statistic=found.statistic,
         pvalue=found.null.pvalue(found.statistic),
         null=found.null,
         kernel=samples.kernel,
-        method=f"two-sample test, {way(statistic, null).label(samples)}",
+        method=f"two-sample test{' of ' + ' and '.join(names) if by else ''}, {label}",
         sizes=sizes,
         seed=random.seed,
         warnings=(*_warnings(found, n_permutations, sizes), *told, *samples.doubts),
         witness=found.difference or _witness(samples, x, found.strongest),
         columns=_columns(x, samples),
     )
+
+
+def _two(
+    x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
+    """Two samples as they came or as the groups of one table, what they are called, and what is to be told."""
+    if (y is None) == (by is None):
+        raise ParameterError("pass two samples, or one table and by= with the column that tells its two groups apart.")
+    if by is None:
+        samples, told = admitted((x, y), ("x", "y"), missing, kinds, least=LEAST_POINTS)
+        return samples, ("x", "y"), told
+    groups, told = grouped(x, by, missing, kinds)
+    if len(groups) > 2:
+        raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")
+    return list(groups.values()), tuple(groups), told
 
 
 def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[Any, Any, list[Any]]:

@@ -1,0 +1,204 @@
+"""From what users say of their rows, by columns or by arrays, to samples and a design."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import (
+    ColumnError,
+    EmptyError,
+    KindError,
+    NonFiniteError,
+    ParameterError,
+    ShapeError,
+)
+from meanmap.core.points import is_sparse
+from meanmap.core.settings import is_whole
+from meanmap.core.tables.column import counted
+from meanmap.core.tables.missing import length
+from meanmap.core.tables.schema import admitted, aligned
+from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.types import Data
+from meanmap.stats.designs.design import Design
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["check_permuted", "design_of", "from_strata", "grouped", "without_design"]
+
+MOST_GROUPS = 100
+
+
+def check_permuted(statistic: str, null: str, *statistics: str) -> None:
+    """Refuse another statistic or null distribution than those of a design."""
+    for name, value, known in (
+        ("statistic", statistic, ("auto", *statistics)),
+        ("null", null, ("auto", "permutation")),
+    ):
+        if value not in known:
+            raise ParameterError(
+                f"{name} is {value!r}; with within=, clusters= or weights= expected {' or '.join(map(repr, known))}."
+            )
+
+
+def grouped(
+    frame: Data, by: Any, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[dict[str, Table], tuple[str, ...]]:
+    """The samples of one table, one for each value of the column `by`, and what is to be told."""
+    if not isinstance(by, str) or not Table.looks_like_one(frame):
+        raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
+    (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
+    table = Table.of(frame, "the table")
+    if by not in table.names:
+        raise ColumnError(f"the table has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
+    values, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
+    if not 2 <= len(values) <= MOST_GROUPS:
+        raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
+    others = [name for name in table.names if name != by]
+    found = {}
+    for k, value in enumerate(values.tolist()):
+        name, rows = f"{by}={value:g}" if isinstance(value, float) else f"{by}={value}", places == k
+        if rows.sum() < LEAST_POINTS:
+            raise EmptyError(
+                f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."
+            )
+        found[name] = Table({each: np.asarray(table.columns[each])[rows] for each in others})
+    return found, told
+
+
+def without_design(samples: Sequence[Any], names: Sequence[str], *columns: Any) -> list[Any]:
+    """The samples without the columns that say how rows belong together."""
+    used = [name for wanted in columns for name in _names(wanted, samples[0])]
+    if not used:
+        return list(samples)
+    found = []
+    for sample, name in zip(samples, names, strict=True):
+        table = _with_names(sample, name)
+        left = [each for each in table.names if each not in used]
+        if not left:
+            raise ColumnError(f"{name} has no column left to test: all of them are in within=, clusters= or weights=.")
+        found.append(table.select(left))
+    return found
+
+
+def design_of(
+    samples: Sequence[Any], names: Sequence[str], within: Any, clusters: Any, weights: Any, missing: str = "raise"
+) -> Design | None:
+    """The design of samples one after another; None where nothing was said.
+
+    Each of the three is the name of a column, or several, of every sample, or an array with a value for each row of all
+    samples; `clusters` may be a whole number, for as many consecutive rows of a sample.
+    """
+    given = {"within": within, "clusters": clusters, "weights": weights}
+    if all(value is None for value in given.values()):
+        return None
+    arrays = [
+        each for each in given.values() if each is not None and not is_whole(each) and not _names(each, samples[0])
+    ]
+    if arrays and missing != "raise":
+        raise ParameterError(
+            f"missing={missing!r} may leave rows out, and within=, clusters= or weights= is an array for all of them: "
+            "make it a column of the table and give its name."
+        )
+    sizes = list(map(_rows_of, samples))
+    strata = np.zeros(sum(sizes), int) if within is None else _labels(samples, names, within, "within")
+    if is_whole(clusters):
+        units = _consecutive(sizes, clusters)
+    else:
+        units = np.arange(sum(sizes)) if clusters is None else _labels(samples, names, clusters, "clusters")
+    # A cluster is told from one of the same name in another stratum.
+    units = np.unique(np.stack([strata, units]), axis=1, return_inverse=True)[1].ravel()
+    return Design(strata, units, np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights))
+
+
+def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | None) -> list[Any]:
+    """The samples with their numbers measured from the mean of the stratum; all else as it came.
+
+    Exchanges within strata leave these means alone, and default kernels then see what differs inside of strata however
+    far apart these lie: of pairs, the differences.
+    """
+    if design is None or not design.strata.any():
+        return list(samples)
+    ends = np.cumsum(list(map(_rows_of, samples)))[:-1]
+    if all(map(Table.looks_like_one, samples)) and Table.has_names(samples[0]):
+        tables, _ = aligned([Table.of(s, name) for s, name in zip(samples, names, strict=True)], samples, names)
+        found = [dict(table.columns) for table in tables]
+        for column in tables[0].names:
+            parts = [np.asarray(table.columns[column]) for table in tables]
+            if all(part.dtype.kind in "fiu" for part in parts):
+                for columns, part in zip(found, _less_means(parts, design, ends), strict=True):
+                    columns[column] = part
+        return [Table(columns) for columns in found]
+    if any(is_sparse(sample) or hasattr(sample, "as_matrix") for sample in samples):
+        return list(samples)
+    parts = [np.asarray(sample) for sample in samples]
+    if all(part.dtype.kind in "fiu" and part.ndim in (1, 2) for part in parts):
+        return _less_means(parts, design, ends)
+    return list(samples)
+
+
+def _less_means(parts: Sequence[np.ndarray], design: Design, ends: np.ndarray) -> list[np.ndarray]:
+    whole = np.concatenate(parts).astype(float)
+    return np.split(design.centred(whole.reshape(len(whole), -1)).reshape(whole.shape), ends)
+
+
+def _rows_of(sample: Any) -> int:
+    return length(raw_columns(sample, "sample")[1][0]) if Table.looks_like_one(sample) else length(sample)
+
+
+def _names(wanted: Any, sample: Any) -> list[str]:
+    """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
+    if isinstance(wanted, str):
+        return [wanted]
+    listed = list(wanted) if isinstance(wanted, list | tuple) else []
+    known = Table.names_in(sample) if Table.has_names(sample) else []
+    return listed if listed and all(isinstance(each, str) and each in known for each in listed) else []
+
+
+def _with_names(sample: Any, name: str) -> Table:
+    if not Table.has_names(sample):
+        raise KindError(f"{name} has no columns with names: pass within=, clusters= and weights= as arrays.")
+    return Table.of(sample, name)
+
+
+def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> list[np.ndarray]:
+    """The columns of all rows that were asked for."""
+    columns = _names(wanted, samples[0])
+    total = sum(map(_rows_of, samples))
+    if columns:
+        tables = [_with_names(sample, name) for sample, name in zip(samples, names, strict=True)]
+        for table, name in zip(tables, names, strict=True):
+            lacking = [each for each in columns if each not in table.names]
+            if lacking:
+                raise ColumnError(f"{argument} names {lacking[0]!r}; {name} has {', '.join(map(repr, table.names))}.")
+        return [np.concatenate([np.asarray(table.columns[each]) for table in tables]) for each in columns]
+    found = list(Table.of(wanted if Table.looks_like_one(wanted) else {argument: wanted}, argument).columns.values())
+    if len(found[0]) != total:
+        raise ShapeError(f"{argument} has {len(found[0])} values; expected one for each of the {total} rows.")
+    return [np.asarray(column) for column in found]
+
+
+def _labels(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> np.ndarray:
+    """Labels of all rows, counted from 0, those of several columns by their combinations."""
+    codes = [np.unique(column, return_inverse=True)[1] for column in _columns(samples, names, wanted, argument)]
+    return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].ravel()
+
+
+def _weights(samples: Sequence[Any], names: Sequence[str], wanted: Any) -> np.ndarray:
+    column = _columns(samples, names, wanted, "weights")[0]
+    if column.dtype.kind not in "fiu":
+        raise KindError(f"weights are {column.dtype}; expected numbers that are not negative.")
+    weights = column.astype(float)
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise NonFiniteError("weights has negative, infinite or no positive values; expected numbers from 0 on.")
+    return weights / weights.mean()
+
+
+def _consecutive(sizes: Sequence[int], size: int) -> np.ndarray:
+    """Units of so many consecutive rows of each sample."""
+    if size < 2:
+        raise ParameterError(f"clusters is {size}; expected at least 2 consecutive rows in each.")
+    found, start = [], 0
+    for rows in sizes:
+        found.append(start + np.arange(rows) // size)
+        start = int(found[-1][-1]) + 1
+    return np.concatenate(found)
