@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count
-from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding, check_same_space
@@ -25,7 +25,9 @@ __all__ = ["Basis", "FeatureBasis", "PointBasis", "overlap"]
 
 
 class Basis(eqx.Module):
-    """Elements b₁, ..., b_p of one RKHS; the field `schema` of each says how later points are read."""
+    """Elements b₁, ..., b_p of one RKHS; `schema` says how later points are read."""
+
+    schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -72,7 +74,6 @@ class PointBasis(Basis):
     kernel: Kernel
     points: Any
     flat: bool = eqx.field(static=True, default=False)
-    schema: Schema | None = eqx.field(static=True, default=None)
 
     @property
     def space(self) -> Kernel:
@@ -86,7 +87,7 @@ class PointBasis(Basis):
 
     def read(self, data: Data, door: Door) -> Any:
         """As the kernel reads them, with the columns of the points."""
-        points = read_points(self.kernel, data if self.schema is None else self.schema.later(data, "x"), "x", door)
+        points = read_points(self.kernel, later(self.schema, data, "x"), "x", door)
         check_alike(points, self.points, "the new points", "the points of the operator")
         return points
 
@@ -107,7 +108,7 @@ class PointBasis(Basis):
 
     def build(self, coefficients: Array) -> PointEmbedding:
         """Σᵢ wᵢ k(xᵢ, ·)."""
-        return PointEmbedding(self.kernel, self.points, coefficients, self.flat)
+        return PointEmbedding(self.kernel, self.points, coefficients, self.flat, schema=self.schema)
 
     def gram(self, door: Door) -> Any:
         """The Gram matrix."""
@@ -119,7 +120,6 @@ class FeatureBasis(Basis):
     """The coordinates of features: an orthonormal basis of the space that they define."""
 
     features: Features
-    schema: Schema | None = eqx.field(static=True, default=None)
 
     @property
     def space(self) -> Kernel:
@@ -140,7 +140,7 @@ class FeatureBasis(Basis):
 
     def read(self, data: Data, door: Door) -> Any:
         """As the features read them."""
-        return self.features.read(data if self.schema is None else self.schema.later(data, "x"), "x", door)
+        return self.features.read(later(self.schema, data, "x"), "x", door)
 
     def at(self, x: Points, door: Door) -> Any:
         """φ(x)ᵀ, (r, m)."""
@@ -166,7 +166,7 @@ class FeatureBasis(Basis):
 
     def build(self, coefficients: Array) -> FeatureEmbedding:
         """The element ⟨c, φ(·)⟩ with these coefficients."""
-        return FeatureEmbedding(self.features, coefficients)
+        return FeatureEmbedding(self.features, coefficients, schema=self.schema)
 
     def gram(self, door: Door) -> Any:
         """The identity: coordinates are taken to be orthonormal."""
@@ -176,6 +176,7 @@ class FeatureBasis(Basis):
 def overlap(first: Basis, second: Basis, door: Door) -> Any:
     """⟨bᵢ, cⱼ⟩ of two bases of one space, (p, q)."""
     first.check_space(second.space, "the composition of two operators")
+    check_same_columns(first.schema, second.schema, "the composition of two operators")
     if first is second:
         return first.gram(door)
     if isinstance(second, PointBasis):

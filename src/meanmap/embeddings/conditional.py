@@ -113,11 +113,11 @@ def condition(
         parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
     if ridge is None or kernel_x is None or kernel_y is None:
         _refuse_tracers(x, y, ridge)
-    (x, y), schema, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
+    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
         kernel_x, kernel_y = _chosen(kernel_x, x, "x"), _chosen(kernel_y, y, "y")
-        first, second = read_pairs(x, y, kernel_x, kernel_y, door, schema)
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
             first = Side(replace(first.basis, kernel=kernel_x), first.points, kernel_x)  # pyright: ignore[reportCallIssue]
@@ -150,7 +150,7 @@ def _pivoted(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
     low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
     basis: Any = first.basis
-    side = Side(FeatureBasis(low, basis.schema), first.points, low)
+    side = Side(FeatureBasis(low, schema=basis.schema), first.points, low)
     operator = _primal(side, second, ridge, door)
     chosen = (*operator.chosen, *_lengthscale(first))
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)

@@ -13,7 +13,6 @@ from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import read_points
 
 __all__ = ["FeatureEmbedding"]
 
@@ -61,13 +60,15 @@ class FeatureEmbedding(Embedding):
     def times(self, factor: Array) -> "FeatureEmbedding":
         """The coefficients scaled."""
         factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
-        return FeatureEmbedding(self.features, self.coefficients * factor)
+        return FeatureEmbedding(self.features, self.coefficients * factor, schema=self.schema)
 
     def plus(self, other: Embedding) -> Embedding:
         """Coefficients are added."""
         if not isinstance(other, FeatureEmbedding):
             return Embedding.plus(self, other)
-        return FeatureEmbedding(self.features, self.coefficients + other.coefficients)
+        return FeatureEmbedding(
+            self.features, self.coefficients + other.coefficients, schema=self.schema or other.schema
+        )
 
     def to_points(self, candidates: Array, ridge: float = 1e-6) -> PointEmbedding:
         """The nearest Σⱼ wⱼ k(zⱼ, ·) on `candidates`, whose read-outs (mean, quantiles, ...) then stand for this one's.
@@ -92,7 +93,7 @@ class FeatureEmbedding(Embedding):
         parameter(ridge, "ridge", axes=0)
         with Door(self, candidates) as door:
             library = jnp if door.follows else np
-            points = read_points(self.features.kernel, candidates, "candidates", door)
+            points = self.read(candidates, "candidates", door)
             features = door.cast(self.features)
             phi = library.asarray(features.transform(points))
             gram = library.matmul(phi, phi.T)
@@ -101,7 +102,7 @@ class FeatureEmbedding(Embedding):
             weights = library.linalg.solve(gram + shift * library.eye(gram.shape[0], dtype=gram.dtype), values).T
             shape = (*self.batch, phi.shape[0])
             flat = is_flat(candidates, self.features.kernel)
-            return door.leave(PointEmbedding(self.space, points, weights.reshape(shape), flat))
+            return door.leave(PointEmbedding(self.space, points, weights.reshape(shape), flat, schema=self.schema))
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -113,7 +114,7 @@ class FeatureEmbedding(Embedding):
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
         index = index if isinstance(index, tuple) else (index,)
-        return FeatureEmbedding(self.features, self.coefficients[(*index, ..., slice(None))])
+        return FeatureEmbedding(self.features, self.coefficients[(*index, ..., slice(None))], schema=self.schema)
 
     def __repr__(self) -> str:
         batch = f", batch {self.batch}" if self.batch else ""

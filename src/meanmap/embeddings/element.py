@@ -13,12 +13,13 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
 
-__all__ = ["Combination", "Embedding", "check_same_space"]
+__all__ = ["Combination", "Embedding", "check_same_elements", "check_same_space"]
 
 
 class Embedding(eqx.Module):
@@ -26,7 +27,14 @@ class Embedding(eqx.Module):
 
     `f(points)` evaluates it, `f.inner(g)` is ⟨f, g⟩, `f.norm()` is √⟨f, f⟩; `f + g`, `f - g` and `2 * f` are elements
     of the same space.
+
+    Attributes
+    ----------
+    schema : Schema or None
+        What the columns are, of an element that was made from a table with names: later tables are read by it.
     """
+
+    schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -47,12 +55,16 @@ class Embedding(eqx.Module):
 
     def plus(self, other: "Embedding") -> "Embedding":
         """f + g; in general a combination that keeps both."""
-        return Combination((*_members(self), *_members(other)))
+        return Combination((*_members(self), *_members(other)), schema=self.schema or other.schema)
 
     @property
     def batch(self) -> tuple[int, ...]:
         """The shape of the batch of functions, () for a single one."""
         return ()
+
+    def read(self, data: Data, argument: str, door: Door) -> Any:
+        """Points of this space: those of tables by the names of the columns, if the element has them."""
+        return read_points(self.space, later(self.schema, data, argument), argument, door)
 
     def __call__(self, x: Data) -> Any:
         """f at each point, (m,) or (..., m) for a batch.
@@ -60,14 +72,14 @@ class Embedding(eqx.Module):
         Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out.
         """
         with Door(self, x) as door:
-            points = read_points(self.space, x, "x", door)
+            points = self.read(x, "x", door)
             return door.leave(door.cast(self).evaluate(points, door))
 
     def inner(self, other: "Embedding") -> Any:
         """⟨f, g⟩ in the RKHS; batches broadcast."""
         if not isinstance(other, Embedding):
             raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
-        check_same_space(self.space, other.space, "the inner product")
+        check_same_elements(self, other, "the inner product")
         with Door(self, other) as door:
             first, second = door.cast(self), door.cast(other)
             value = first.pair(second, door)
@@ -91,13 +103,13 @@ class Embedding(eqx.Module):
     def __add__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
-        check_same_space(self.space, other.space, "the sum")
+        check_same_elements(self, other, "the sum")
         return self.plus(other)
 
     def __sub__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):
             return NotImplemented
-        check_same_space(self.space, other.space, "the difference")
+        check_same_elements(self, other, "the difference")
         return self.plus(other.times(-1.0))
 
     def __mul__(self, factor: Array) -> "Embedding":
@@ -154,7 +166,7 @@ class Combination(Embedding):
 
     def times(self, factor: Array) -> "Combination":
         """Each member scaled."""
-        return Combination(tuple(member.times(factor) for member in self.members))
+        return Combination(tuple(member.times(factor) for member in self.members), schema=self.schema)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -177,6 +189,12 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
         shorter = min(a.dtype, b.dtype, key=lambda dtype: dtype.itemsize)
         a, b = a.astype(shorter), b.astype(shorter)
     return bool(np.all(a == b))
+
+
+def check_same_elements(first: Embedding, second: Embedding, what: str) -> None:
+    """Refuse to combine elements of two RKHSs, or of tables whose columns differ by name or order."""
+    check_same_space(first.space, second.space, what)
+    check_same_columns(first.schema, second.schema, what)
 
 
 def check_same_space(first: Kernel, second: Kernel, what: str) -> None:

@@ -1,5 +1,8 @@
 """From a sample, or a distribution, to its mean embedding."""
 
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,6 +13,7 @@ from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import count
+from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
@@ -35,6 +39,8 @@ def embed(
     *,
     weights: Array = None,
     ridge: float | None = None,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
 ) -> Embedding:
     """The mean embedding μ = E k(x, ·) of a sample or of a distribution.
 
@@ -55,10 +61,16 @@ def embed(
         Weights of the points, instead of 1/n; not normalised. For the empirical estimator only.
     ridge : float, optional
         λ of "shrinkage" and "ridge"; chosen by closed-form leave-one-out if not given.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values: an error; rows with one are left out, and a warning counts them; or missing
+        labels are a label of their own.
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------
     Embedding
+        Made from a table with names it keeps `schema`, and finds the columns of later tables by name.
         Evaluating at m points costs O(n m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points
         on O(n r²) where r ≤ 400 points suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or
         O(n r²); the rest at most O(n² d) time and O(n) memory.
@@ -76,6 +88,9 @@ def embed(
     # Under a kernel on distributions a batch of laws is a sample of points like any other.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, with_names=True)
+    for note in told:
+        warnings.warn(note, stacklevel=2)
     if kernel is None:
         if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
@@ -92,14 +107,15 @@ def embed(
         parameter(ridge, "ridge", axes=0)
     with Door(x, kernel, weights) as door:
         if isinstance(kernel, Features):
-            return door.leave(_in_features(x, kernel, estimator, weights, ridge, door))
+            found = _in_features(x, kernel, estimator, weights, ridge, door)
+            return door.leave(replace(found, schema=schema))
         points = read_points(kernel, x, "x", door)
         cast = door.cast(kernel)
         if weights is not None:
             chosen = _read_weights(weights, count(points), door)
         else:
             chosen = _weights(cast, points, estimator, ridge, door)
-        return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel)))
+        return door.leave(PointEmbedding(kernel, points, chosen, is_flat(x, kernel), schema=schema))
 
 
 def _embed_family(x: Distribution, kernel: KernelLike, estimator: str, weights: Array, ridge: Array) -> Embedding:
@@ -137,7 +153,7 @@ def _weights(kernel: Kernel, points: Points, estimator: str, ridge: float | None
 
 
 def _in_features(x: Data, features: Features, estimator: str, weights: Array, ridge: float | None, door: Door) -> Any:
-    points = read_points(features.kernel, x, "x", door)
+    points = features.read(x, "x", door)
     n = count(points)
     cast = door.cast(features)
     if weights is not None:

@@ -1,5 +1,7 @@
 """The likelihood operator: from an observation x to the function y ↦ p(x | y) / p(x)."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,6 +12,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, rows
+from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings.bases import FeatureBasis, PointBasis
 from meanmap.embeddings.operators import Operator
@@ -45,6 +48,8 @@ def likelihood(
     kernel_x: Kernel | Features | None = None,
     kernel_y: Kernel | Features | None = None,
     ridge: float | tuple[float, float] | None = None,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
 ) -> Operator:
     """The likelihood operator A = (C_YY + λ₂ I)⁻¹ C_YX (C_XX + λ₁ I)⁻¹: `op(x)` is y ↦ p(x | y) / p(x).
 
@@ -62,11 +67,15 @@ def likelihood(
         held-out error of f(x, y) as an estimate of the density ratio r = p(x, y) / (p(x) p(y)),
         ½ E_{p(x)p(y)} f² − E_{p(x,y)} f, which is ½ E (f − r)² up to a constant (Kanamori, Hido & Sugiyama 2009), over
         ten folds.
+    missing : {"raise", "drop", "category"}
+        What happens to missing values, as in [`condition`][].
+    kinds : mapping of column to kind, optional
+        What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
 
     Returns
     -------
     Operator
-        `op.chosen` names what was chosen.
+        `op.chosen` names what was chosen, `op.schema` what the columns of x were read as; `op.notes` what was missing.
 
     Notes
     -----
@@ -85,13 +94,14 @@ def likelihood(
     given = None if ridge is None else _read_ridges(ridge)
     if given is None or kernel_x is None or kernel_y is None:
         _refuse_tracers(x, y, given)
+    (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None and kernel_y is None
         kernel_x = unit_free_kernel(x) if kernel_x is None else kernel_x
         kernel_y = unit_free_kernel(y, "y") if kernel_y is None else kernel_y
         if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
             raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
-        first, second = read_pairs(x, y, kernel_x, kernel_y, door)
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         chosen: tuple[tuple[str, float], ...] = ()
         if given is None or (search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF)):
             multiples = LENGTHSCALES if search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF) else (1.0,)
@@ -99,12 +109,15 @@ def likelihood(
             first, second = (_rescaled(side, multiple, door) for side in (first, second))
             chosen = (("ridge_x", given[0]), ("ridge_y", given[1]), ("median_multiple", multiple))
         if isinstance(kernel_x, Features):
-            return door.leave(_in_features(first, second, given, chosen, door))
+            return door.leave(replace(_in_features(first, second, given, chosen, door), notes=told))
         if first.count > DENSE_ROWS and not door.follows:
             low = [PivotedCholesky.of_points(s.kernel, s.points, door, 1e-9, MOST_FEATURES) for s in (first, second)]
-            sides = [Side(FeatureBasis(f), side.points, f) for f, side in zip(low, (first, second), strict=True)]
-            return door.leave(_in_features(sides[0], sides[1], given, chosen, door))
-        return door.leave(_in_points(first, second, given, chosen, door))
+            sides = [
+                Side(FeatureBasis(f, schema=side.basis.schema), side.points, f)
+                for f, side in zip(low, (first, second), strict=True)
+            ]
+            return door.leave(replace(_in_features(sides[0], sides[1], given, chosen, door), notes=told))
+        return door.leave(replace(_in_points(first, second, given, chosen, door), notes=told))
 
 
 def _in_points(first: Side, second: Side, ridges: tuple[Any, Any], chosen: tuple, door: Door) -> Operator:
@@ -125,7 +138,7 @@ def _rescaled(side: Side, multiple: float, door: Door) -> Side:
     if multiple == 1.0 or not isinstance(side.kernel, RBF) or not isinstance(side.basis, PointBasis):
         return side
     kernel = RBF(side.kernel.lengthscale * multiple)
-    return Side(PointBasis(kernel, side.points, side.basis.flat), side.points, kernel)
+    return Side(PointBasis(kernel, side.points, side.basis.flat, schema=side.basis.schema), side.points, kernel)
 
 
 def _choose(

@@ -12,7 +12,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
-from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.schema import Schema, check_same_columns
 from meanmap.core.types import Array, Data, Index, KernelLike, Points
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
@@ -60,7 +60,7 @@ class Operator(eqx.Module):
     @property
     def schema(self) -> Schema | None:
         """What the columns of x were read as, where x is a table or an array of NumPy."""
-        return self.input.schema  # pyright: ignore[reportAttributeAccessIssue]
+        return self.input.schema
 
     def __check_init__(self):
         if (self.matrix is None) == (self.solve is None):
@@ -72,7 +72,8 @@ class Operator(eqx.Module):
             points = self.input.read(x, door)
             if isinstance(self.output, PointBasis):
                 y = self.output
-                return door.leave(PointEmbedding(y.kernel, y.points, Queries(self, points), y.flat, self.conditional))
+                found = Queries(self, points)
+                return door.leave(PointEmbedding(y.kernel, y.points, found, y.flat, self.conditional, schema=y.schema))
             return door.leave(self.output.build(self.times(self.input.at(points, door), door).T))
 
     def apply(self, element: Embedding) -> Any:
@@ -80,6 +81,7 @@ class Operator(eqx.Module):
         if not isinstance(element, Embedding):
             raise KindError(f"element is a {type(element).__name__}; expected an embedding. For points call op(x).")
         self.input.check_space(element.space, "applying an operator")
+        check_same_columns(self.input.schema, element.schema, "applying an operator")
         with Door(self, element) as door:
             values = self.input.measure(door.cast(element), door)
             flat = values.reshape(-1, values.shape[-1])
@@ -235,7 +237,8 @@ def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLik
     1.333
     """
     with Door(x, y, kernel_x, kernel_y) as door:
-        first, second = read_pairs(x, y, kernel_x, kernel_y, door)
+        schemas = (Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y")))
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         n = first.count
         library = jnp if door.follows else np
         if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):

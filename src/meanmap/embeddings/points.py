@@ -12,13 +12,14 @@ from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings import certified
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
-from meanmap.kernels.reading import check_alike, read_points
+from meanmap.kernels.reading import check_alike
 
 __all__ = ["PointEmbedding", "Weights", "is_flat", "weighted_sums"]
 
@@ -96,12 +97,21 @@ class PointEmbedding(Embedding, Readouts):
     flat: bool = eqx.field(static=True)
     conditional: bool = eqx.field(static=True, default=False)
 
-    def __init__(self, kernel: Kernel, points: Points, weights: Array, flat: bool = False, conditional: bool = False):
+    def __init__(
+        self,
+        kernel: Kernel,
+        points: Points,
+        weights: Array,
+        flat: bool = False,
+        conditional: bool = False,
+        schema: Schema | None = None,
+    ):
         self.kernel = kernel
         self.points = points
         self.source = weights
         self.flat = flat
         self.conditional = conditional
+        self.schema = schema
 
     @property
     def weights(self) -> Any:
@@ -125,7 +135,7 @@ class PointEmbedding(Embedding, Readouts):
         Retrieval is its largest value among candidates, `belief.ratio(candidates).argmax(-1)`.
         """
         with Door(self, x) as door:
-            points = read_points(self.kernel, x, "x", door)
+            points = self.read(x, "x", door)
             check_alike(points, self.points, "x", "the points of the embedding")
             values = self.weights_at(points)
             if values is None:
@@ -169,19 +179,25 @@ class PointEmbedding(Embedding, Readouts):
     def times(self, factor: Array) -> "PointEmbedding":
         """The weights scaled; an array of factors makes or meets a batch."""
         factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
-        return PointEmbedding(self.kernel, self.points, self.weights * factor, self.flat)
+        return self._weighing(self.weights * factor)
 
     def plus(self, other: Embedding) -> Embedding:
         """Weights are added on shared points, points are joined otherwise."""
         if not isinstance(other, PointEmbedding):
             return Embedding.plus(self, other)
         if self.points is other.points:
-            return PointEmbedding(self.kernel, self.points, self.weights + other.weights, self.flat)
+            return self._weighing(self.weights + other.weights)
         shape = np.broadcast_shapes(self.batch, other.batch)
         library = jnp if isinstance(self.weights, jax.Array) or isinstance(other.weights, jax.Array) else np
         spread = [library.broadcast_to(f.weights, (*shape, f.weights.shape[-1])) for f in (self, other)]
         points = joined(self.points, other.points)
-        return PointEmbedding(self.kernel, points, library.concatenate(spread, axis=-1), self.flat and other.flat)
+        flat = self.flat and other.flat
+        schema = self.schema or other.schema
+        return PointEmbedding(self.kernel, points, library.concatenate(spread, axis=-1), flat, schema=schema)
+
+    def _weighing(self, weights: Array, conditional: bool = False) -> "PointEmbedding":
+        """An element on these points with other weights."""
+        return PointEmbedding(self.kernel, self.points, weights, self.flat, conditional, schema=self.schema)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -193,10 +209,9 @@ class PointEmbedding(Embedding, Readouts):
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
         if isinstance(self.source, Weights):
-            return PointEmbedding(self.kernel, self.points, self.source.take(index), self.flat, self.conditional)
+            return self._weighing(self.source.take(index), self.conditional)
         index = index if isinstance(index, tuple) else (index,)
-        weights = self.weights[(*index, ..., slice(None))]
-        return PointEmbedding(self.kernel, self.points, weights, self.flat, self.conditional)
+        return self._weighing(self.weights[(*index, ..., slice(None))], self.conditional)
 
     def __repr__(self) -> str:
         n = self.source.shape[-1]

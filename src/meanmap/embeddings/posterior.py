@@ -1,7 +1,9 @@
 """A posterior over the mean embedding: how well a sample determines it, point by point."""
 
+import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number, probability, whole_number
+from meanmap.core.tables.schema import Schema, check_same_columns, later, opened
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
@@ -37,6 +40,8 @@ BLOCK = 4096
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianElement(Value):
     """A Gaussian law over functions: a mean and a covariance at any points."""
+
+    schema: Schema | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def mean(self, points: Points) -> np.ndarray:
@@ -66,7 +71,10 @@ class GaussianElement(Value):
         return self.mean(points) + normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
 
     def __sub__(self, other: object) -> "PosteriorDifference":
-        return PosteriorDifference(self, other) if isinstance(other, GaussianElement) else NotImplemented
+        if not isinstance(other, GaussianElement):
+            return NotImplemented
+        check_same_columns(self.schema, other.schema, "the difference")
+        return PosteriorDifference(self, other, schema=self.schema or other.schema)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +93,8 @@ class PosteriorEmbedding(GaussianElement):
         The covariance of these observations.
     size : int
         Points in the sample.
+    schema : Schema or None
+        What the columns are, where the sample was a table with names: later tables are read by it.
     """
 
     kernel: Kernel
@@ -103,19 +113,23 @@ class PosteriorEmbedding(GaussianElement):
         """r** − R*ᵀ (R + N)⁻¹ R*."""
         half = self._solve(self._cross(points))
         with Door() as door:
-            own = gram_matrix(self.prior, read_points(self.kernel, points, "points", door))
-        return own - half.T @ half
+            return gram_matrix(self.prior, self._read(points, door)) - half.T @ half
 
     def std(self, points: Points) -> np.ndarray:
         """Without the covariance between points."""
         half = self._solve(self._cross(points))
-        return np.sqrt(np.maximum(self.prior.diag(points) - np.sum(half**2, axis=0), 0))
+        with Door() as door:
+            own = np.asarray(self.prior.diagonal(self._read(points, door)))
+        return np.sqrt(np.maximum(own - np.sum(half**2, axis=0), 0))
+
+    def _read(self, points: Data, door: Door) -> Any:
+        read = read_points(self.kernel, later(self.schema, points, "points"), "points", door)
+        check_alike(read, self.landmarks, "points", "the sample")
+        return read
 
     def _cross(self, points: Data) -> np.ndarray:
         with Door() as door:
-            read = read_points(self.kernel, points, "points", door)
-            check_alike(read, self.landmarks, "points", "the sample")
-            return gram_matrix(self.prior, self.landmarks, read)
+            return gram_matrix(self.prior, self.landmarks, self._read(points, door))
 
     def _solve(self, columns: np.ndarray) -> np.ndarray:
         from scipy.linalg import solve_triangular
@@ -151,6 +165,8 @@ def posterior_embedding(
     prior: Kernel | None = None,
     landmarks: Array = None,
     noise: Array = "empirical",
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
 ) -> PosteriorEmbedding:
     """The posterior of the mean embedding μ of the law of a sample, under a Gaussian process prior.
 
@@ -172,6 +188,8 @@ def posterior_embedding(
         "empirical": N is the covariance of k(X, z) over the sample, divided by n, which makes intervals cover as they
         say. A number τ²: N = τ²/n I, as in the paper, which takes the observations for independent looks at μ; bands
         are then too narrow where landmarks are denser than the lengthscale (see the errata).
+    missing, kinds :
+        As in [`embed`][].
 
     Notes
     -----
@@ -188,6 +206,9 @@ def posterior_embedding(
     >>> bool(low[0] < truth < high[0])
     True
     """
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, with_names=True)
+    for note in told:
+        warnings.warn(note, stacklevel=2)
     if isinstance(kernel, str) and kernel == "learned":
         kernel = learn_kernel(x).kernel
     if not isinstance(kernel, Kernel):
@@ -208,10 +229,10 @@ def posterior_embedding(
             low = PivotedCholesky.of_points(kernel, points, door, TRACE_TOLERANCE, MOST_LANDMARKS)
             z = low.pivots
         else:
-            z = read_points(kernel, landmarks, "landmarks", door)
+            z = read_points(kernel, later(schema, landmarks, "landmarks"), "landmarks", door)
             check_alike(points, z, "x", "landmarks")
         mean, covariance = _moments(kernel, points, z)
-        scale = float(np.mean(kernel.diag(z)))
+        scale = float(np.mean(np.asarray(kernel.diagonal(z))))
         if isinstance(noise, str) and noise == "empirical":
             observed_noise = covariance / n + JITTER * scale * np.eye(len(mean))
         elif is_number(noise) and noise > 0:
@@ -221,7 +242,7 @@ def posterior_embedding(
         whole = gram_matrix(prior, z) + observed_noise
         # The prior of dense landmarks is numerically singular; what is added is rounding to it.
         whole[np.diag_indices(len(whole))] += 1e-12 * np.trace(whole) / len(whole)
-        return PosteriorEmbedding(kernel, prior, z, mean, observed_noise, n, np.linalg.cholesky(whole))
+        return PosteriorEmbedding(kernel, prior, z, mean, observed_noise, n, np.linalg.cholesky(whole), schema=schema)
 
 
 def _moments(kernel: Kernel, points: Points, z: Array) -> tuple[np.ndarray, np.ndarray]:

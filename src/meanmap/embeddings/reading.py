@@ -54,18 +54,24 @@ def read_side(data: Data, kernel: KernelLike, argument: str, door: Door, schema:
     """One sample as points and basis, which reads later points by `schema`."""
     if isinstance(kernel, Features):
         points = kernel.read(data, argument, door)
-        return Side(FeatureBasis(kernel, schema), points, kernel)
+        return Side(FeatureBasis(kernel, schema=schema), points, kernel)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel_{argument} is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features.")
     points = read_points(kernel, data, argument, door)
-    return Side(PointBasis(kernel, points, is_flat(data, kernel), schema), points, kernel)
+    return Side(PointBasis(kernel, points, is_flat(data, kernel), schema=schema), points, kernel)
 
 
 def read_pairs(
-    x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, door: Door, schema: Schema | None = None
+    x: Data,
+    y: Data,
+    kernel_x: KernelLike,
+    kernel_y: KernelLike,
+    door: Door,
+    schema_x: Schema | None = None,
+    schema_y: Schema | None = None,
 ) -> tuple[Side, Side]:
-    """Two samples of equal length, at least two pairs; later x are read by `schema`."""
-    first, second = read_side(x, kernel_x, "x", door, schema), read_side(y, kernel_y, "y", door)
+    """Two samples of equal length, at least two pairs; later ones are read by the schemas."""
+    first, second = read_side(x, kernel_x, "x", door, schema_x), read_side(y, kernel_y, "y", door, schema_y)
     if first.count != second.count:
         raise ShapeError(f"x has {first.count} points and y has {second.count}; expected pairs, one y for each x.")
     check_rows(first.count, "x", least=2)

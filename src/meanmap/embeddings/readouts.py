@@ -9,13 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, parameter, read_matrix
+from meanmap.core.arrays import as_array, parameter
+from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import any_sparse, count, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
+from meanmap.core.tables.schema import Schema, later
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
@@ -38,6 +41,7 @@ class Readouts(eqx.Module):
     weights: eqx.AbstractVar[Any]
     flat: eqx.AbstractVar[bool]
     conditional: eqx.AbstractVar[bool]
+    schema: eqx.AbstractVar[Schema | None]
 
     @abstractmethod
     def against(self, values: Array, library: Any) -> Any:
@@ -171,7 +175,7 @@ class Readouts(eqx.Module):
         Parameters
         ----------
         grid : array_like (m,) or (m, d)
-            Where to evaluate.
+            Where to evaluate; a table with names is read by them, an array has the columns in the order of `mean()`.
         bandwidth : float or (d,), optional
             Standard deviation of the smoothing of the weights. By default Scott's rule, spread × n_eff^(−1/(d + 4)),
             for each function of the batch; for beliefs of graphical models the improved Sheather-Jones rule for the
@@ -179,7 +183,7 @@ class Readouts(eqx.Module):
         """
         points = _matrix(self.points)
         with Door(self, grid, bandwidth) as door:
-            at = read_matrix(grid, "grid", door, sparse=False)
+            at = Real().read(later(self.schema, grid, "grid") if Table.looks_like_one(grid) else grid, "grid", door)
             if at.shape[1] != points.shape[1]:
                 raise ShapeError(f"grid has {at.shape[1]} columns; the points have {points.shape[1]}.")
             if bandwidth is None:

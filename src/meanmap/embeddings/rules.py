@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.tables.schema import check_same_columns
 from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import PointBasis
 from meanmap.embeddings.conditional import condition
@@ -61,7 +62,8 @@ def chain_rule(conditional: Operator, prior: Embedding) -> Operator:
     """
     points = _points(prior, "prior")
     conditional.input.check_space(prior.space, "the chain rule")
-    basis = PointBasis(points.kernel, points.points, points.flat)
+    check_same_columns(conditional.input.schema, prior.schema, "the chain rule")
+    basis = PointBasis(points.kernel, points.points, points.flat, schema=points.schema)
     with Door(prior, conditional) as door:
         weights = jnp.asarray(points.weights) if door.follows else np.asarray(points.weights)
         diagonal = (jnp if door.follows else np).diag(weights)

@@ -1,6 +1,6 @@
 """The witness function μ_P − μ_Q of two samples with its doubt, and where it is surely not zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Axes, Data, KernelLike, Points, Seed
 from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, posterior_embedding
 from meanmap.kernels.base import Kernel
@@ -102,7 +103,7 @@ class Witness(GaussianElement):
         grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
         if self.x.shape[1] != 1:
             raise KindError(f"regions are intervals of 1 column, and these points have {self.x.shape[1]}: see plot().")
-        low, high = self.interval(grid, level)
+        low, high = self.interval(self._named(grid), level)
         signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
         starts = np.flatnonzero(np.r_[True, np.diff(signs) != 0])
         ends = np.r_[starts[1:], len(signs)] - 1
@@ -117,10 +118,10 @@ class Witness(GaussianElement):
         ax = new_axes(6, 3.5) if ax is None else ax
         if d == 1:
             grid = self._grid(400)
-            low, high = self.interval(grid, level)
+            low, high = self.interval(self._named(grid), level)
             ax.axhline(0, color="lightgrey", lw=1)
             ax.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{level:.0%} intervals")
-            ax.plot(grid, self.mean(grid), color="C0", label="posterior mean")
+            ax.plot(grid, self.mean(self._named(grid)), color="C0", label="posterior mean")
             bottom, top = ax.get_ylim()
             for region in self.regions(level):
                 side = top if region.sign > 0 else bottom
@@ -130,7 +131,7 @@ class Witness(GaussianElement):
         else:
             side = [np.linspace(a, b, 60) for a, b in zip(*self._range(), strict=True)]
             mesh = np.stack(np.meshgrid(*side), axis=-1)
-            points = mesh.reshape(-1, 2)
+            points = self._named(mesh.reshape(-1, 2))
             mean = self.mean(points).reshape(mesh.shape[:2])
             surely = self.excludes_zero(points, level).reshape(mesh.shape[:2])
             top = np.abs(mean).max() or 1.0
@@ -143,6 +144,10 @@ class Witness(GaussianElement):
 
     def _moments(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([part.mean(points) for part in self.parts]), np.stack([part.std(points) for part in self.parts])
+
+    def _named(self, grid: np.ndarray) -> Any:
+        """Points of a grid as the samples came: under the names of their columns, if they have any."""
+        return grid if self.schema is None else dict(zip(self.schema.names, np.atleast_2d(grid.T), strict=True))
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         both = np.concatenate([self.x, self.y])
@@ -184,6 +189,7 @@ def posterior_witness(
     >>> [(region.sign, round(region.low), round(region.high)) for region in w.regions(0.99)]
     [(1, -2, 1), (-1, 1, 3)]
     """
+    schemas = [Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y"))]
     with Door() as door:
         first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
     if isinstance(kernel, str) and kernel == "learned":
@@ -192,7 +198,12 @@ def posterior_witness(
         raise KindError(f"kernel is {kernel!r}; expected a kernel, draws of one, or 'learned'.")
     kernels = kernel.each(TERMS) if isinstance(kernel, KernelDraws) else [kernel]
     parts = tuple(
-        PosteriorDifference(*(posterior_embedding(points, one, noise=noise) for points in (first, second)))
+        PosteriorDifference(
+            *(
+                replace(posterior_embedding(points, one, noise=noise), schema=schema)
+                for points, schema in zip((first, second), schemas, strict=True)
+            )
+        )
         for one in kernels
     )
-    return Witness(parts, first, second)
+    return Witness(parts, first, second, schema=schemas[0])

@@ -8,14 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.domains import Domain
+from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
 from meanmap.core.settings import is_whole
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel
-from meanmap.kernels.reading import read_points
+from meanmap.kernels.reading import by_position, read_points
 
 __all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]
 
@@ -28,6 +29,9 @@ class Features(eqx.Module):
 
     kernel: eqx.AbstractVar[Kernel]
 
+    # Names of the columns that they were made for, in order; empty where the kernel needs none or has its own.
+    columns: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
+
     @abstractmethod
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r), of points already read: pure and traceable."""
@@ -38,14 +42,15 @@ class Features(eqx.Module):
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
-        points = read_points(self.kernel, data, argument, door)
+        points = self.domain.read(data, argument, door)
+        self.kernel.check(points, argument)
         self.check(points, argument)
         return points
 
     @property
     def domain(self) -> Domain:
-        """How users' data are read: as the kernel reads them."""
-        return self.kernel.domain
+        """How users' data are read: as the kernel reads them, columns by name where they had names."""
+        return Columns(self.columns, self.kernel.domain) if self.columns else self.kernel.domain
 
     def __call__(self, x: Data) -> Any:
         """φ(x) for each point, (n, r).
@@ -198,7 +203,7 @@ class TensorProduct(Features):
     @classmethod
     def power(cls, features: Features, q: int) -> "TensorProduct":
         """The q-fold tensor power of one set of features."""
-        return cls(features.kernel**q, (features,) * q)
+        return cls(features.kernel**q, (features,) * q, columns=features.columns)
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
@@ -223,6 +228,11 @@ def _parts(features: Any, x: Points) -> tuple[Any, ...]:
     if isinstance(features.kernel, Composite):
         return features.kernel.parts(x)
     return (x,) * len(features.members)
+
+
+def columns_of(kernel: Kernel, data: Data, argument: str) -> tuple[str, ...]:
+    """Names of the columns of a table that the kernel would match by position: what features keep as `columns`."""
+    return tuple(Table.names_in(data, argument)) if Table.has_names(data) and by_position(kernel.domain) else ()
 
 
 def sample_row(kernel: Kernel, like: Data, door: Door) -> Any:

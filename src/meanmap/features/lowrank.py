@@ -1,5 +1,6 @@
 """Features from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -15,7 +16,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
-from meanmap.features.base import Features
+from meanmap.features.base import Features, columns_of
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, point_values
 from meanmap.kernels.reading import check_alike, read_points
@@ -86,7 +87,8 @@ class PivotedCholesky(Features):
         True
         """
         with Door(kernel, x) as door:
-            return cls.of_points(kernel, read_points(kernel, x, "x", door), door, tolerance, max_rank, rank)
+            low = cls.of_points(kernel, read_points(kernel, x, "x", door), door, tolerance, max_rank, rank)
+            return replace(low, columns=columns_of(kernel, x, "x"))
 
     @classmethod
     def of_points(
@@ -227,7 +229,7 @@ class Nystrom(Features):
             if whole_number(n_landmarks, "n_landmarks") > n:
                 raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
             chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
-            return cls.at(cast, rows(points, chosen), door)
+            return replace(cls.at(cast, rows(points, chosen), door), columns=columns_of(kernel, x, "x"))
 
     @classmethod
     def at(cls, kernel: Kernel, landmarks: Array, door: Door, working: Any = None) -> "Nystrom":

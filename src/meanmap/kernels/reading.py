@@ -13,7 +13,7 @@ from meanmap.core.points import count, is_sparse
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, KernelLike, Points
 
-__all__ = ["check_alike", "read_alike", "read_pair", "read_points"]
+__all__ = ["by_position", "check_alike", "read_alike", "read_pair", "read_points"]
 
 
 def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:
@@ -65,7 +65,7 @@ def _row_shape(points: Points) -> tuple[int, ...]:
 def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]) -> None:
     """Refuse tables whose columns differ by name where a kernel would match them by position."""
     first, second = (Table.names_in(data, argument) for data, argument in zip(tables, arguments, strict=True))
-    if first != second and _by_position(domain):
+    if first != second and by_position(domain):
         raise ColumnError(
             f"{arguments[0]} and {arguments[1]} differ in their columns: {arguments[0]} has "
             f"{', '.join(map(repr, first))} and {arguments[1]} has {', '.join(map(repr, second))}. "
@@ -73,7 +73,8 @@ def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]
         )
 
 
-def _by_position(domain: Domain) -> bool:
+def by_position(domain: Domain) -> bool:
+    """Whether columns of a table are matched by position, not by name."""
     if isinstance(domain, Each):
-        return any(map(_by_position, domain.parts))
+        return any(map(by_position, domain.parts))
     return isinstance(domain, Real | Labels) or (isinstance(domain, Columns) and isinstance(domain.names[0], int))

@@ -193,7 +193,7 @@ def learn_kernel(
         raise ParameterError("width is the base measure of a prior, which score='held-out' has not: leave it out.")
     kernel = RBF() if kernel is None else kernel
     random = Rng.of(rng)
-    (x,), schema, told = opened((x,), ("x",), missing, kinds)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds)
     with Door() as door:
         one = isinstance(kernel, RBF) and np.size(kernel.lengthscale) == 1 and not learned_width
         most = MOST_POINTS[score] if one else MOST_POINTS_OF_MANY

@@ -122,7 +122,7 @@ def pc(
     random = Rng.of(rng)
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
-        (table,), schema, told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
+        (table,), (schema,), told = opened((table,), ("table",), missing, kinds, least=LEAST_POINTS)
         if schema is not None:
             table, dull = varying(table, schema)
             told = (*told, *dull)

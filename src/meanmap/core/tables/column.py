@@ -21,7 +21,7 @@ from meanmap.core.tables.kinds import (
 )
 from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.units import robust_scales
+from meanmap.core.tables.units import scale_of_sorted
 from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "check_alike", "counted"]
@@ -178,18 +178,19 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
         return Column(name, "rank", missing, len(np.unique(values)), labels=told)
     if values.ndim > 1:
         return Column(name, told or "vector", missing, len(np.unique(values, axis=0)))
-    distinct = np.unique(values)
     if values.dtype.kind in "Ub":
+        distinct = np.unique(values)
         kind = "boolean" if values.dtype.kind == "b" else "text" if _is_text(len(distinct), len(values)) else "label"
         labels = order or tuple(map(str, distinct.tolist()))
         labels = labels if len(labels) <= MOST_LABELS else ()
         return Column(name, told or ("ordered label" if order else kind), missing, len(distinct), labels=labels)
-    numbers = seconds(values) if values.dtype.kind in "mM" else np.asarray(values, np.float64)
+    numbers = np.sort(seconds(values) if values.dtype.kind in "mM" else np.asarray(values, np.float64))
     kind = {"M": "time", "m": "duration"}.get(values.dtype.kind, "")
     kind = kind or ("count" if (numbers >= 0).all() and (numbers == np.round(numbers)).all() else "number")
-    scale = float(robust_scales(numbers[:, None])[0])
-    low, centre, high = (float(value) for value in (numbers.min(), np.median(numbers), numbers.max()))
-    return Column(name, told or kind, missing, len(distinct), centre, scale, low, high)
+    distinct = 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+    middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
+    low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
+    return Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
 
 
 def _is_text(distinct: int, rows: int) -> bool:

@@ -16,7 +16,18 @@ from meanmap.core.tables.missing import length, settled
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "Schema", "admitted", "aligned", "check_alike", "few_columns", "opened", "varying"]
+__all__ = [
+    "Column",
+    "Schema",
+    "admitted",
+    "aligned",
+    "check_alike",
+    "check_same_columns",
+    "few_columns",
+    "later",
+    "opened",
+    "varying",
+]
 
 
 @dataclass(frozen=True)
@@ -102,9 +113,12 @@ class Schema:
         return cls(tuple(found), rows, named, tuple(chosen.items()))
 
     @classmethod
-    def of_points(cls, data: Data, argument: str) -> "Schema | None":
-        """Of a sample that is a table or an array of columns; None of others, which only their kernel can read."""
-        if comes_in_pieces(data):
+    def of_points(cls, data: Data, argument: str, *, with_names: bool = False) -> "Schema | None":
+        """Of a sample that is a table or an array of columns; None of others, which only their kernel can read.
+
+        Where it matters only `with_names`, None of columns without.
+        """
+        if comes_in_pieces(data) or (with_names and not Table.has_names(data)):
             return None
         if Table.looks_like_one(data):
             known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
@@ -246,17 +260,39 @@ def opened(
     *,
     paired: bool = False,
     least: int = 1,
-) -> tuple[list[Any], "Schema | None", tuple[str, ...]]:
-    """Samples as `admitted` gives them, and the schema by which later rows of the first are read.
+    with_names: bool = False,
+) -> tuple[list[Any], "tuple[Schema | None, ...]", tuple[str, ...]]:
+    """Samples as `admitted` gives them, and the schemas by which later rows are read.
 
-    It is None of data that only their kernel can read.
+    They are None of data that only their kernel can read, and of arrays: but for the first sample, unless it matters
+    only `with_names`.
     """
     left, notes = settled(samples, names, missing, paired, least) if missing != "raise" else (samples, ())
     found, _ = admitted(left, names, "raise", kinds)
-    if found[0] is left[0]:
-        return found, Schema.of_points(left[0], names[0]), notes
-    ours = {name: kind for name, kind in (kinds or {}).items() if name in _columns(left[0], names[0])}
-    return found, Schema.of(left[0], kinds=ours, names=names[:1]), notes
+    schemas = []
+    for i, (sample, read, name) in enumerate(zip(left, found, names, strict=True)):
+        if read is sample:
+            schemas.append(Schema.of_points(sample, name, with_names=with_names or i > 0))
+        else:
+            ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(sample, name)}
+            schemas.append(Schema.of(sample, kinds=ours, names=[name]))
+    return found, tuple(schemas), notes
+
+
+def later(schema: "Schema | None", data: Data, argument: str) -> Any:
+    """`data` read by `schema`, as [`Schema.later`][] does, where there is one."""
+    return data if schema is None else schema.later(data, argument)
+
+
+def check_same_columns(first: "Schema | None", second: "Schema | None", what: str) -> None:
+    """Refuse to bring together what was made from tables whose columns differ by name or order."""
+    if first is None or second is None or first.names == second.names or not (first.named and second.named):
+        return
+    names = (", ".join(map(repr, each.names)) for each in (first, second))
+    raise ColumnError(
+        f"{what} needs two elements of the same columns, and one has the columns {next(names)} and the other "
+        f"{next(names)}: give both tables the same columns in the same order."
+    )
 
 
 def varying(table: Data, schema: Schema) -> tuple[Any, tuple[str, ...]]:

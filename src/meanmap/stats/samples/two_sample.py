@@ -15,6 +15,7 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import chunks_of, comes_in_pieces
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
 from meanmap.features.base import FeatureKernel
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
@@ -166,7 +167,7 @@ def two_sample_test(
         sizes=sizes,
         seed=random.seed,
         warnings=(*_warnings(found, n_permutations, sizes), *told, *samples.doubts),
-        witness=found.difference or _witness(samples, x, found.strongest),
+        witness=_witness(found, samples, x),
         columns=_columns(x, samples),
     )
 
@@ -247,11 +248,15 @@ def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tu
     return told
 
 
-def _witness(samples: Samples, x: Data, strongest: int) -> PointEmbedding:
+def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
     """μ_P − μ_Q; of several kernels under the one that sees it best."""
-    kernel = samples.kernels[strongest]
+    schema = Schema.of_points(x, "x", with_names=True)
+    if found.difference is not None:
+        return found.difference if schema is None else replace(found.difference, schema=schema)
+    kernel = samples.kernels[found.strongest]
     n, m = samples.sizes
-    return PointEmbedding(kernel, samples.pooled, np.r_[np.full(n, 1 / n), np.full(m, -1 / m)], is_flat(x, kernel))
+    weights = np.r_[np.full(n, 1 / n), np.full(m, -1 / m)]
+    return PointEmbedding(kernel, samples.pooled, weights, is_flat(x, kernel), schema=schema)
 
 
 def _columns(x: Data, samples: Samples) -> tuple[str, ...]:

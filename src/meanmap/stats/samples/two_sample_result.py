@@ -12,7 +12,7 @@ from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Axes, Data, Seed
+from meanmap.core.types import Axes, Data, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
 from meanmap.stats.permutations import CentredGram, permuted_mmd
@@ -59,8 +59,7 @@ class TwoSampleResult(TestResult):
         """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
         witness = self._on_points()
         whole_number(number, "number")
-        with Door() as door:
-            values, n = np.asarray(witness.evaluate(witness.points, door)), self.sizes[0]
+        values, n = _values(witness, witness.points), self.sizes[0]
         return np.argsort(-values[:n], kind="stable")[:number], np.argsort(values[n:], kind="stable")[:number]
 
     def driving_columns(self, rng: Seed = None) -> dict[str, float]:
@@ -118,7 +117,7 @@ class TwoSampleResult(TestResult):
         ]
         if len(grids) == 1:
             ax.axhline(0, color="lightgrey", lw=1)
-            ax.plot(grids[0], witness(grids[0][:, None]), color="black", label="witness")
+            ax.plot(grids[0], _values(witness, grids[0][:, None]), color="black", label="witness")
             bottom, top = ax.get_ylim()
             for sample, side, color, name in zip(
                 (points[:n], points[n:]), (top, bottom), ("C0", "C1"), names, strict=True
@@ -127,7 +126,7 @@ class TwoSampleResult(TestResult):
             ax.set(xlabel=self.columns[0], ylabel="μ_P − μ_Q")
         else:
             mesh = np.stack(np.meshgrid(*grids), axis=-1)
-            values = witness(mesh.reshape(-1, 2)).reshape(mesh.shape[:2])
+            values = _values(witness, mesh.reshape(-1, 2)).reshape(mesh.shape[:2])
             top = np.abs(values).max() or 1.0
             drawn = ax.contourf(*grids, values, levels=21, cmap="RdBu", vmin=-top, vmax=top)
             ax.figure.colorbar(drawn, ax=ax, label="μ_P − μ_Q")
@@ -145,3 +144,9 @@ class TwoSampleResult(TestResult):
                 "or call result.witness at points of yours."
             )
         return self.witness
+
+
+def _values(witness: PointEmbedding, points: Points) -> np.ndarray:
+    """The witness at points that are read already."""
+    with Door() as door:
+        return np.asarray(witness.evaluate(points, door))
