@@ -1,7 +1,7 @@
 """Evidence for random fields of any method: values that were seen, functions, and an observation for every node."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,18 @@ class Evidence:
             if node in self.functions:
                 values[i] *= self.functions[node].at([None], points)[0]
         return values
+
+    def without(self, nodes: np.ndarray) -> "Evidence":
+        """With nothing known of some nodes."""
+        hidden = np.zeros(len(self.informed), dtype=bool)
+        hidden[nodes] = True
+        return replace(
+            self,
+            values={node: value for node, value in self.values.items() if not hidden[node]},
+            functions={node: function for node, function in self.functions.items() if not hidden[node]},
+            observed={kind: replace(each, there=each.there & ~hidden) for kind, each in self.observed.items()},
+            informed=self.informed & ~hidden,
+        )
 
     def at_each(self, kind: Hashable, nodes: np.ndarray, points: np.ndarray, query: int) -> np.ndarray:
         """The nodes' own factors (nodes, n) in one query, each at its own points (nodes, n, d)."""

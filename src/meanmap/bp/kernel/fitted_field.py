@@ -22,6 +22,7 @@ from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.propagate import TRY_MORE, Engine
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
+from meanmap.bp.kernel.counting import COUNTED_FLOOR, chosen_counting
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.points import count
 from meanmap.core.types import Data, DType, Points
@@ -107,13 +108,15 @@ class FittedKernelField(FittedField):
         dtype : float32 or float64
             Of the messages.
         counting : float in (0, 1], optional
-            μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle is
-            heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of the
-            graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
-            beliefs are not sure enough; `KernelGrid` says what was measured between. Of 2708 papers that cite each
-            other, 30 % with known topics and the words of all (one split), topics were as often right (.86 and .87),
-            but the log loss was .82 with 1 and .55 with ``counting=0.5, floor=0.03``; .78 for words spread along
-            citations.
+            μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle
+            is heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of
+            the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
+            beliefs are not sure enough; `KernelGrid` says what was measured between. By default 1; where 100 labels
+            were seen that of 1, .7 and .5 with the least log loss on labels that are left out, which asks seven
+            times, and with less than 1 the floor is at least .03. Of 2708 papers that cite each other, with the words
+            of all and the topics of 30 % (of 5 %), one fresh split, .86 (.64) of the other topics were right with a
+            log loss of .53 (.98); with 1, .86 (.70) and .67 (1.43); by spreading words along citations .84 (.55) and
+            .76 (1.33).
 
         Notes
         -----
@@ -122,8 +125,10 @@ class FittedKernelField(FittedField):
         """
 
         def propagate(seen: Evidence, nodes: np.ndarray) -> Answered:
-            kept = self._kept(damping)
-            weights, report = self.propagate(seen, nodes, floor, kept, np.dtype(dtype), counting, tolerance)
+            settings = self._kept(damping), np.dtype(dtype), tolerance
+            share, low, note = (counting, floor, ()) if counting is not None else self._counted(seen, floor, *settings)
+            weights, report = self.propagate(seen, nodes, low, *settings[:2], share, tolerance)
+            report = replace(report, notes=(*report.notes, *note))
             place = {int(node): i for i, node in enumerate(nodes)}
 
             def belief(node: int) -> PointEmbedding:
@@ -133,6 +138,26 @@ class FittedKernelField(FittedField):
             return belief, report
 
         return self._answers(evidence, targets, observations, propagate)
+
+    def _counted(
+        self, seen: Evidence, floor: float | None, damping: float, dtype: np.dtype, tolerance: float | None
+    ) -> tuple[float | None, float | None, tuple[str, ...]]:
+        """The share that labels ask for which were seen, the floor that goes with it, and a note; None for whole."""
+        labelled = [node for node in seen.values if self._variable(node).sample.labels is not None]
+        if self.graph.is_forest or floor is None:
+            return None, floor, ()
+
+        def probabilities(evidence: Evidence, nodes: np.ndarray, share: float) -> np.ndarray:
+            low = floor if share == 1 else max(floor, COUNTED_FLOOR)
+            weights, _ = self.propagate(evidence, nodes, low, damping, dtype, None if share == 1 else share, tolerance)
+            same = [(self._variable(node).atoms == seen.values[node]).all(axis=(1, 2)) for node in nodes.tolist()]
+            return np.stack([found[:, here].sum(axis=1) for found, here in zip(weights, same, strict=True)], axis=1)
+
+        share = chosen_counting(np.array(labelled, dtype=np.int64), seen, probabilities)
+        if share == 1:
+            return None, floor, ()
+        low = max(floor, COUNTED_FLOOR)
+        return share, low, (f"counting={share:g}, floor={low:g}: so are labels best foretold that were left out.",)
 
     def _known(self, node: int, value: Any) -> PointEmbedding:
         return self._belief(node, value, np.ones(1))
