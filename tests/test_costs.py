@@ -1,8 +1,9 @@
 """Which cases of costly tests stay in `make test`."""
 
 import json
+from pathlib import Path
 
-from tests import costs
+from tests import costs, mutants
 
 
 def test_as_many_cases_stay_as_can_be_afforded():
@@ -46,3 +47,11 @@ def test_costs_are_measured_and_the_costly_wait(pytester, monkeypatch):
     assert passed[:2] == ["test_it.py::test_cheap", "test_it.py::test_costly_and_always"]
     assert passed[2] == "test_it.py::test_in_cases[0]"
     assert len(passed) < 6
+
+
+def test_files_that_are_named_exist():
+    named = [name.split("::")[0] for name in json.loads(costs.FILE.read_text())]
+    for target, tests in mutants.TARGETS.items():
+        named += [f"src/meanmap/{target}", *tests.split()]
+    root = Path(__file__).parents[1]
+    assert [name for name in named if not (root / name).exists()] == []
