@@ -9,6 +9,7 @@ import scipy.special
 
 from meanmap import ep
 from meanmap.core import KindError, ParameterError
+from meanmap.ep.calling import before_sigmoid
 
 
 def problem(n=60, d=3, seed=0):
@@ -67,12 +68,22 @@ def test_logistic_regression_is_that_of_textbooks_in_both_forms():
     assert set(ep.infer(logistic(X, y))) == {"w", "z", "p"}
 
 
-def test_a_sigmoid_speaks_where_its_values_round_to_one():
+@pytest.mark.parametrize("function", [jax.nn.sigmoid, lambda z: jax.scipy.special.expit(jnp.tanh(0.0) + z)])
+def test_a_sigmoid_speaks_where_its_values_round_to_one(function):
     # At 60 the sigmoid is 1 to all digits, and the label 0 still pulls: log(1 − p) = −z.
     z, p = ep.Variable("z", ep.Normal(60.0, 9.0)), ep.Variable("p", ep.Beta)
-    post = ep.infer(ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=0)))
+    post = ep.infer(ep.FactorGraph(ep.BlackBox(function, z, p), ep.Bernoulli(p, observed=0)))
     assert post["z"].mean == pytest.approx(60 - 9.0, abs=1e-6)
     assert post["z"].variance == pytest.approx(9.0, rel=1e-6)
+
+
+def test_the_sigmoid_at_the_end_of_a_function_of_several_arguments_is_found():
+    (w, z), p = (ep.Variable(name, ep.Normal(8.0, 0.01)) for name in "wz"), ep.Variable("p", ep.Beta)
+    factor = ep.BlackBox(lambda w, z, c: jax.nn.sigmoid(c * w * jnp.exp(0.0) + z), w, z, 2.0, p)
+    w, z = jnp.array([20.0, 30.0]), jnp.array([1.0, -1.0])
+    assert before_sigmoid(factor, [w, z, jnp.asarray(2.0)], (0, 1)).tolist() == [41.0, 59.0]
+    plain = ep.BlackBox(lambda w, z: 1 - jax.nn.sigmoid(w + z), *factor.arguments[:2], factor.arguments[-1])
+    assert before_sigmoid(plain, [w, z], (0, 1)) is None
 
 
 SCALE = 2.0

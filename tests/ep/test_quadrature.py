@@ -8,7 +8,7 @@ import scipy.special
 import scipy.stats
 
 from meanmap import ep
-from meanmap.ep.quadrature import quadrature
+from meanmap.ep.quadrature import integrals
 
 WIDTHS = [1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 1e3]
 OFFSETS = [0.0, 0.37, -3.0, 8.0, 30.0, 100.0]
@@ -122,21 +122,36 @@ def test_the_normaliser_of_a_narrow_and_far_factor():
     assert post.log_evidence == pytest.approx(scipy.stats.norm(0, np.sqrt(1.01)).logpdf(15), rel=1e-10)
 
 
-def test_panels_are_compiled_only_where_the_plain_rule_is_in_doubt(monkeypatch):
+def test_rules_are_compiled_only_where_those_before_are_in_doubt(monkeypatch):
     asked = []
-    real = quadrature.on_panels
-    monkeypatch.setattr(quadrature, "on_panels", lambda *args: asked.append(1) or real(*args))
+
+    def told(rule):
+        return lambda *args: asked.append(rule.__name__) or rule(*args)
+
+    monkeypatch.setattr(integrals, "RULES", tuple(map(told, integrals.RULES)))
     z = ep.Variable("z", ep.Normal(0.0, 1.0))
     # Student noise of a thousandth of the prior has a narrow core and heavy tails, and no kink.
     post = ep.infer(ep.FactorGraph(ep.Student(z, observed=0.5, scale=1e-3)))
     assert post["z"].mean == pytest.approx(0.5, abs=1e-5)
-    assert not asked
+    assert set(asked) == {"on_grid"}
     assert not post.report.notes
     kink = ep.infer(ep.FactorGraph(ep.Density(lambda z: -jnp.abs(z - 0.3) / 0.01, z)))
     mean, sd, _ = known("laplace", 0.3, 0.01)
     assert kink["z"].mean == pytest.approx(mean, abs=1e-6 * sd)
-    assert asked
+    assert set(asked) == {"on_grid", "on_panels"}
     assert not kink.report.notes
+
+
+def test_a_smooth_factor_needs_few_nodes(monkeypatch):
+    monkeypatch.setattr(integrals, "RULES", (integrals.RULES[0], None, None))
+    post = ep.infer(ep.FactorGraph(ep.Logistic(ep.Variable("z", ep.Normal(0.3, 2.0)), observed=1)))
+    x = 0.3 + np.sqrt(2) * np.linspace(-12, 12, 20_001)
+    weights = np.exp(-((x - 0.3) ** 2) / 4) * scipy.special.expit(x)
+    mean = (weights * x).sum() / weights.sum()
+    assert post["z"].mean == pytest.approx(mean, abs=1e-12)
+    assert post["z"].variance == pytest.approx((weights * (x - mean) ** 2).sum() / weights.sum(), rel=1e-12)
+    assert post.doubt["Logistic(z)"] < 1e-6
+    assert not post.report.notes
 
 
 def test_a_peak_that_no_grid_finds_is_doubted_in_the_notes():

@@ -220,21 +220,21 @@ def test_members_are_ordered_from_one_end():
 def test_a_pace_starts_anew_where_the_same_messages_are_left_out_again_and_again():
     pace = Pace(careful=True)
     first = pace.share
-    kept = [pace.after(0.5, 1.0, b"the same") for _ in range(8)]
+    kept = [pace.after(0.5, lambda: 1.0, b"the same") for _ in range(8)]
     assert kept == [True] * 7 + [False]
     assert pace.may_start_anew(100)
     assert not pace.may_start_anew(3)
     pace.start_anew()
     assert pace.share < first
     assert not pace.may_start_anew(100)
-    assert all(pace.after(0.5, 1.0, bytes([at])) for at in range(20))  # others each time: something goes on
+    assert all(pace.after(0.5, lambda: 1.0, bytes([at])) for at in range(20))  # others each time: something goes on
 
 
 def test_steps_that_turn_back_are_shortened_and_slow_ones_are_not():
     circling, slow = Pace(careful=False), Pace(careful=False)
     for at in range(20):
-        circling.after(0.5, 0.1, b"")
-        slow.after(0.5 * 0.99**at, 0.99**at, b"")
+        circling.after(0.5, lambda: 0.1, b"")
+        slow.after(0.5 * 0.99**at, lambda at=at: 0.99**at, b"")
     assert circling.share < 0.5 < slow.share
 
 

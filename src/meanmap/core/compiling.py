@@ -4,9 +4,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import equinox as eqx
 import jax
+import numpy as np
 
-__all__ = ["compiled_quickly"]
+__all__ = ["compiled_quickly", "compiled_values"]
 
 # XLA's emitters of fused loops take up to half of the time of compiling for a CPU, and programs that are mostly
 # products of matrices run no faster for them: a first learned kernel took 3.9 s with them and 2.4 s without, a second
@@ -21,18 +23,40 @@ def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        whole = jax.jit(function, static_argnames=static, compiler_options=WITHOUT_EMITTERS)
-        part = jax.jit(function, static_argnames=static)
-
-        @wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            try:
-                return whole(*arguments, **named)
-            except ValueError as error:
-                if "compiler_options" not in str(error):
-                    raise
-                return part(*arguments, **named)
-
-        return call
+        return _quickly(function, static_argnames=static)
 
     return decorate
+
+
+def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.jit` for functions of values, quick to compile: arrays in arguments are traced, all else is static."""
+
+    def combined(traced: Any, static: tuple[Any, ...], structure: Any) -> Any:
+        return function(*eqx.combine(traced, jax.tree.unflatten(structure, static)))
+
+    combined.__name__ = function.__name__  # of the program
+    compiled = _quickly(combined, static_argnums=(1, 2))
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        traced, static = eqx.partition(arguments, lambda leaf: isinstance(leaf, jax.Array | np.ndarray | np.generic))
+        leaves, structure = jax.tree.flatten(static)
+        return compiled(traced, tuple(leaves), structure)
+
+    return call
+
+
+def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    whole = jax.jit(function, compiler_options=WITHOUT_EMITTERS, **settings)
+    part = jax.jit(function, **settings)
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        try:
+            return whole(*arguments, **named)
+        except ValueError as error:
+            if "compiler_options" not in str(error):
+                raise
+            return part(*arguments, **named)
+
+    return call

@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_jaxpr
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike
 from meanmap.ep.variables import NOT_TRACEABLE, Given, Selection
 
-__all__ = ["call", "is_host_function", "user_errors"]
+__all__ = ["before_sigmoid", "call", "is_host_function", "user_errors"]
 
 
 def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], name: str, random: bool = False) -> bool:
@@ -73,6 +74,38 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     host = _Host(function, factor.name, bool(keys), factor.vectorised)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
+
+
+def before_sigmoid(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...]) -> jax.Array | None:
+    """What a factor's function takes the sigmoid of in its last step, at every point; None where it does not end so.
+
+    Images round to 1 above 36, and their logits do not.
+    """
+    if factor.host or factor.random:
+        return None
+    shapes = [jnp.shape(value)[at in mapped :] for at, value in enumerate(arguments)]
+    examples = [jax.ShapeDtypeStruct(shape, arguments[mapped[0]].dtype) for shape in shapes]
+    program = jax.make_jaxpr(factor.function)(*examples)
+    if not _ends_in_sigmoid(program.jaxpr):
+        return None
+    axes = [0 if at in mapped else None for at in range(len(arguments))]
+    return jax.vmap(lambda *values: _logit(program.jaxpr, program.consts, values), in_axes=axes)(*arguments)
+
+
+def _ends_in_sigmoid(program: Any) -> bool:
+    """Whether the last step makes the result, and is a sigmoid or a compiled function that ends in one."""
+    if not program.eqns or program.eqns[-1].outvars != program.outvars:
+        return False
+    step, inner = program.eqns[-1], program.eqns[-1].params.get("jaxpr")
+    return step.primitive.name == "logistic" or (hasattr(inner, "jaxpr") and _ends_in_sigmoid(inner.jaxpr))
+
+
+def _logit(program: Any, constants: Any, arguments: Any) -> Any:
+    """Run a program up to its sigmoid."""
+    *before, last = program.eqns
+    inner = last.params.get("jaxpr")
+    values = eval_jaxpr(program.replace(eqns=before, outvars=list(last.invars)), constants, *arguments)
+    return values[0] if inner is None else _logit(inner.jaxpr, inner.consts, values)
 
 
 @contextmanager

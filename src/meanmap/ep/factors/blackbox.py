@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
-from meanmap.ep.calling import call, is_host_function
+from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
 from meanmap.ep.factors.same import same
 from meanmap.ep.lines import inside, log_message
@@ -20,10 +20,6 @@ from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argu
 from meanmap.families import Categorical, Family
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
-
-
-# Functions whose logit is their argument.
-_SIGMOIDS = (jax.nn.sigmoid, jax.scipy.special.expit)
 
 
 class BlackBoxFactor(Factor):
@@ -153,7 +149,7 @@ class BlackBox(BlackBoxFactor):
     This is the setting of Jitkrittum et al. (2015), section 2: the density of the factor is never evaluated. Points are
     drawn (or laid) for the inputs, and weigh as much as the message from the output finds their images likely.
     Probabilities that round to 0 or 1 count as the next number inside. So a function cannot tell logits beyond 36 from
-    each other; of `jax.nn.sigmoid` itself the logit is known.
+    each other, unless its last step is `jax.nn.sigmoid` or `jax.scipy.special.expit`: then the logit is known.
 
     Examples
     --------
@@ -214,10 +210,12 @@ class BlackBox(BlackBoxFactor):
         del power
         last = len(incoming) - 1
         arguments = [values.get(at, incoming[at]) for at in range(last)]
-        images = call(self, arguments, tuple(values), key if self.random else None)
-        nodes = inside(type(incoming[last]), images)
-        if self.function in _SIGMOIDS and incoming[last].coordinates[-1] == "logit":
-            nodes = nodes._replace(coordinate=arguments[0])  # the images round to 1 above 36, and say nothing there
+        kind, mapped = type(incoming[last]), tuple(values)
+        logits = before_sigmoid(self, arguments, mapped) if kind.coordinates[-1] == "logit" else None
+        if logits is None:
+            nodes = inside(kind, call(self, arguments, mapped, key if self.random else None))
+        else:
+            nodes = inside(kind, jax.nn.sigmoid(logits))._replace(coordinate=logits)
         return log_message(incoming[last], nodes), {last: nodes}
 
 

@@ -14,7 +14,7 @@ from meanmap.ep.factor import Answer, Factor, check_family, common_plate, replac
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI, Sum
 from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracles.oracle import spread
-from meanmap.ep.quadrature.integrals import NODES, on_grid, on_panels, where_doubtful
+from meanmap.ep.quadrature.integrals import NODES, RULES, answered
 from meanmap.ep.quadrature.mesh import Weighed
 from meanmap.ep.variables import Argument, Given, read_argument, read_given
 from meanmap.families import Gamma, Normal
@@ -90,7 +90,7 @@ class GaussianPrecision(Factor):
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
-    panels: bool = eqx.field(static=True, repr=False)
+    level: int = eqx.field(static=True, repr=False)
     approximate: ClassVar[bool] = True
     powered: ClassVar[bool] = True
 
@@ -101,7 +101,7 @@ class GaussianPrecision(Factor):
         check_family(label, "out", x, Normal, given=True)
         check_family(label, "precision", precision, Gamma)
         common_plate(label, {"mean": mean, "out": x, "precision": precision})
-        self.arguments, self.name, self.panels = (mean, x, precision), label, True
+        self.arguments, self.name, self.level = (mean, x, precision), label, len(RULES) - 1
 
     @property
     def constant(self) -> bool:
@@ -113,8 +113,8 @@ class GaussianPrecision(Factor):
         return position == 2 and not self.constant
 
     def quick(self) -> "GaussianPrecision":
-        """By the plain grid alone."""
-        return self if self.constant else replaced(self, panels=False)
+        """Without the rule that costs most."""
+        return self if self.constant or not self.level else replaced(self, level=self.level - 1)
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """A mixture over the nodes of τ."""
@@ -123,14 +123,14 @@ class GaussianPrecision(Factor):
         if not isinstance(mean, Normal) and not isinstance(x, Normal):
             return self._conjugate(mean, x, tau, power)
 
-        def plain(given):
-            return _whole(on_grid(_weigher(given, power), given, window(given[2]), NODES), given)
+        def ask(rule, given):
+            return _whole(rule(_weigher(given, power), given, window(given[2]), NODES), given)
 
-        def careful(given):
-            return _whole(on_panels(_weigher(given, power), given, window(given[2]), NODES), given)
+        def quick(given):
+            return ask(RULES[0], given)
 
-        every = jax.vmap(plain)(spread(incoming, tau.shape[0])) if tau.shape else plain(incoming)
-        return where_doubtful(every, careful, incoming) if self.panels else every
+        first = jax.vmap(quick)(spread(incoming, tau.shape[0])) if tau.shape else quick(incoming)
+        return answered(self.level, first, ask, incoming)
 
     def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Array) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)

@@ -117,8 +117,7 @@ def infer(
         keys = jax.random.split(source.key, len(factors))
         record = Record(factors, hosts, limit)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
-        quick = _quick(plan, factors)
-        run = Run(plan, quick, keys, alpha, improper, chosen, orders, hosts, record)
+        run = Run(_ladder(plan, factors), keys, alpha, improper, chosen, orders, hosts, record)
         state = run.go(state, step, enough)
         evidence = run.evidence(state)
         if not record.interrupted:
@@ -151,11 +150,15 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Facto
     return tuple(ready), hosts
 
 
-def _quick(plan: Plan, factors: tuple[Factor, ...]) -> Plan:
-    """The plan with the quick forms of factors; with the same ones where they have none."""
-    pairs = zip(plan.factors, ((factor, factor.quick()) for factor in factors), strict=True)
-    quick = (mine if fast is whole else replaced(fast, arguments=mine.arguments) for mine, (whole, fast) in pairs)
-    return replaced(plan, factors=tuple(quick))
+def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
+    """The plan, and plans with ever quicker forms of factors; those that have no more keep their quickest."""
+    plans, quicker = [plan], tuple(factor.quick() for factor in factors)
+    while any(quick is not factor for quick, factor in zip(quicker, factors, strict=True)):
+        joined = zip(factors, quicker, plans[-1].factors, strict=True)
+        mine = (own if quick is factor else replaced(quick, arguments=own.arguments) for factor, quick, own in joined)
+        plans.append(replaced(plan, factors=tuple(mine)))
+        factors, quicker = quicker, tuple(factor.quick() for factor in quicker)
+    return tuple(plans)
 
 
 def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:

@@ -1,5 +1,7 @@
 """How much of each projected step is taken: found while sweeps go, because it differs from model to model."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 __all__ = ["Pace"]
@@ -44,13 +46,15 @@ class Pace:
         """Whether a more careful start is left to try, and sweeps to try it."""
         return self.starts < _STARTS and sweeps > _PATIENCE
 
-    def after(self, moved: float, over_two: float, left_out: bytes) -> bool:
+    def after(self, moved: float, over_two: Callable[[], float], left_out: bytes) -> bool:
         """Take note of a sweep; False where more of the same leads nowhere.
 
         Parameters
         ----------
-        moved, over_two : number
-            How far beliefs moved in this sweep, and in this and the one before together.
+        moved : number
+            How far beliefs moved in this sweep.
+        over_two : callable
+            How far in this and the one before together; it is asked for only where it matters.
         left_out : bytes
             Which messages were left out; empty where none was.
         """
@@ -68,9 +72,9 @@ class Pace:
             self.share = max(self.share / 2, _LEAST) if longer else min(_GROWTH * self.share, self.far, self.most)
         return not lost
 
-    def _in_circles(self, over_two: float) -> bool:
+    def _in_circles(self, over_two: Callable[[], float]) -> bool:
         """Whether steps have stopped getting shorter, and turn back."""
         earlier, recent = self.steps[:-_LOOK], self.steps[-_LOOK:]
         if not earlier or not np.isfinite(recent).all():
             return False
-        return min(recent) > _PROGRESS * min(earlier) and over_two < _TURNING * recent[-1]
+        return min(recent) > _PROGRESS * min(earlier) and over_two() < _TURNING * recent[-1]

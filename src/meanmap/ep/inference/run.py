@@ -1,6 +1,7 @@
 """How one sweep is run: compiled as a whole, member by member, or factor by factor where oracles are on the host."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
 from meanmap.ep.sweeps.sweep import (
     Happened,
     Settings,
+    Swept,
     compiled_absorb,
     compiled_evidence,
     compiled_moved,
@@ -57,10 +59,13 @@ _OF_STEP, _AT_MOST = 1e-3, 0.1
 
 @dataclass
 class Run:
-    """Everything about a run but its state."""
+    """Everything about a run but its state.
 
-    plan: Plan
-    quick: Plan
+    `plans` are those with ever quicker forms of the factors; the first is the whole one. `level` is which of them the
+    last sweep needed.
+    """
+
+    plans: tuple[Plan, ...]
     keys: jax.Array
     power: float
     policy: str
@@ -68,7 +73,8 @@ class Run:
     orders: tuple[np.ndarray, ...]
     hosts: dict[int, HostOracle]
     record: Record
-    careful: bool = False
+    level: int = -1
+    known_evidence: float = np.nan
 
     def go(self, start: State, damping: float, enough: float) -> State:
         """The state where beliefs stand still, or where nothing more can be done about it; the record is told."""
@@ -77,7 +83,7 @@ class Run:
         try:
             for _ in track(range(record.limit), "expectation propagation"):
                 before, state = state, self.sweep(state, damping, pace.share)
-                over_two = float(compiled_moved(self.plan, earlier.beliefs, state.beliefs).max())
+                over_two = partial(self._apart, earlier, state)
                 earlier = before
                 # What stands still after half a step stands still: the share is not in the tolerance, the step is.
                 still = record.moved <= max(enough, record.noise) * pace.share
@@ -98,19 +104,29 @@ class Run:
         """The state after each factor has sent its messages once; the record is told."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
-        self.careful = False
+        self.level = len(self.plans) - 1
         with user_errors():
-            new, happened, moved = (self._by_factor if self.hosts else self._whole)(state, settings)
-            jax.block_until_ready(moved)
-        self.record.add(self.plan, happened, moved)
-        return new
+            found = (self._by_factor if self.hosts else self._whole)(state, settings)
+            jax.block_until_ready(found.moved)
+        self.record.add(self.plan, found.happened, found.moved)
+        self.known_evidence = float(found.evidence)
+        return found.state
+
+    def _apart(self, one: State, other: State) -> float:
+        """How far two states are from each other, in standard deviations."""
+        return float(np.asarray(compiled_moved(self.plan, one.beliefs, other.beliefs)).max())
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with nothing left out."""
+        return self.plans[0]
 
     @property
     def last(self) -> Plan:
-        """The plan of the last sweep: quick, unless that left a factor in doubt."""
-        return self.plan if self.careful else self.quick
+        """The plan of the last sweep: the quickest that left no factor in doubt."""
+        return self.plans[self.level]
 
-    def _whole(self, state: State, settings: Settings) -> tuple:
+    def _whole(self, state: State, settings: Settings) -> Swept:
         rest = (state, self.keys, settings, self.policy)
         backwards = np.asarray(len(self.record.residuals) % 2 == 1)
         while True:
@@ -118,22 +134,21 @@ class Run:
                 found = compiled_sweep(self.last, *rest)
             else:
                 found = compiled_sequential_sweep(self.last, *rest, self.orders, backwards)
-            _, happened, moved = found
             # While beliefs still move far, messages need not be better than they will be in the next sweep.
-            limit = np.clip(_OF_STEP * float(moved.max()), ENOUGH, _AT_MOST)
-            if self.careful or not any(self._doubtful(at, one, limit) for at, one in enumerate(happened)):
+            limit = np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
+            if not any(self._doubtful(self.level, at, one, limit) for at, one in enumerate(found.happened)):
                 return found
-            self.careful = True
+            self.level -= 1
 
-    def _doubtful(self, at: int, happened: Happened, limit: float) -> bool:
-        """Whether the quick form of a factor leaves a member in more doubt than this, and there is a better one."""
-        if self.quick.factors[at] is self.plan.factors[at]:
+    def _doubtful(self, level: int, at: int, happened: Happened, limit: float) -> bool:
+        """Whether this form of a factor leaves a member in more doubt than this, and there is a better one."""
+        if self.plans[level].factors[at] is self.plan.factors[at]:
             return False
         doubt = np.asarray(happened.doubt).ravel()
         usable = ~np.asarray(happened.events)[1].reshape(doubt.shape)
         return bool((~(doubt <= limit) & usable)[: int(self.plan.sizes[at])].any())
 
-    def _by_factor(self, state: State, settings: Settings) -> tuple:
+    def _by_factor(self, state: State, settings: Settings) -> Swept:
         before, all_happened = state.beliefs, []
         number = len(self.record.residuals)
         for at, key in enumerate(self.keys):
@@ -144,13 +159,17 @@ class Run:
                     self.plan, state, at, asked.incoming, asked.usable, asked.answer, settings, self.policy
                 )
             else:
-                sent, happened = compiled_send(self.quick, state, at, key, settings, self.policy)
-                if self._doubtful(at, happened, ENOUGH):
-                    self.careful = True
-                    sent, happened = compiled_send(self.plan, state, at, key, settings, self.policy)
-                state = sent
+                state, happened = self._sent(state, at, key, settings)
             all_happened.append(happened)
-        return state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs)
+        return Swept(state, tuple(all_happened), compiled_moved(self.plan, before, state.beliefs), np.nan)
+
+    def _sent(self, state: State, at: int, key: jax.Array, settings: Settings) -> tuple[State, Happened]:
+        for level in reversed(range(len(self.plans))):
+            sent, happened, _ = compiled_send(self.plans[level], state, at, key, settings, self.policy)
+            if not self._doubtful(level, at, happened, ENOUGH):
+                self.level = min(self.level, level)
+                return sent, happened
+        raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
     def evidence(self, state: State) -> float:
         """The logarithm of the evidence.
@@ -159,6 +178,8 @@ class Run:
         """
         if self.record.stuck:
             return np.nan
+        if self.record.converged and np.isfinite(self.known_evidence):
+            return self.known_evidence
         on_host = self.hosts or any(getattr(factor, "host", False) for factor in self.plan.factors)
         if self.record.interrupted and on_host:
             return np.nan

@@ -133,10 +133,22 @@ def _binary(
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
     classes, codes = read_labels(y, len(matrix))
     factor = LINKS[link][0]
-    post = fit_linear(matrix, prior_of(design, prior_sd, intercept_sd), lambda z: factor(z, observed=codes), **settings)
+    post = fit_linear(
+        matrix,
+        prior_of(design, prior_sd, intercept_sd),
+        lambda z: factor(z, observed=codes),
+        (lambda z: _slopes(z, codes)) if link == "logistic" else None,
+        **settings,
+    )
     notes: tuple[str, ...] = ()
     mean, covariance = moments(post["w"])
     if ((2 * codes - 1) * (matrix @ mean) > 0).all():
         notes = ("a linear rule separates the labels: only the prior keeps the coefficients from growing.",)
     title = f"{link} regression, P({label_text(classes[1])})"
     return BinaryRegression(title, design, *design.in_units(mean, covariance), post, len(matrix), notes, classes, link)
+
+
+def _slopes(z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the log of the logistic likelihood."""
+    one = expit(z)
+    return codes * z - np.logaddexp(0, z), codes - one, one * (1 - one)

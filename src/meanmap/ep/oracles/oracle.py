@@ -14,6 +14,10 @@ from meanmap.families import Family
 __all__ = ["Oracle", "spread"]
 
 
+# Members at a time where a plate is cut: a plate of 10⁵ took a fifth less time than in blocks of 2048.
+_IN_CACHE = 256
+
+
 class Oracle(eqx.Module):
     """Computes a factor's outgoing messages from its incoming ones.
 
@@ -63,7 +67,7 @@ class Oracle(eqx.Module):
 
         if size <= self.block:
             return jax.vmap(one)((questions, keys))
-        return jax.lax.map(one, (questions, keys), batch_size=self.block)
+        return jax.lax.map(one, (questions, keys), batch_size=min(self.block, _IN_CACHE))
 
 
 def spread(incoming: tuple[Any, ...], size: int) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.lines import Nodes, log_message, tilted_natural, to_nodes, values, window
 from meanmap.ep.oracles.oracle import Oracle
-from meanmap.ep.quadrature.integrals import NODES, conclude, on_grid, on_panels, where_doubtful
+from meanmap.ep.quadrature.integrals import NODES, RULES, answered, conclude
 from meanmap.ep.quadrature.mesh import Grid, Weighed
 from meanmap.ep.quadrature.plane import bent, followed
 
@@ -28,11 +28,12 @@ class Quadrature(Oracle):
 
     `ep.infer(model, ep.Quadrature())` uses it for every black-box factor; it is the default for one or two numbers.
 
-    In one dimension the trapezium rule comes first, in the coordinate of the family (x, log x, logit x): nodes are
-    moved to where the mass is, dense about its core and rare far away, and the error is near rounding for smooth
-    factors. A member whose sum is not settled by it gets panels of its own, cut where a peak may hide between nodes and
-    where errors are, and grown where an end still matters. In two dimensions a grid follows the mass: it is moved,
-    stretched and sheared until it fits.
+    In one dimension the trapezium rule comes first, in the coordinate of the family (x, log x, logit x), with few nodes
+    over all that comes in: the error is near rounding where the factor is smooth and not much narrower. A member whose
+    sum is not settled by it gets nodes that are moved to where its mass is, dense about the core and rare far away; and
+    if that is not enough, panels of its own, cut where a peak may hide between nodes and where errors are, and grown
+    where an end still matters. In two dimensions a grid follows the mass: it is moved, stretched and sheared until it
+    fits.
 
     Parameters
     ----------
@@ -62,13 +63,13 @@ class Quadrature(Oracle):
     """
 
     points: int | None = eqx.field(static=True)
-    panels: bool = eqx.field(static=True, repr=False)
+    level: int = eqx.field(static=True, repr=False)
 
     def __init__(self, points: int | None = None):
         if points is not None:
             points = int(parameter(points, "points", axes=0, integer=True, at_least=9))
             points += -(points - 1) % 4  # so that every second and every fourth node is a rule too
-        self.points, self.panels = points, True
+        self.points, self.level = points, len(RULES) - 1
 
     def check(self, factor: FactorLike) -> None:
         """At most two numbers, and no randomness."""
@@ -94,23 +95,24 @@ class Quadrature(Oracle):
         return Quadrature((self.points or max(_DEFAULT.values())) * times)
 
     def quick(self, families: tuple[Any, ...]) -> "Quadrature":
-        """The plain grid alone."""
-        return self if len(families) == 2 or families[0].states is not None else replaced(self, panels=False)
+        """Without the rule that costs most."""
+        line = len(families) == 1 and families[0].states is None
+        return replaced(self, level=self.level - 1) if line and self.level else self
 
     def answer(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """The plain grid for all members, and panels for those that it leaves in doubt."""
-        plain = super().answer(factor, incoming, power, key)
+        """Few nodes for all members, a grid for those that these leave in doubt, and panels for what is left."""
+        first = super().answer(factor, incoming, power, key)
         over = factor.inputs(incoming)
-        if not self.panels or len(over) == 2 or incoming[over[0]].states is not None:
-            return plain
+        if len(over) == 2 or incoming[over[0]].states is not None:
+            return first
 
-        def careful(given):
-            return on_panels(_weigher(factor, given, over, power), given, window(given[over[0]]), self._count(over))
+        def ask(rule, given):
+            return rule(_weigher(factor, given, over, power), given, window(given[over[0]]), self._count(over))
 
-        return where_doubtful(plain, careful, incoming)
+        return answered(self.level, first, ask, incoming)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
-        """The plain grid over one number, or one that follows the mass of two."""
+        """Few nodes over one number, or a grid that follows the mass of two."""
         del key
         over = factor.inputs(incoming)
         weigh = _weigher(factor, incoming, over, power)
@@ -124,7 +126,7 @@ class Quadrature(Oracle):
             known = jnp.array(incoming[over[0]].states)
             states = Grid(known, jnp.zeros((3, len(known))))
             return conclude(incoming, weigh(states.points), states, True)
-        return on_grid(weigh, incoming, windows[0], self._count(over))
+        return RULES[0](weigh, incoming, windows[0], self._count(over))
 
     def _count(self, over: tuple[int, ...]) -> int:
         return self.points or _DEFAULT[len(over)]

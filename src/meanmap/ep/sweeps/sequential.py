@@ -2,21 +2,27 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.compiling import compiled_values
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, scatter
-from meanmap.ep.sweeps.sweep import Happened, Settings, moved, send
+from meanmap.ep.sweeps.sweep import Happened, Settings, Swept, moved, send
 from meanmap.ep.variables import Given
 
 __all__ = ["compiled_sequential_sweep"]
 
 
 def sequential_sweep(
-    plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str, orders: tuple[Any, ...], backwards: Any
-) -> tuple:
+    plan: Plan,
+    state: State,
+    keys: jax.Array,
+    settings: Settings,
+    policy: str,
+    orders: tuple[Any, ...],
+    backwards: Any,
+) -> Swept:
     """A sweep member by member: in step i, each factor sends the messages of member i of its order.
 
     A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
@@ -43,11 +49,11 @@ def sequential_sweep(
         for at in turns:
             factor = plan.factors[at]
             if factor.whole:
-                state, one = send(plan, state, at, keys[at], settings, policy)
+                state, one, _ = send(plan, state, at, keys[at], settings, policy)
             elif not plan.shapes[at]:
                 state, one = jax.lax.cond(
                     i == 0,
-                    lambda s, at=at: send(plan, s, at, keys[at], settings, policy),
+                    lambda s, at=at: send(plan, s, at, keys[at], settings, policy)[:2],
                     lambda s, same=happened[at]: (s, same),
                     state,
                 )
@@ -61,7 +67,7 @@ def sequential_sweep(
     state, happened = jax.lax.fori_loop(0, longest, step, (_as_arrays(state), happened))
     # Beliefs were changed by differences: sum the messages afresh, so that roundings do not add up.
     state = State(state.messages, beliefs(plan, state.messages))
-    return state, happened, moved(plan, before, state.beliefs)
+    return Swept(state, happened, moved(plan, before, state.beliefs), jnp.nan)
 
 
 def _one_member(
@@ -85,7 +91,8 @@ def _one_member(
                 jnp.subtract, rest[port.variable], scatter(message, port, plan.flats[port.variable])
             )
     small = Plan(plan.flats, tuple(rest), (member,), ((1,),), plan.with_prior, (1,), plan.variable_sizes)
-    now, one = send(small, State((own,), state.beliefs), 0, jax.lax.dynamic_slice_in_dim(keys, i, 1), settings, policy)
+    key = jax.lax.dynamic_slice_in_dim(keys, i, 1)
+    now, one, _ = send(small, State((own,), state.beliefs), 0, key, settings, policy)
 
     def put(axis: int) -> Any:
         return lambda all_, new: jax.lax.dynamic_update_slice_in_dim(all_, new.astype(all_.dtype), i, axis)
@@ -121,4 +128,4 @@ def _as_arrays(state: State) -> State:
     return jax.tree.map(jnp.asarray, state)
 
 
-compiled_sequential_sweep = eqx.filter_jit(sequential_sweep)
+compiled_sequential_sweep = compiled_values(sequential_sweep)

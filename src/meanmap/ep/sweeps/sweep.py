@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.compiling import compiled_values
 from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.sweeps.improper import settle
@@ -17,6 +18,7 @@ __all__ = [
     "EVENTS",
     "Happened",
     "Settings",
+    "Swept",
     "compiled_absorb",
     "compiled_answer",
     "compiled_cavities",
@@ -41,6 +43,26 @@ class Settings(NamedTuple):
     power: Any
 
 
+class Swept(NamedTuple):
+    """What one sweep leads to.
+
+    Attributes
+    ----------
+    state : State
+    happened : tuple of Happened
+        For each factor.
+    moved : array
+        How far the beliefs about each variable moved.
+    evidence : number
+        Its logarithm, from the answers on the way: right where beliefs stand still; NaN if not known.
+    """
+
+    state: State
+    happened: tuple[Any, ...]
+    moved: Any
+    evidence: Any
+
+
 class Happened(eqx.Module):
     """What happened to the messages of one factor: flags (4, members) for `EVENTS`, and the oracle's doubts."""
 
@@ -49,22 +71,25 @@ class Happened(eqx.Module):
     doubt: Any
 
 
-def sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> tuple:
-    """The state after each factor has sent its messages once, what happened to them, and how far beliefs moved."""
+def sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> Swept:
+    """Each factor sends its messages once."""
     before, happened = state.beliefs, []
+    total = _of_beliefs(plan, before)
     for at in range(len(plan.factors)):
-        state, one = send(plan, state, at, keys[at], settings, policy)
+        state, one, part = send(plan, state, at, keys[at], settings, policy)
         happened.append(one)
-    return state, tuple(happened), moved(plan, before, state.beliefs)
+        total = total + part
+    return Swept(state, tuple(happened), moved(plan, before, state.beliefs), total)
 
 
-def send(plan: Plan, state: State, at: int, key: jax.Array, settings: Settings, policy: str) -> tuple[State, Happened]:
-    """The state after one factor has sent its messages, and what happened to them."""
+def send(plan: Plan, state: State, at: int, key: jax.Array, settings: Settings, policy: str) -> tuple:
+    """The state after one factor has sent its messages, what happened to them, and its part of the log evidence."""
     incoming, usable = cavities(plan, state, at, settings.power)
     answer = plan.factors[at].answer(incoming, _power(plan, at, settings.power), key)
     # What is behind a barrier is computed once and compiled apart: without it, compiling took up to 150 seconds.
     answer = jax.lax.optimization_barrier(answer)
-    return jax.lax.optimization_barrier(absorb(plan, state, at, incoming, usable, answer, settings, policy))
+    part = _of_factor(plan, state, at, settings.power, answer.log_normaliser)
+    return *jax.lax.optimization_barrier(absorb(plan, state, at, incoming, usable, answer, settings, policy)), part
 
 
 def moved(plan: Plan, before: tuple[Family, ...], after: tuple[Family, ...]) -> jax.Array:
@@ -175,27 +200,39 @@ def evidence(plan: Plan, state: State, keys: jax.Array, power: Array, known_answ
     L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
     `known_answers` are the L_f of factors whose oracles are on the host.
     """
+    total = _of_beliefs(plan, state.beliefs)
+    for at, factor in enumerate(plan.factors):
+        answer = known_answers.get(at)
+        if answer is None:
+            incoming, _ = cavities(plan, state, at, power)
+            answer = factor.answer(incoming, _power(plan, at, power), keys[at]).log_normaliser
+        total = total + _of_factor(plan, state, at, power, answer)
+    return total
+
+
+def _of_beliefs(plan: Plan, beliefs: tuple[Family, ...]) -> jax.Array:
+    """Σ_v [A(η_v) − A(prior)]."""
     total = jnp.zeros(())
-    for belief, prior, given, size in zip(
-        state.beliefs, plan.priors, plan.with_prior, plan.variable_sizes, strict=True
-    ):
+    for belief, prior, given, size in zip(beliefs, plan.priors, plan.with_prior, plan.variable_sizes, strict=True):
         part = belief.log_normaliser - (prior.log_normaliser if given else 0.0)
         total = total + jnp.where(real(belief.shape, size), part, 0.0).sum()
-    for at, factor in enumerate(plan.factors):
-        alpha = _power(plan, at, power)
-        shape, active = plan.shapes[at], real(plan.shapes[at], plan.sizes[at])
-        if at in known_answers:
-            part = known_answers[at]
-        else:
-            incoming, _ = cavities(plan, state, at, power)
-            part = factor.answer(incoming, alpha, keys[at]).log_normaliser
-        part = part if factor.whole else jnp.where(active, jnp.broadcast_to(part, shape), 0.0).sum()
-        for port in factor.arguments:
-            if isinstance(port, Port):
-                known = gather(state.beliefs[port.variable], port, shape).log_normaliser
-                part = part - (jnp.where(active, known, 0.0).sum() if _member_by_member(port) else known)
-        total = total + part / alpha
     return total
+
+
+def _of_factor(plan: Plan, state: State, at: int, power: Array, answer: Any) -> jax.Array:
+    """[L_f − Σ_v A(η_v)]/α of a factor whose log normalisers are the answer.
+
+    In the course of a sweep η_v is what comes in to the factor times what it sent before. Where beliefs stand still the
+    sum of these parts changes with no message to first order: that of the last sweep is the evidence.
+    """
+    factor, shape = plan.factors[at], plan.shapes[at]
+    active = real(shape, plan.sizes[at])
+    part = answer if factor.whole else jnp.where(active, jnp.broadcast_to(answer, shape), 0.0).sum()
+    for port in factor.arguments:
+        if isinstance(port, Port):
+            known = gather(state.beliefs[port.variable], port, shape).log_normaliser
+            part = part - (jnp.where(active, known, 0.0).sum() if _member_by_member(port) else known)
+    return part / _power(plan, at, power)
 
 
 def _member_by_member(port: Port) -> bool:
@@ -210,15 +247,15 @@ def _standard(family: Any) -> Any:
     return kind.standard(shape)
 
 
-compiled_absorb = eqx.filter_jit(absorb)
-compiled_cavities = eqx.filter_jit(cavities)
-compiled_moved = eqx.filter_jit(moved)
-compiled_send = eqx.filter_jit(send)
-compiled_sweep = eqx.filter_jit(sweep)
-compiled_evidence = eqx.filter_jit(evidence)
+compiled_absorb = compiled_values(absorb)
+compiled_cavities = compiled_values(cavities)
+compiled_moved = compiled_values(moved)
+compiled_send = compiled_values(send)
+compiled_sweep = compiled_values(sweep)
+compiled_evidence = compiled_values(evidence)
 
 
-@eqx.filter_jit
+@compiled_values
 def compiled_answer(factor: Factor, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
     """What a factor answers to these messages."""
     return factor.answer(incoming, power, key)
