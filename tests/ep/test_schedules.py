@@ -84,7 +84,7 @@ def test_sampled_messages_have_one_fixed_point_too():
 
 @pytest.mark.parametrize("schedule", ["parallel", pytest.param("sequential", marks=pytest.mark.slow)])
 def test_an_interrupted_loop_goes_on_where_it_was(monkeypatch, schedule):
-    run = sys.modules["meanmap.ep.run"]
+    run = sys.modules["meanmap.ep.inference.run"]
     name = "compiled_sweep" if schedule == "parallel" else "compiled_sequential_sweep"
     original, calls = getattr(run, name), []
 
@@ -110,7 +110,7 @@ def test_an_interruption_before_the_first_sweep_leaves_the_prior(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["meanmap.ep.run"], "compiled_sweep", interrupted)
+    monkeypatch.setattr(sys.modules["meanmap.ep.inference.run"], "compiled_sweep", interrupted)
     post = ep.infer(regression())
     assert (post.report.status, post.report.steps) == ("interrupted", 0)
     np.testing.assert_array_equal(post["w"].mean, np.zeros(3))
