@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse
 
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.tables.chunks import chunks_of, count_rows, is_stream, paired_chunks, take_rows
+from meanmap.core.pieces.sources import is_stream
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, take_rows
 from meanmap.core.tables.table import Table
 
 N = 23

@@ -12,9 +12,10 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.features import Fourier
 from meanmap.stats.samples import feature_statistics, gram_statistics, two_sample
-from meanmap.stats.samples.feature_means import BLOCK, blocks_of, feature_moments, working_precision
 from meanmap.stats.samples.gram_statistics import gram_test
 from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.states.feature_map import BLOCK, FeatureMap, working_precision
+from meanmap.stats.states.passes import SAMPLE
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)
@@ -58,11 +59,12 @@ def test_means_and_covariances_are_those_of_the_features():
     x = np.random.default_rng(2).normal(size=(3 * BLOCK // 2, 2))
     phi = Fourier.draw(KERNEL, like=2, n_features=6, rng=0)
     with Door():
-        found = feature_moments(phi, blocks_of(x, "rows"), np.float64)
-        single = feature_moments(phi, blocks_of(x, "rows"), np.float32)
-    np.testing.assert_allclose(found.mean, phi(x).mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(found.covariance(), np.cov(phi(x).T), atol=1e-12)
-    np.testing.assert_allclose(single.covariance(), found.covariance(), atol=1e-5)
+        double, single = (FeatureMap.of(phi, x, dtype).sums([x]).moments() for dtype in (np.float64, np.float32))
+    # Rounding to whole units moves a mean by less than one of them.
+    unit = 2.0**-16
+    np.testing.assert_allclose(double.mean, phi(x).mean(axis=0), atol=unit)
+    np.testing.assert_allclose(double.covariance(), np.cov(phi(x).T), atol=unit)
+    np.testing.assert_allclose(single.covariance(), double.covariance(), atol=1e-5)
 
 
 def test_columns_far_from_zero_are_kept_in_double_precision():
@@ -105,7 +107,7 @@ def pieces(x, *cuts):
 
 
 def test_the_pvalue_does_not_depend_on_the_pieces(tmp_path):
-    x, y = two(2 * BLOCK + 100, BLOCK + 5, shift=0.02)
+    x, y = two(2 * SAMPLE + 100, SAMPLE + 5, shift=0.02)
     np.save(tmp_path / "x.npy", x)
     first = mm.two_sample_test(pieces(x, 7, 9000), pieces(y, 5000), rng=0)
     again = mm.two_sample_test(pieces(x, 100, 101, 12_000), y, rng=0)
@@ -117,11 +119,11 @@ def test_the_pvalue_does_not_depend_on_the_pieces(tmp_path):
 
 def test_a_parquet_file_is_read(tmp_path):
     polars = pytest.importorskip("polars")
-    x, y = two(BLOCK + 50, BLOCK + 30)
+    x, y = two(500, 300)
     for name, data in (("x", x), ("y", y)):
         polars.DataFrame({"a": data[:, 0], "b": data[:, 1]}).write_parquet(tmp_path / f"{name}.parquet")
     from_files = mm.two_sample_test(tmp_path / "x.parquet", str(tmp_path / "y.parquet"), rng=0)
-    assert from_files.pvalue == mm.two_sample_test(pieces(x), pieces(y), rng=0).pvalue
+    assert from_files.pvalue == mm.two_sample_test(x, y, rng=0).pvalue
 
 
 def test_few_rows_in_pieces_are_compared_like_arrays():
@@ -130,19 +132,21 @@ def test_few_rows_in_pieces_are_compared_like_arrays():
 
 
 def test_a_small_sample_with_a_limit_is_told():
-    x, y = two(50, BLOCK + 1)
+    x, y = two(50, SAMPLE + 1)
     result = mm.two_sample_test(pieces(x), pieces(y), rng=0)
     assert any("the smaller one has 50 points" in text for text in result.warnings)
 
 
 def test_pieces_that_do_not_fit():
-    x, y = two(BLOCK + 1, BLOCK + 1)
+    x, y = two(SAMPLE + 1, SAMPLE + 1)
     with pytest.raises(ParameterError, match="come in pieces"):
         mm.two_sample_test(pieces(x), y, statistic="unbiased")
     with pytest.raises(EmptyError, match="x gave no rows"):
         mm.two_sample_test(iter([]), y)
     with pytest.raises(ShapeError, match="differ in their columns"):
         mm.two_sample_test(pieces(x), iter([np.zeros((9, 3))]))
+    with pytest.raises(ShapeError, match=r"y\[8192:\] has 3 columns; expected 2, as before"):
+        mm.two_sample_test(x, iter([y[:SAMPLE], np.zeros((9, 3))]))
 
 
 def test_few_features_stand_for_a_gram_matrix_only_when_they_hold_it():

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.pieces.partitions import refuse_dask
 from meanmap.core.points import is_sparse
 from meanmap.core.types import Array, Data
 
@@ -67,6 +68,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
 
 def plain(data: Data, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
+    refuse_dask(data, argument)
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
         data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
     try:

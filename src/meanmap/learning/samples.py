@@ -8,9 +8,10 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import is_sparse
 from meanmap.core.settings import is_number
-from meanmap.core.tables.chunks import chunks_of, count_rows, is_stream, take_rows
+from meanmap.core.tables.chunks import chunks_of, count_rows, take_rows
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Points
 from meanmap.kernels.reading import read_points

@@ -8,6 +8,7 @@ from meanmap.stats.samples.drift import DriftMonitor
 from meanmap.stats.samples.k_sample import k_sample_test
 from meanmap.stats.samples.samples import Outcome, Samples
 from meanmap.stats.samples.two_sample import two_sample_test
+from meanmap.stats.samples.two_sample_plan import SampleState, TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import register_two_sample
 from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rejection_rate
@@ -18,8 +19,10 @@ __all__ = [
     "Outcome",
     "PowerCurve",
     "RejectionRate",
+    "SampleState",
     "Samples",
     "TestResult",
+    "TwoSamplePlan",
     "TwoSampleResult",
     "conditional_independence_test",
     "independence_test",

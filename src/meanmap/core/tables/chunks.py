@@ -6,45 +6,42 @@ rounding, and a test the same p-value, whatever the size of the pieces.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import plain
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
+from meanmap.core.pieces.partitions import is_dask, lengths, refuse_dask, rows_at
+from meanmap.core.pieces.sources import is_file, is_stream
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Index
 
-__all__ = ["chunks_of", "comes_in_pieces", "count_rows", "is_stream", "paired_chunks", "take_rows"]
-
-
-def is_stream(source: Data) -> bool:
-    """Whether `source` gives its rows once and in order: an iterator of pieces (a generator, say)."""
-    return hasattr(source, "__next__")
-
-
-def is_file(source: Data) -> bool:
-    """Whether `source` is a Parquet file (a path, or text that ends in .parquet) or a lazy frame of polars."""
-    named = isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(".parquet"))
-    return named or (hasattr(source, "collect") and hasattr(source, "with_row_index"))
-
-
-def comes_in_pieces(source: Data) -> bool:
-    """Whether `source` may not fit in memory: an iterator, a Parquet file or a memory map."""
-    return is_stream(source) or is_file(source) or isinstance(source, np.memmap)
+__all__ = [
+    "chunks_of",
+    "count_rows",
+    "in_memory",
+    "paired_chunks",
+    "pieces_of",
+    "take_rows",
+]
 
 
 def count_rows(source: Data) -> int | None:
     """How many rows there are; None for an iterator, which does not know."""
     if is_stream(source):
         return None
-    if is_file(source):
+    if is_lazy(source):
         import polars
 
-        return int(_lazy(source).select(polars.len()).collect().item())
+        return int(source.select(polars.len()).collect().item())
+    if is_file(source):
+        return ParquetFiles.of(source).count()
+    if is_dask(source):
+        return sum(lengths(source, "the collection"))
     if isinstance(source, Table):
         return len(source)
     if isinstance(source, Mapping):
@@ -52,16 +49,41 @@ def count_rows(source: Data) -> int | None:
     return length(source)
 
 
+def in_memory(source: Data) -> Any:
+    """What a file or a collection of Dask holds, as a frame or an array; anything else as it is."""
+    if is_lazy(source):
+        return source.collect()
+    if is_file(source):
+        return ParquetFiles.of(source).frame()
+    return source.compute() if is_dask(source) else source
+
+
+def pieces_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
+    """Successive pieces of about so many rows, as they come: those of iterators are neither cut nor joined.
+
+    A collection of Dask has none here: its partitions are worked on where they lie.
+    """
+    if is_stream(source):
+        yield from source
+    elif is_lazy(source):
+        yield from batches(source, rows)
+    elif is_file(source):
+        yield from ParquetFiles.of(source).batches(rows)
+    else:
+        yield from _cuts(source, rows, argument)
+
+
 def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
     """Successive blocks of `rows` rows, the last one shorter: arrays or tables, ready for a kernel to read.
 
     Parameters
     ----------
-    source : array, memory map, sparse matrix, table, Parquet file, or iterator of pieces
+    source : array, memory map, sparse matrix, table, Parquet files, or iterator of pieces
         Pieces of an iterator are arrays or tables of any lengths, or tuples of these: pairs (x, y), say, whose members
         have equal lengths; blocks are then tuples too. Parquet files are read through polars, once and batch by batch:
-        give the path, or `polars.scan_parquet(path).select("age", "town")` for some of the columns. With polars before
-        1.34 a lazy frame that filters or sorts does so again for each block: collect it first.
+        give a path, a folder, a pattern or a list of these, or `polars.scan_parquet(path).select("age", "town")` for
+        some of the columns. With polars before 1.34 a lazy frame that filters or sorts does so again for each block:
+        collect it first.
     rows : int
         Rows of a block.
     argument : str
@@ -79,12 +101,9 @@ def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
         yield from _regrouped(source, rows, argument)
         return
     if is_file(source):
-        yield from _regrouped(_batches(_lazy(source), rows), rows, argument)
+        yield from _regrouped(pieces_of(source, rows, argument), rows, argument)
         return
-    if isinstance(source, list | tuple):
-        source = plain(source, argument)
-    for start in range(0, count_rows(source) or 0, rows):
-        yield _cut(source, slice(start, start + rows))
+    yield from _cuts(source, rows, argument)
 
 
 def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -105,12 +124,19 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
 def take_rows(source: Data, index: np.ndarray) -> Any:
     """The rows at `index` of a source that is not an iterator, read without the others."""
     if is_file(source):
-        import polars
-
-        frame = _lazy(source).with_row_index("row of the file")
-        chosen = frame.filter(polars.col("row of the file").is_in(index.tolist()))
-        return chosen.drop("row of the file").collect()
+        return taken(source, index) if is_lazy(source) else ParquetFiles.of(source).take(index)
+    if is_dask(source):
+        return rows_at(source, index, lengths(source, "the collection"), "the collection")
     return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
+
+
+def _cuts(source: Data, rows: int, argument: str) -> Iterator[Any]:
+    """Slices of what is in memory or mapped into it."""
+    refuse_dask(source, argument)
+    if isinstance(source, list | tuple):
+        source = plain(source, argument)
+    for start in range(0, count_rows(source) or 0, rows):
+        yield _cut(source, slice(start, start + rows))
 
 
 def _cut(data: Data, index: Index) -> Any:
@@ -177,27 +203,3 @@ def _join(parts: tuple[Any, ...]) -> Any:
     if len(widths) > 1:
         raise ShapeError(f"pieces differ in their columns: rows of shapes {sorted(widths)}.")
     return np.concatenate(parts)
-
-
-def _batches(frame: Any, rows: int) -> Iterator[Any]:
-    """The frames that a lazy frame gives one after another, from one run of its query where polars can."""
-    if hasattr(frame, "collect_batches"):
-        return iter(frame.collect_batches(chunk_size=rows, engine="streaming"))
-    return (frame.slice(start, rows).collect() for start in range(0, count_rows(frame) or 0, rows))
-
-
-def _lazy(source: Data) -> Any:
-    """The lazy frame of polars that a path names."""
-    if hasattr(source, "collect"):
-        return source
-    try:
-        import polars
-    except ImportError as error:
-        raise KindError(
-            f"{str(source)!r} is the path of a file, and reading Parquet needs polars: pip install 'meanmap[tables]'."
-        ) from error
-    if not str(source).endswith(".parquet"):
-        raise KindError(
-            f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, mmap_mode='r')."
-        )
-    return polars.scan_parquet(source)

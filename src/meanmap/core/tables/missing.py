@@ -11,7 +11,7 @@ from meanmap.core.points import is_sparse, rows
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
-__all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "settled", "take"]
+__all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "seen_to", "settled", "take"]
 
 # What `missing=` may say, and the label that "category" gives to what is missing.
 POLICIES = ("raise", "drop", "category")
@@ -118,6 +118,18 @@ def settled(
                 raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
     chosen = zip(samples, kept, strict=True)
     return [s if keep.all() else _rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
+
+
+def seen_to(sample: Data, name: str, missing: str) -> tuple[Any, dict[str, int]]:
+    """A piece of a sample as `settled` leaves it, which may be without any row, and what was missing in each column."""
+    if missing == "raise":
+        return sample, {}
+    masks = _masks(sample, name)
+    gaps = {key: int((~mask).sum()) for key, mask in masks.items() if not mask.all()}
+    if missing == "category":
+        return _filled(sample, masks, name)[0], gaps
+    keep = np.all(list(masks.values()), axis=0)
+    return (sample if keep.all() else _rows(sample, np.flatnonzero(keep))), gaps
 
 
 def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
-from meanmap.core.tables.chunks import comes_in_pieces
+from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
 from meanmap.core.tables.kinds import Kind, as_kind, is_whole, wanted_kind
 from meanmap.core.tables.missing import length, settled

@@ -11,10 +11,11 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.pieces.sources import is_file, is_stream
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import chunks_of, count_rows, is_file, is_stream, paired_chunks, take_rows
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, take_rows
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.lowrank import PivotedCholesky

@@ -1,12 +1,10 @@
 """Two-sample statistics of many rows: differences of feature means, permuted or with their Gaussian limit."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.points import count, rows
+from meanmap.core.progress import track
 from meanmap.core.types import DType, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.features.base import Concatenated, FeatureKernel, transformed
@@ -16,15 +14,17 @@ from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
-from meanmap.stats.samples.feature_means import blocks_of, feature_moments, working_precision
 from meanmap.stats.samples.samples import Outcome, Samples
+from meanmap.stats.states.feature_map import FeatureMap, working_precision
 
-__all__ = ["LANDMARKS", "feature_test", "landmark_features", "sample_moments", "streamed_test"]
+__all__ = ["LANDMARKS", "feature_map", "feature_test", "gaussian_limit", "landmark_features"]
 
 # Landmarks of each kernel. At 4000 points 512 of them saw 95 % of what whole Gram matrices saw, 256 80 %, 128 60 %.
 LANDMARKS = 512
 # Without permutations, which need every point's features at once: of one kernel, and of each of several.
 FEWER_LANDMARKS = 256, 64
+# How far features reach is seen on so many rows.
+FOR_GRID = 16_384
 
 
 def landmark_features(
@@ -62,44 +62,20 @@ def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random
             norms.append(centred.norm)
         result, strongest = fused(found, norms, samples.rate)
         return Outcome.exact(result, "permutation", strongest)
-    blocks = [blocks_of(samples[i], f"rows of {name}") for i, name in enumerate("xy")]
-    return _streamed(samples, blocks, n_draws, generator, door)
+    mapped = feature_map(samples, generator, door)
+    x, y = (mapped.sums([samples[i]]).moments() for i in track(range(2), "samples"))
+    value, null = gaussian_limit(x, y, mapped.sizes, n_draws, generator)
+    return Outcome(value, null, difference=FeatureEmbedding(mapped.features, x.mean - y.mean))
 
 
-def streamed_test(
-    samples: Samples,
-    rest: Sequence[Iterator[Any]],
-    n_draws: int,
-    generator: np.random.Generator,
-    door: Door,
-) -> Outcome:
-    """The fused statistic of features where `samples` holds the first rows only, and `rest` the blocks that follow.
-
-    Kernels and landmarks come from the first rows.
-    """
-
-    def points(i: int) -> Iterator[Any]:
-        yield samples[i]
-        for block in rest[i]:
-            yield samples.read(block, "xy"[i], door)
-
-    return _streamed(samples, [points(0), points(1)], n_draws, generator, door)
-
-
-def sample_moments(
-    samples: Samples, blocks: Sequence[Any], generator: np.random.Generator, door: Door
-) -> tuple[Concatenated, list[Moments]]:
-    """Few features, and their moments in each sample, in one pass over its blocks."""
+def feature_map(samples: Samples, generator: np.random.Generator, door: Door) -> FeatureMap:
+    """Few features of all kernels, and the grid and precision for rows like those of the samples."""
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
-    return features, [feature_moments(features, part, dtype) for part in blocks]
-
-
-def _streamed(samples: Samples, blocks: list[Any], n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
-    features, (x, y) = sample_moments(samples, blocks, generator, door)
-    value, null = gaussian_limit(x, y, [member.size for member in features.members], n_draws, generator)
-    return Outcome(value, null, difference=FeatureEmbedding(features, x.mean - y.mean), sizes=(x.n, y.n))
+    return FeatureMap.of(
+        features, rows(samples.pooled, slice(None, None, -(-count(samples.pooled) // FOR_GRID))), dtype
+    )
 
 
 def gaussian_limit(

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import admitted
@@ -18,8 +19,7 @@ from meanmap.stats.designs.reading import design_of, from_strata, grouped, witho
 from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.samples.exchanged import design_test
-from meanmap.stats.samples.feature_means import blocks_of
-from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features, sample_moments
+from meanmap.stats.samples.feature_statistics import LANDMARKS, feature_map, landmark_features
 from meanmap.stats.samples.gram_statistics import centred_gram
 from meanmap.stats.samples.samples import Outcome, Samples, read_samples
 from meanmap.stats.settings import FEW_FOR_A_LIMIT, LEAST_POINTS, PERMUTED, WHOLE, check_draws
@@ -143,8 +143,8 @@ def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Gener
 
 def _limit_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
     """From the means of features, in one pass over each sample, under their Gaussian limit."""
-    blocks = [blocks_of(samples[g], f"rows of sample {g + 1}") for g in range(len(samples.sizes))]
-    features, groups = sample_moments(samples, blocks, generator, door)
+    mapped = feature_map(samples, generator, door)
+    groups = [mapped.sums([samples[g]]).moments() for g in track(range(len(samples.sizes)), "samples")]
     n, k = sum(samples.sizes), len(groups)
     within = np.sum([(group.n - 1) * group.covariance() for group in groups], axis=0) / (n - k)
     together = Moments.merged(groups)
@@ -155,9 +155,9 @@ def _limit_test(samples: Samples, n_draws: int, generator: np.random.Generator, 
     data = np.stack([np.sqrt(group.n) * (group.mean - mean) for group in groups])
     draws = np.einsum("ij,gbj->gbi", root, generator.standard_normal((k - 1, n_draws, len(values))), optimize=True)
     found, norms, start = [], [], 0
-    for member in features.members:
-        part = slice(start, start + member.size)
-        start += member.size
+    for size in mapped.sizes:
+        part = slice(start, start + size)
+        start += size
         trace = (k - 1) * float(np.trace(within[part, part]))
         squares = np.r_[np.sum(data[:, part] ** 2), np.sum(draws[..., part] ** 2, axis=(0, 2))]
         found.append(Permuted(squares - trace, SQUARED * trace))

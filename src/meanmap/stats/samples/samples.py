@@ -13,15 +13,14 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count, is_sparse, joined, rows
 from meanmap.core.tables.kinds import family_of
-from meanmap.core.tables.schema import Schema, aligned, check_alike
+from meanmap.core.tables.schema import aligned, check_alike
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Data, KernelLike, Points
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.manifolds import Rotation
-from meanmap.kernels.reading import check_alike as check_shapes
-from meanmap.kernels.reading import read_alike, read_points
+from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import mixed_kernel, reader_for
 from meanmap.learning.learned import learned_for
@@ -29,16 +28,17 @@ from meanmap.learning.median import at_median
 from meanmap.stats.collections import default_collection
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
+from meanmap.stats.samples.shuffling import places_of_columns
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Outcome", "Samples", "kernels_for", "read_samples", "values_of"]
+__all__ = ["Outcome", "Samples", "columns_of", "kernels_for", "read_samples", "values_of"]
 
 
 @dataclass(frozen=True)
 class Samples:
     """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
 
-    `names` are the columns of tables, in order, and later rows are read by `schema`.
+    `names` are the columns of tables, in order.
     """
 
     kernels: tuple[Kernel, ...]
@@ -46,21 +46,11 @@ class Samples:
     sizes: tuple[int, ...]
     doubts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    schema: Schema | None = None
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
         start = sum(self.sizes[:index])
         return rows(self.pooled, slice(start, start + self.sizes[index]))
-
-    def read(self, block: Any, name: str, door: Door) -> Any:
-        """Points of later rows, with the same columns in the same order."""
-        if self.schema is not None:
-            table = self.schema.read(block, f"later rows of {name}")
-            block = table if self.names else block
-        points = read_points(self.kernels[0], block, name, door)
-        check_shapes(self.pooled, points, "the first rows", f"later rows of {name}")
-        return points
 
     @property
     def rate(self) -> float:
@@ -86,15 +76,12 @@ class Outcome:
         Which of several kernels saw the largest difference, for its size under the hypothesis.
     difference : Embedding or None
         μ_P − μ_Q, where it came about on the way.
-    sizes : tuple of int
-        Sample sizes, where they were not known before.
     """
 
     statistic: float
     null: Null
     strongest: int = 0
     difference: Any = None
-    sizes: tuple[int, ...] = ()
 
     @classmethod
     def exact(cls, found: Permuted, kind: str, strongest: int = 0) -> "Outcome":
@@ -210,6 +197,13 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
     if all(array is not None and array.size for array in arrays):
         check_alike([np.ravel(array) for array in arrays if array is not None], "", names)
     return samples, {}
+
+
+def columns_of(samples: Samples) -> tuple[str, ...]:
+    """The names of the columns, where points are rows of numbers or of a table."""
+    if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
+        return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
+    return samples.names or tuple(f"column {j}" for j in range(samples.pooled.shape[1]))
 
 
 def values_of(data: Data, name: str) -> np.ndarray | None:

@@ -5,15 +5,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import jax
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
-from meanmap.core.progress import track
+from meanmap.core.pieces.sources import comes_in_pieces, is_stream
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import chunks_of, comes_in_pieces
+from meanmap.core.tables.chunks import chunks_of, count_rows, in_memory
 from meanmap.core.tables.schema import Schema, admitted
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, is_flat
@@ -22,13 +24,12 @@ from meanmap.stats.designs.reading import check_permuted, design_of, from_strata
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
 from meanmap.stats.samples.exchanged import design_test
-from meanmap.stats.samples.feature_means import BLOCK
-from meanmap.stats.samples.feature_statistics import streamed_test
-from meanmap.stats.samples.samples import Outcome, Samples, read_samples
-from meanmap.stats.samples.shuffling import places_of_columns
+from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples, values_of
+from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.states.passes import SAMPLE, one_pass
 
 __all__ = ["two_sample_test"]
 
@@ -60,8 +61,11 @@ def two_sample_test(
     ----------
     x, y : points, or pieces of a sample
         n and m points, at least 5 of each. Columns with names are matched by name; a column must hold the same kind of
-        thing in both. Samples that do not fit in memory come in pieces: an iterator of arrays or
-        tables, a memory map, the path of a Parquet file. They are read once, and compared by "features".
+        thing in both. Samples that do not fit in memory come in pieces: memory maps; Parquet files (a path, a folder, a
+        pattern, a list) or a lazy frame of polars; arrays and frames of Dask, whose workers compute; or iterators of
+        arrays or tables. Of more than 20,000 rows in all they are compared by "features", as arrays are, and the
+        p-value is the same bit by bit wherever the rows lie ([`TwoSamplePlan`][]); only of iterators the first 8192
+        rows choose kernels and landmarks, instead of any.
     by : str, optional
         Without `y`: the column of the table `x` whose values tell the samples apart.
     within, clusters : column name, several, or array, optional
@@ -129,34 +133,38 @@ def two_sample_test(
     random = Rng.of(rng)
     one = _for_one_kernel(statistic, null)
     kernel = "median" if one and kernel is None else kernel
-    (x, y), names, told = _two(x, y, by, missing, kinds)
-    if any(given is not None for given in (within, clusters, weights)):
+    designed = any(given is not None for given in (within, clusters, weights))
+    if designed:
         check_permuted(statistic, null)
         if any(map(comes_in_pieces, (x, y))):
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
+    elif by is None and y is not None:
+        x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
+        if is_stream(x) or is_stream(y):
+            admitted((x, y), ("x", "y"), missing, kinds)  # refuses what needs rows in memory
+        if _is_long(x, y, statistic, null):
+            (x, y), whole = _beginnings((x, y)) if is_stream(x) or is_stream(y) else ((x, y), (x, y))
+            if whole is not None:
+                seed = rng if random.seed is None else random.seed
+                plan = TwoSamplePlan.of(x, y, kernel, scale=scale, missing=missing, kinds=kinds, rng=seed)
+                of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, ("x", "y"))
+                return plan.result(of_x, of_y, n_permutations)
+        x, y = in_memory(x), in_memory(y)
+    (x, y), names, told = _two(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, "raise" if by else missing)
     x, y = without_design((x, y), names, within, clusters, weights)
     if kernel is None or isinstance(kernel, str):
         x, y = from_strata((x, y), names, design)
-    rest: list[Any] = []
-    if any(map(comes_in_pieces, (x, y))):
-        x, y, rest = _first_rows((x, y), statistic, null)
     with Door() as door:
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         if one and len(samples.kernels) > 1:
             raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
-        draws = n_permutations, random.generator
-        if rest:
-            statistic, null = "features", "spectral"
-            samples = replace(samples, schema=Schema.of_points(x, "the first rows"))
-            found = streamed_test(samples, rest, *draws, door)
-        elif design is not None:
-            found, doubts = design_test(samples, design, *draws, door)
+        if design is not None:
+            found, doubts = design_test(samples, design, n_permutations, random.generator, door)
             told += doubts
         else:
             statistic, null = _automatic(samples, statistic, null, n_permutations)
-            found = way(statistic, null).compute(samples, *draws, door)
-    sizes = found.sizes or samples.sizes
+            found = way(statistic, null).compute(samples, n_permutations, random.generator, door)
     label = design.label("squared mean difference") if design else way(statistic, null).label(samples)
     return TwoSampleResult(
         statistic=found.statistic,
@@ -164,11 +172,11 @@ def two_sample_test(
         null=found.null,
         kernel=samples.kernel,
         method=f"two-sample test{' of ' + ' and '.join(names) if by else ''}, {label}",
-        sizes=sizes,
+        sizes=samples.sizes,
         seed=random.seed,
-        warnings=(*_warnings(found, n_permutations, sizes), *told, *samples.doubts),
+        warnings=(*_warnings(found, n_permutations, samples.sizes), *told, *samples.doubts),
         witness=_witness(found, samples, x),
-        columns=_columns(x, samples),
+        columns=columns_of(samples),
     )
 
 
@@ -187,23 +195,43 @@ def _two(
     return list(groups.values()), tuple(groups), told
 
 
-def _first_rows(sources: tuple[Any, Any], statistic: str, null: str) -> tuple[Any, Any, list[Any]]:
-    """The first rows of both samples, and what follows; nothing follows where that was all."""
-    if statistic not in ("auto", "features") or null not in ("auto", "spectral"):
+def _is_long(x: Data, y: Data, statistic: str, null: str) -> bool:
+    """Whether the samples are compared in one pass: by features, with the limit as null."""
+    if any(map(is_stream, (x, y))):
+        total = PERMUTED + 1
+    elif all(map(_has_rows, (x, y))):
+        total = (count_rows(x) or 0) + (count_rows(y) or 0)
+    else:
+        return False
+    features = statistic in ("auto", "features") and null in ("auto", "spectral")
+    if total > PERMUTED and not features and (comes_in_pieces(x) or comes_in_pieces(y)):
         raise ParameterError(
-            "samples that come in pieces (an iterator, a Parquet file, a memory map) are compared by "
-            f"statistic='features' with null='spectral', not {statistic!r} with {null!r}: pass arrays for these."
+            f"samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
+            f"{PERMUTED} rows are compared by statistic='features' with null='spectral', not {statistic!r} with "
+            f"{null!r}: pass arrays for these."
         )
-    streams = [chunks_of(source, BLOCK, name) for source, name in zip(sources, "xy", strict=True)]
+    return total > PERMUTED and features
+
+
+def _has_rows(data: Data) -> bool:
+    """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
+    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, "x") is not None
+
+
+def _beginnings(sources: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The first rows of both samples, and whole samples; these are None where that was all."""
+    streams = [chunks_of(source, SAMPLE, name) for source, name in zip(sources, "xy", strict=True)]
     first = [next(stream, None) for stream in streams]
     for block, name in zip(first, "xy", strict=True):
         if block is None:
             raise EmptyError(f"{name} gave no rows; expected pieces of a sample.")
     second = [next(stream, None) for stream in streams]
     if all(block is None for block in second):
-        return first[0], first[1], []
-    rest = [chain([] if block is None else [block], stream) for block, stream in zip(second, streams, strict=True)]
-    return first[0], first[1], [track(part, f"rows of {name}") for part, name in zip(rest, "xy", strict=True)]
+        return first, None
+    return first, [
+        chain([begun], [] if block is None else [block], stream)
+        for begun, block, stream in zip(first, second, streams, strict=True)
+    ]
 
 
 def _for_one_kernel(statistic: str, null: str) -> bool:
@@ -257,12 +285,3 @@ def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
     n, m = samples.sizes
     weights = np.r_[np.full(n, 1 / n), np.full(m, -1 / m)]
     return PointEmbedding(kernel, samples.pooled, weights, is_flat(x, kernel), schema=schema)
-
-
-def _columns(x: Data, samples: Samples) -> tuple[str, ...]:
-    """The names of the columns, where points are rows of numbers or of a table."""
-    if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
-        return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
-    if samples.names:
-        return samples.names
-    return tuple(f"column {j}" for j in range(samples.pooled.shape[1]))

@@ -1,0 +1,96 @@
+"""Collections of Dask: arrays and frames whose partitions are worked on where they lie, by the user's own scheduler.
+
+Dask is never imported unless one of its collections came in.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.types import Data
+
+__all__ = ["computed", "delayed", "is_dask", "lengths", "partitions", "reduced", "refuse_dask", "rows_at"]
+
+# States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
+FAN_IN = 8
+
+
+def is_dask(source: Data) -> bool:
+    """Whether `source` is an array, a frame or a column of Dask."""
+    return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
+
+
+def refuse_dask(source: Data, argument: str) -> None:
+    """Say so where rows must be in memory."""
+    if is_dask(source):
+        what = "an array" if hasattr(source, "chunks") else "a frame"
+        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: pass {argument}.compute().")
+
+
+def partitions(source: Any, argument: str) -> list[Any]:
+    """The parts of a collection as tasks that nobody has computed yet, each all the columns of some rows."""
+    if hasattr(source, "npartitions") and hasattr(source, "divisions"):
+        return list(source.to_delayed())
+    if not hasattr(source, "chunks") or not hasattr(source, "to_delayed"):
+        raise KindError(f"{argument} is a {type(source).__name__} of Dask; expected an array or a frame.")
+    if source.ndim not in (1, 2):
+        raise ShapeError(f"{argument} is a Dask array of shape {source.shape}; expected (n,) or (n, d).")
+    if source.ndim == 2 and len(source.chunks[1]) > 1:
+        if any(np.isnan(source.chunks[1])):
+            raise ShapeError(f"{argument} has columns whose number Dask does not know: call compute_chunk_sizes().")
+        source = source.rechunk({1: -1})
+    return list(source.to_delayed().ravel())
+
+
+def lengths(source: Any, argument: str) -> list[int]:
+    """How many rows each partition has, counted by the workers where Dask does not know."""
+    if hasattr(source, "chunks") and not np.isnan(source.chunks[0]).any():
+        return [int(rows) for rows in source.chunks[0]]
+    # Of frames one column is enough, which readers of files then leave the others out for.
+    narrow = (
+        source[list(source.columns[:1])] if getattr(source, "ndim", 0) == 2 and hasattr(source, "columns") else source
+    )
+    return [int(rows) for rows in computed([delayed(len)(part) for part in partitions(narrow, argument)])]
+
+
+def rows_at(source: Any, index: np.ndarray, parts: Sequence[int], argument: str) -> Any:
+    """The rows at these numbers, counted through partitions of these lengths, in order; nothing else comes here."""
+    ends = np.cumsum(parts)
+    tasks = []
+    for part, end, size in zip(partitions(source, argument), ends, parts, strict=True):
+        here = index[(index >= end - size) & (index < end)] - (end - size)
+        if len(here):
+            tasks.append(delayed(_rows)(part, here))
+    found = computed(tasks)
+    if hasattr(found[0], "iloc"):
+        import pandas
+
+        return pandas.concat(found)
+    return np.concatenate(found)
+
+
+def reduced(tasks: list[Any], merge: Callable[[list[Any]], Any]) -> Any:
+    """A task for what all tasks give merged, in a tree, so that no worker holds more than a few of them."""
+    while len(tasks) > 1:
+        tasks = [delayed(merge)(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
+    return tasks[0]
+
+
+def computed(tasks: list[Any]) -> list[Any]:
+    """What tasks give, by the scheduler that the user chose: an active client, or the one that Dask is set to."""
+    from dask.base import compute
+
+    return list(compute(*tasks))
+
+
+def delayed(value: Any) -> Any:
+    """A function for tasks to call, or a value that is sent to a worker once."""
+    from dask.delayed import delayed
+
+    return delayed(value, traverse=False)
+
+
+def _rows(part: Any, index: np.ndarray) -> Any:
+    return part.iloc[index] if hasattr(part, "iloc") else part[index]

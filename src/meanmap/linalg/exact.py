@@ -1,0 +1,168 @@
+"""Sums over rows that come out the same bit by bit, however the rows are divided and in whatever order they are added.
+
+Floating-point sums depend on their order. So rows are rounded to whole multiples of a unit first, each by itself, and
+the sums are those of whole numbers: adding them is exact, hence associative and commutative. Products of two numbers
+below 2¹⁷ are summed exactly in double precision too, 2¹⁹ rows at a time, so that matrix products do the work.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanmap.core.errors import InputError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.values import Value
+from meanmap.linalg.moments import Moments
+
+__all__ = ["DIGITS", "ExactSums", "Grid"]
+
+# The largest distance from the origin that was seen when the grid was laid is between 2¹⁵ and 2¹⁶ units.
+DIGITS = 16
+# Rows further out than this are rounded to larger units, 2⁸ times as large for each level, and summed by themselves.
+MOST = 2.0 ** (DIGITS + 1)
+STEP = 8
+# So many rows of numbers up to `MOST` have sums of products that double precision holds.
+AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grid(Value):
+    """What rows are rounded to: origin + unit · whole numbers.
+
+    Attributes
+    ----------
+    origin : array (r,)
+        A multiple of the unit, near the mean of the rows, so that nothing cancels in covariances.
+    unit : float
+        A power of two.
+    """
+
+    origin: np.ndarray
+    unit: float
+
+    @classmethod
+    def of(cls, sample: np.ndarray) -> "Grid":
+        """The grid for rows like those of a sample (n, r)."""
+        centre = np.asarray(sample, float).mean(axis=0)
+        spread = float(np.abs(sample - centre).max(initial=0.0)) or float(np.abs(centre).max(initial=0.0)) or 1.0
+        if not np.isfinite(spread):
+            raise NonFiniteError("a feature of a row is not finite.")
+        unit = float(2.0 ** (np.ceil(np.log2(spread)) - DIGITS))
+        return cls(unit * np.rint(centre / unit), unit)
+
+    @property
+    def size(self) -> int:
+        """r, the length of a row."""
+        return len(self.origin)
+
+    def units(self, rows: np.ndarray) -> np.ndarray:
+        """Each row less the origin in whole units, (n, r)."""
+        return np.rint((rows - self.origin) / self.unit)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactSums(Value):
+    """The number of some rows, their sums and the sums of their products, all in whole units of a grid.
+
+    `merge` adds the sums of other rows; in which order and in which groups makes no difference to any bit.
+
+    Attributes
+    ----------
+    grid : Grid
+    levels : tuple of int
+        0 for rows within twice the spread of the sample that the grid was made for, l > 0 for rows that lie further out
+        and count in units 2⁸ˡ times as large.
+    counts : int array (levels,)
+    sums : int array (levels, r)
+    products : int array (levels, r, r)
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> none = ExactSums.none(Grid.of(rows[:100]))
+    >>> whole, first, last = none.add(rows), none.add(rows[:300]), none.add(rows[300:])
+    >>> last.merge(first) == whole
+    True
+    >>> bool(np.allclose(whole.moments().covariance(), np.cov(rows.T), atol=1e-4))
+    True
+    """
+
+    grid: Grid
+    levels: tuple[int, ...]
+    counts: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def none(cls, grid: Grid) -> "ExactSums":
+        """Those of no rows."""
+        r = grid.size
+        return cls(grid, (), np.zeros(0, np.int64), np.zeros((0, r), np.int64), np.zeros((0, r, r), np.int64))
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return int(self.counts.sum())
+
+    def add(self, rows: np.ndarray) -> "ExactSums":
+        """Those of these rows (n, r) too."""
+        return self.add_units(self.grid.units(rows))
+
+    def add_units(self, units: np.ndarray) -> "ExactSums":
+        """Those of rows that were rounded to whole units already, as `grid.units` does."""
+        total = self
+        for start in range(0, len(units), AT_ONCE):
+            total = total.merge(self._of(np.asarray(units[start : start + AT_ONCE], np.float64)))
+        return total
+
+    def merge(self, other: "ExactSums") -> "ExactSums":
+        """Those of both parts together."""
+        if self.grid != other.grid:
+            what = f"rows of {self.grid.size} numbers and of {other.grid.size}"
+            if self.grid.size == other.grid.size:
+                what = "rows on different grids"
+            raise ShapeError(f"two states do not belong together ({what}): both must come from one plan.")
+        if not self.levels or not other.levels:
+            return self if self.levels else other
+        levels = tuple(sorted({*self.levels, *other.levels}))
+        at = {level: i for i, level in enumerate(levels)}
+        total = replace(self, levels=levels, **_zeros(len(levels), self.grid.size))
+        for part in (self, other):
+            where = [at[level] for level in part.levels]
+            total.counts[where] += part.counts
+            total.sums[where] += part.sums
+            total.products[where] += part.products
+        # By Cauchy and Schwarz no sum of products is larger than one of squares.
+        squares = [float(part.products.max(initial=0)) for part in (self, other)]
+        if sum(squares) >= 2.0**63:
+            raise InputError(f"a sum over {total.n} rows does not fit into 63 bits: merge fewer states, of 10⁹ rows.")
+        return total
+
+    def moments(self) -> Moments:
+        """Floating-point sums about the grid's origin, for means and covariances."""
+        if not self.n:
+            raise ParameterError("the state holds no row: there is no mean.")
+        scale = np.array([self.grid.unit * 2.0 ** (STEP * level) for level in self.levels])
+        sums = np.einsum("l,li->i", scale, self.sums.astype(float))
+        products = np.einsum("l,lij->ij", scale**2, self.products.astype(float))
+        return Moments(self.n, self.grid.origin, sums, products)
+
+    def _of(self, units: np.ndarray) -> "ExactSums":
+        peaks = np.abs(units).max(axis=1, initial=0.0)
+        if not np.isfinite(peaks).all():
+            raise NonFiniteError("a feature of a row is not finite.")
+        if peaks.max(initial=0.0) <= MOST:
+            found = {0: units}
+        else:
+            level = np.ceil(np.maximum(np.log2(np.maximum(peaks, 1.0) / MOST), 0.0) / STEP).astype(int)
+            found = {far: np.rint(units[level == far] * 2.0 ** (-STEP * far)) for far in np.unique(level).tolist()}
+        sums = replace(self, levels=tuple(found), **_zeros(len(found), self.grid.size))
+        for i, part in enumerate(found.values()):
+            sums.counts[i] = len(part)
+            sums.sums[i] = part.sum(axis=0)
+            sums.products[i] = part.T @ part
+        return sums
+
+
+def _zeros(levels: int, r: int) -> dict[str, np.ndarray]:
+    shapes = {"counts": (levels,), "sums": (levels, r), "products": (levels, r, r)}
+    return {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}

@@ -1,0 +1,1 @@
+"""How tests add up rows of any number, wherever they lie."""

@@ -1,0 +1,130 @@
+"""Features of rows and the sums of them, block by block: the same bit by bit however the rows are divided."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.points import any_sparse, count, joined, pad, rows
+from meanmap.core.tables.units import robust_scales
+from meanmap.core.types import Array, DType, Points
+from meanmap.core.values import Value
+from meanmap.features.base import Concatenated, Features
+from meanmap.linalg.exact import ExactSums, Grid
+
+__all__ = ["BLOCK", "FeatureMap", "working_precision"]
+
+# Rows that are mapped in one compiled call, always so many, so that a row's features never depend on its neighbours.
+BLOCK = 4096
+# Scales and sizes whose squares single precision holds.
+LEAST, MOST = 1e-15, 1e15
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureMap(Value):
+    """Features that are rounded to a grid, so that sums over rows are exact.
+
+    Attributes
+    ----------
+    features : Features
+    grid : Grid
+    precision : {"float32", "float64"}
+        In which features are computed.
+    """
+
+    features: Features
+    grid: Grid
+    precision: str
+
+    @classmethod
+    def of(cls, features: Features, sample: Points, precision: DType | None = None) -> "FeatureMap":
+        """With a grid for rows like those of a sample, and the precision that these need."""
+        dtype = np.dtype(working_precision(sample) if precision is None else precision)
+        cast = _cast(features, dtype)
+        found = [np.asarray(_mapped(cast, block), float)[:n] for block, n in _blocks([sample], dtype)]
+        return cls(features, Grid.of(np.concatenate(found)), dtype.name)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many features each kernel has."""
+        members = self.features.members if isinstance(self.features, Concatenated) else (self.features,)
+        return [member.size for member in members]
+
+    def sums(self, parts: Iterable[Points]) -> ExactSums:
+        """Of the features of all points in parts of any lengths: O(n r (d + r)) time, memory of a block and O(r²)."""
+        dtype = np.dtype(self.precision)
+        features, total = _cast(self.features, dtype), ExactSums.none(self.grid)
+        origin, unit = self.grid.origin.astype(dtype), np.asarray(self.grid.unit, dtype)
+        for block, n in _blocks(parts, dtype):
+            if any_sparse(block):
+                total = total.add(np.asarray(features.transform(block), float))
+            else:
+                total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n])
+        return total
+
+
+def working_precision(points: Points) -> Any:
+    """Single, unless columns lie so far from zero, for their spread, that it would round their differences away.
+
+    Or their spread is one that single precision does not hold.
+    """
+    if any_sparse(points):
+        return np.float64
+    for leaf in (leaf for leaf in jax.tree.leaves(points) if np.issubdtype(leaf.dtype, np.floating)):
+        spread, peak = np.ptp(leaf, axis=0), np.abs(leaf).max(axis=0)
+        scales = robust_scales(leaf.reshape(len(leaf), -1)[:, spread.ravel() > 0])
+        held = (scales > LEAST).all() and (peak < MOST).all()
+        if not held or (peak > 1e4 * np.maximum(leaf.std(axis=0), 1e-300)).any():
+            return np.float64
+    return np.float32
+
+
+def _blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
+    """Parts of any lengths cut and joined to blocks of one length, and how many of their rows are not padding."""
+    waiting: list[Any] = []
+    held = 0
+    for part in parts:
+        start = 0
+        while held + count(part) - start >= BLOCK:
+            stop = start + BLOCK - held
+            waiting.append(rows(part, slice(start, stop)))
+            yield _cast(_together(waiting), dtype), BLOCK
+            waiting, held, start = [], 0, stop
+        if start < count(part):
+            waiting.append(rows(part, slice(start, None)))
+            held += count(part) - start
+    if held:
+        block = _together(waiting)
+        yield _cast(block if any_sparse(block) else pad(block, BLOCK), dtype), held
+
+
+def _together(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else joined(*parts)
+
+
+def _mapped(features: Features, block: Points) -> Array:
+    return features.transform(block) if any_sparse(block) else _transform(features, block)
+
+
+@jax.jit
+def _transform(features: Features, x: Points) -> jax.Array:
+    return features.transform(x)
+
+
+@jax.jit
+def _units(features: Features, x: Points, origin: Array, unit: Array) -> jax.Array:
+    return jnp.rint((features.transform(x) - origin) / unit)
+
+
+def _cast(tree: Any, dtype: DType) -> Any:
+    """`tree` with its floating leaves in `dtype`, in single precision cut to what it holds; labels stay as they are."""
+
+    def cast(leaf):
+        if not np.issubdtype(leaf.dtype, np.floating):
+            return leaf
+        return (np.clip(leaf, -MOST, MOST) if dtype == np.float32 else leaf).astype(dtype)
+
+    return jax.tree.map(cast, tree)

@@ -1,0 +1,198 @@
+"""One p-value, wherever the rows lie and whoever adds them up."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas
+import polars
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.pieces.files import ParquetFiles
+from meanmap.stats import TwoSamplePlan
+
+# Dask calls pandas in a way that its newest versions advise against.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+KERNEL = mm.kernels.RBF([1.0, 2.0])
+FEW = {"n_permutations": 99, "rng": 0}
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(13_000, 2)), RNG.normal(0.03, 1.0, size=(9_000, 2))
+FRAMES = [pandas.DataFrame({"a": sample[:, 0], "b": sample[:, 1]}) for sample in (X, Y)]
+
+
+def answer(result):
+    return result.pvalue, result.statistic, result.sizes, result.null.draws.tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Both samples as one file, as a folder of files whose names sort otherwise as text, and as an array."""
+    at = tmp_path_factory.mktemp("samples")
+    for name, frame, cuts in (("x", FRAMES[0], 11), ("y", FRAMES[1], 3)):
+        (at / name).mkdir()
+        polars.from_pandas(frame).write_parquet(at / f"{name}.parquet", row_group_size=1000)
+        for i, index in enumerate(np.array_split(np.arange(len(frame)), cuts)):
+            polars.from_pandas(frame.iloc[index]).write_parquet(at / name / f"part-{i}.parquet")
+    np.save(at / "x.npy", X)
+    return at
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return answer(mm.two_sample_test(X, Y, KERNEL, **FEW))
+
+
+SOURCES = {
+    "frames": lambda at: FRAMES,
+    "polars": lambda at: [polars.from_pandas(frame) for frame in FRAMES],
+    "memory map": lambda at: (np.load(at / "x.npy", mmap_mode="r"), Y),
+    "file": lambda at: (at / "x.parquet", str(at / "y.parquet")),
+    "folder": lambda at: (str(at / "x"), at / "y"),
+    "pattern": lambda at: (str(at / "x" / "part-*.parquet"), [at / "y" / f"part-{i}.parquet" for i in range(3)]),
+    "lazy frame": lambda at: (polars.scan_parquet(at / "x.parquet"), at / "y"),
+    "Dask array": lambda at: (da.from_array(X, chunks=(4000, 1)), da.from_array(Y, chunks=(9000, 2))),
+    "Dask array of unknown lengths": lambda at: (dd.from_pandas(FRAMES[0], npartitions=3).values, Y),
+    "Dask frame": lambda at: (dd.from_pandas(FRAMES[0], npartitions=4), dd.from_pandas(FRAMES[1], npartitions=1)),
+    "Dask frame of files": lambda at: (dd.read_parquet(at / "x"), dd.read_parquet(at / "y")),
+    "one of them Dask": lambda at: (FRAMES[0], dd.read_parquet(at / "y")),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_pvalue_is_the_same_wherever_the_rows_lie(name, folder, expected):
+    assert answer(mm.two_sample_test(*SOURCES[name](folder), KERNEL, **FEW)) == expected
+
+
+@pytest.mark.parametrize(
+    "settings", [{"scheduler": "synchronous"}, {"scheduler": "threads", "num_workers": 4}], ids=str
+)
+def test_no_scheduler_changes_it(settings, folder, expected):
+    with dask.config.set(settings):
+        assert answer(mm.two_sample_test(*SOURCES["Dask frame of files"](folder), KERNEL, **FEW)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_processes_do_not_change_it(workers, folder, expected):
+    with dask.config.set(scheduler="processes", num_workers=workers):
+        assert answer(mm.two_sample_test(*SOURCES["Dask frame of files"](folder), KERNEL, **FEW)) == expected
+
+
+def test_parts_in_any_order(tmp_path, expected):
+    """What another engine would do: the plan is saved, loaded elsewhere, and the states come back in any order."""
+    mm.save(TwoSamplePlan.of(*FRAMES, KERNEL, rng=0), tmp_path / "plan.meanmap")
+    plan = mm.load(tmp_path / "plan.meanmap")
+    states = []
+    for sample, cuts in ((X, [1, 5000, 5000, 12_999]), (FRAMES[1].to_numpy(), [100])):
+        parts = [pandas.DataFrame(part, columns=["a", "b"]) for part in np.split(sample, cuts)]
+        total = plan.state(parts[-1][:0])
+        for i, part in enumerate(reversed(parts)):
+            path = mm.save(plan.state(part), tmp_path / f"{i}.meanmap")
+            total = mm.load(path).merge(total) if i % 2 else total.merge(mm.load(path))
+        states.append(total)
+    assert answer(plan.result(*states, 99)) == expected
+
+
+def test_rows_are_drawn_by_their_number_alone():
+    """Of an ordered sample the first rows would show a part only."""
+    x, y = np.sort(X[:, :1], axis=0), np.sort(Y[:, :1], axis=0)
+    drawn = mm.two_sample_test(x, y, "median", **FEW)
+    shuffled = mm.two_sample_test(X[:, :1], Y[:, :1], "median", **FEW)
+    assert drawn.kernel.lengthscale == pytest.approx(shuffled.kernel.lengthscale, rel=0.05)
+
+
+def with_gaps(frame):
+    frame = frame.copy()
+    frame.loc[::1000, "a"] = np.nan
+    return frame
+
+
+def test_missing_values_are_left_out_wherever_the_rows_lie(folder, tmp_path):
+    x = with_gaps(FRAMES[0])
+    (tmp_path / "gaps").mkdir()
+    polars.from_pandas(x[:5000]).write_parquet(tmp_path / "gaps" / "1.parquet")
+    polars.from_pandas(x[5000:]).write_parquet(tmp_path / "gaps" / "2.parquet")
+    sources = [x, dd.from_pandas(x, npartitions=5), tmp_path / "gaps", polars.from_pandas(x)]
+    found = [mm.two_sample_test(source, FRAMES[1], KERNEL, missing="drop", **FEW) for source in sources]
+    assert len({result.pvalue for result in found}) == 1
+    assert {result.sizes for result in found} == {(12_987, 9000)}
+    told = "13 of 13000 rows of x were left out: a value is missing in 'a' (13)."
+    assert all(told in result.warnings for result in found)
+    with pytest.raises(NonFiniteError, match=r"x\['a'\].* has .* missing"):
+        mm.two_sample_test(x, FRAMES[1], KERNEL, **FEW)
+
+
+def test_mixed_columns(folder):
+    labels = [np.where(sample[:, 0] > 0.5, "high", "low") for sample in (X, Y)]
+    frames = [frame.assign(c=c) for frame, c in zip(FRAMES, labels, strict=True)]
+    found = mm.two_sample_test(*frames, **FEW)
+    collections = [dd.from_pandas(frame, npartitions=3) for frame in frames]
+    assert answer(mm.two_sample_test(*collections, **FEW)) == answer(found)
+    kinds = {"c": ("low", "high")}
+    ranked = mm.two_sample_test(*frames, kinds=kinds, **FEW)
+    assert answer(mm.two_sample_test(*collections, kinds=kinds, **FEW)) == answer(ranked)
+    assert found.columns == ranked.columns == ("a", "b", "c")
+
+
+def test_partitions_that_do_not_fit(folder, tmp_path):
+    x, y = FRAMES
+    plan = TwoSamplePlan.of(x, y, KERNEL, rng=0)
+    with pytest.raises(ColumnError, match=r"rows of machine 7 has no column 'b'; it has 'a'"):
+        plan.state(x[["a"]], "rows of machine 7")
+    with pytest.raises(
+        KindError, match=r"rows\['b'\] holds labels, such as 'high'; expected a number column, as before"
+    ):
+        plan.state(x.assign(b="high"))
+    with pytest.raises(ShapeError, match="both must come from one plan"):
+        plan.state(x).merge(TwoSamplePlan.of(x, y, KERNEL, rng=1).state(x))
+    with pytest.raises(EmptyError, match="x is empty; expected at least 5 points"):
+        plan.result(plan.state(x[:0]), plan.state(y))
+    with pytest.raises(ParameterError, match="an iterator, which a plan would use up"):
+        TwoSamplePlan.of(iter([x]), y)
+    empty = dd.concat([dd.from_pandas(x[:0], npartitions=1), dd.from_pandas(x, npartitions=2)])
+    assert mm.two_sample_test(empty, y, KERNEL, **FEW).sizes == (13_000, 9000)
+    with pytest.raises(ParameterError, match="more than 20000 rows are compared by statistic='features'"):
+        mm.two_sample_test(dd.from_pandas(x, npartitions=2), y, statistic="unbiased", **FEW)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        lambda data: mm.stats.DriftMonitor.of(data),
+        lambda data: mm.k_sample_test([data, X]),
+        lambda data: mm.embed(data, mm.kernels.RBF(1.0)),
+        lambda data: mm.median_heuristic(data),
+        lambda data: mm.pc(data),
+    ],
+)
+@pytest.mark.parametrize("data", [da.from_array(X[:100]), dd.from_pandas(FRAMES[0][:100], npartitions=2)], ids=str)
+def test_collections_are_refused_where_rows_must_be_in_memory(test, data):
+    with pytest.raises(KindError, match=r"of Dask, whose rows are not in memory: pass .*\.compute\(\)"):
+        test(data)
+
+
+def test_files_that_do_not_fit_each_other(folder, tmp_path):
+    frame = polars.from_pandas(FRAMES[0][:10])
+    frame.write_parquet(tmp_path / "1.parquet")
+    for other, error, message in (
+        (frame.drop("b"), ColumnError, "2.parquet has no column 'b', which .*1.parquet has"),
+        (frame.with_columns(c=1), ColumnError, "2.parquet has a column 'c', which .*1.parquet has not"),
+        (frame.with_columns(b=polars.lit("u")), KindError, "the column 'b' holds String in .*2.parquet and Float64"),
+    ):
+        other.write_parquet(tmp_path / "2.parquet")
+        with pytest.raises(error, match=message):
+            mm.two_sample_test(tmp_path, Y)
+    frame.cast({"b": polars.Int64}).write_parquet(tmp_path / "2.parquet")  # numbers are numbers
+    assert ParquetFiles.of(tmp_path).count() == 20
+    assert ParquetFiles.of(tmp_path, ["b"]).frame().columns == ["b"]
+    with pytest.raises(ColumnError, match=r"1.parquet has no column 'z'; it has 'a', 'b'"):
+        ParquetFiles.of(tmp_path, ["z"])
+    (tmp_path / "none").mkdir()
+    with pytest.raises(EmptyError, match=r"holds no file whose name ends in .parquet"):
+        mm.two_sample_test(tmp_path / "none", Y)
+    with pytest.raises(EmptyError, match="no file matches"):
+        mm.two_sample_test(str(tmp_path / "z*.parquet"), Y)
+    with pytest.raises(ParameterError, match="there is no file"):
+        mm.two_sample_test(tmp_path / "z.parquet", Y)
