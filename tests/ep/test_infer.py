@@ -10,6 +10,7 @@ import scipy.special
 from meanmap import ep
 from meanmap.core import KindError, ParameterError
 from meanmap.ep.calling import before_sigmoid
+from meanmap.ep.factors.same import same
 
 
 def problem(n=60, d=3, seed=0):
@@ -87,6 +88,21 @@ def test_the_sigmoid_at_the_end_of_a_function_of_several_arguments_is_found():
 
 
 SCALE = 2.0
+
+
+def test_helpers_that_share_helpers_are_read_once_each():
+    def web(scale):
+        def joined(one, other):
+            return lambda z: one(z) + other(z)
+
+        pair = (lambda z: scale * z), (lambda z: z)
+        for _ in range(60):  # more than 10¹² paths lead to the first two
+            pair = pair[1], joined(*pair)
+        return pair[1]
+
+    first = same(web(2.0))
+    assert same(web(2.0)) is first
+    assert same(web(3.0)) is not first
 
 
 def test_a_lambda_made_anew_is_the_same_function(monkeypatch):

@@ -8,6 +8,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from meanmap.core.door import is_concrete, is_enclosed
+
 __all__ = ["compiled_quickly", "compiled_values"]
 
 # XLA's emitters of fused loops take up to half of the time of compiling for a CPU, and programs that are mostly
@@ -19,7 +21,7 @@ WITHOUT_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`jax.jit` for programs of which compiling takes most; `static` are the names of static arguments.
 
-    JAX takes options for whole programs alone: inside of another program this is plain `jax.jit`.
+    JAX takes options for whole programs alone: inside of another program, under `grad` and `vmap` this is `jax.jit`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,11 +54,7 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        try:
-            return whole(*arguments, **named)
-        except ValueError as error:
-            if "compiler_options" not in str(error):
-                raise
-            return part(*arguments, **named)
+        traced = is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named))))
+        return (part if traced else whole)(*arguments, **named)
 
     return call

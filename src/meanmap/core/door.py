@@ -17,7 +17,7 @@ from jax.core import Tracer
 
 from meanmap.core.errors import ForkError
 
-__all__ = ["Door", "is_concrete"]
+__all__ = ["Door", "is_concrete", "is_enclosed"]
 
 # The process that came through a door first.
 _first: list[int] = []
@@ -26,6 +26,11 @@ _first: list[int] = []
 def is_concrete(value: object) -> bool:
     """Whether `value` holds numbers that can be looked at now (not a tracer inside `jit`, `vmap` or `grad`)."""
     return not isinstance(value, Tracer)
+
+
+def is_enclosed() -> bool:
+    """Whether a program of the caller's is being traced: in it even a constant is not known yet."""
+    return not is_concrete(jax.device_put(0.0))
 
 
 class Door:
@@ -61,7 +66,7 @@ class Door:
             # NumPy data are constants of a surrounding `jit`: without this their Gram matrix would become a tracer. But
             # it also computes every constant of programs that are traced inside, each by a small program of its own:
             # learning a kernel compiled 60 of them, half of its first call.
-            if not is_concrete(jax.device_put(0.0)):
+            if is_enclosed():
                 self._stack.enter_context(jax.ensure_compile_time_eval())
         return self
 

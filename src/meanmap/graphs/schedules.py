@@ -5,6 +5,7 @@ again until they stop changing, and the order decides how soon.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from meanmap.core.settings import whole_number
 from meanmap.graphs.graph import Graph
+from meanmap.graphs.rooted import Rooted
 
 __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps", "TwoPass", "breadth_first", "layers"]
 
@@ -35,6 +37,11 @@ class Schedule(ABC):
     def run(self, exchange: Any) -> Any:
         """Send messages until they settle."""
 
+    def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]] | None:
+        """Directed edges that send at once, group after group, round by round; None where the messages decide."""
+        del graph
+        return None
+
 
 @dataclass(frozen=True)
 class TwoPass(Schedule):
@@ -47,6 +54,12 @@ class TwoPass(Schedule):
     def run(self, exchange: Any) -> Any:
         """Run two passes: inwards and outwards."""
         return exchange.two_passes()
+
+    def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
+        """One round: from the leaves inwards, level by level, and out again."""
+        tree = Rooted.at(graph)
+        levels = [np.flatnonzero(tree.depth == i) for i in range(1, int(tree.depth.max()) + 1)]
+        yield [tree.to_parent[level] for level in levels[::-1]] + [tree.from_parent[level] for level in levels]
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,11 @@ class Flooding(Sweeps):
         """Run sweeps until messages stand still."""
         return exchange.flood(self.max_sweeps)
 
+    def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
+        """All edges in each round."""
+        for _ in range(self.max_sweeps):
+            yield [np.arange(2 * len(graph.edges))]
+
 
 @dataclass(frozen=True)
 class Sequential(Sweeps):
@@ -82,6 +100,13 @@ class Sequential(Sweeps):
     def run(self, exchange: Any) -> Any:
         """Run sweeps until messages stand still."""
         return exchange.node_by_node(self.max_sweeps)
+
+    def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
+        """Layer after layer of nodes that do not meet, forwards and backwards in turn."""
+        order, start = graph.outgoing
+        groups = [np.concatenate([order[start[i] : start[i + 1]] for i in layer]) for layer in layers(graph)]
+        for sweep in range(self.max_sweeps):
+            yield groups if sweep % 2 == 0 else groups[::-1]
 
 
 @dataclass(frozen=True)

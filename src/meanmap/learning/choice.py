@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Rule", "least", "search"]
+__all__ = ["Rule", "least", "nearly_least", "search"]
 
 Made = TypeVar("Made")
 
@@ -88,6 +88,11 @@ def search(multiples: Sequence[float], tried: Callable[[float], None], chosen: C
     while chosen() == narrowest and narrowest * step >= FINEST:
         narrowest *= step
         tried(narrowest)
+
+
+def nearly_least(errors: np.ndarray, share: float) -> np.ndarray:
+    """Positions of the errors that are within a share of the least one; with a share of zero, of that alone."""
+    return np.flatnonzero(errors <= (1 + share) * errors.min())
 
 
 def least(

@@ -19,7 +19,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError, ShapeErro
 from meanmap.core.report import Report
 from meanmap.core.types import Array
 
-__all__ = ["PivotedCholesky", "pivoted_cholesky"]
+__all__ = ["PivotedCholesky", "pivoted_cholesky", "pivoted_coordinates"]
 
 # Rows the host factor starts with; storage doubles from here, so the start only saves a few copies.
 FIRST_CAPACITY = 32
@@ -80,10 +80,7 @@ class PivotedCholesky(eqx.Module):
                 triangle = jnp.asarray(self.pivot_factor)
                 solved = jax.scipy.linalg.solve_triangular(triangle, jnp.asarray(cross, triangle.dtype).T, lower=True).T
                 return jnp.where(jnp.arange(solved.shape[1]) < self.rank, solved, 0.0)
-            triangle = self.pivot_factor
-            solved = scipy.linalg.solve_triangular(
-                triangle, np.asarray(cross, float).T, lower=True, check_finite=False
-            ).T
+            solved = pivoted_coordinates(self.pivot_factor, np.asarray(cross, float).T)
             solved[:, int(self.rank) :] = 0.0
             return solved
 
@@ -109,6 +106,14 @@ class PivotedCholesky(eqx.Module):
             f"{np.dtype(self.factor.dtype).name}, and a smaller tolerance cannot be met."
         )
         return Report(status, self.stopped in ("tolerance", "fixed"), rank, residuals, notes=(note,) if floor else ())
+
+
+def pivoted_coordinates(triangle: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """φ(x) = L⁻¹ k(pivots, x) of m points, (m, r), on the host, where no new shape has to be compiled.
+
+    `triangle` (r, r) is L, and `cross` (r, m) are the kernel's values between pivots and points.
+    """
+    return scipy.linalg.solve_triangular(triangle, cross, lower=True, check_finite=False).T
 
 
 def pivoted_cholesky(

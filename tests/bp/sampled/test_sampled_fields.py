@@ -6,7 +6,7 @@ import pytest
 import meanmap as mm
 from meanmap import bp
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
-from meanmap.graphs import Residual, Sequential, TwoPass
+from meanmap.graphs import Residual, Schedule, Sequential, TwoPass
 from tests.bp import grids
 
 GRID = np.linspace(-5, 5, 401)
@@ -143,6 +143,30 @@ def test_sequential_and_two_pass_agree_and_the_others_are_refused():
         bp.MixtureField(CHAIN, schedule=Residual())
     with pytest.raises(InputError, match="has a cycle"):
         bp.MixtureField(RING, schedule=TwoPass())
+
+
+class Outwards(Schedule):
+    """From one end of a chain to the other and back."""
+
+    def run(self, exchange):
+        raise NotImplementedError
+
+    def rounds(self, graph):
+        forward = np.arange(len(graph.edges))
+        for _ in range(3):
+            yield [*np.split(forward, len(forward)), *np.split(forward[::-1] + len(forward), len(forward))]
+
+
+def test_a_schedule_of_the_user_s_says_what_is_sent_at_once():
+    data = autoregressive(300)
+    own, passes = (
+        bp.MixtureField(CHAIN, components=64, schedule=schedule).fit(data, likelihood=grids.likelihood)
+        for schedule in (Outwards(), TwoPass())
+    )
+    seen = [
+        np.array([field.query(observations=SEEN, rng=seed)[1].mean() for seed in range(4)]) for field in (own, passes)
+    ]
+    assert abs(seen[0].mean() - seen[1].mean()) < 4 * np.hypot(seen[0].std(), seen[1].std()) / 2 + 1e-9
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import Real
@@ -15,6 +14,7 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
+from meanmap.linalg.pivoted import pivoted_coordinates
 
 __all__ = ["MOST_FEATURES", "TOLERANCE", "coordinates", "rescaled", "transformed"]
 
@@ -49,4 +49,4 @@ def transformed(features: PivotedCholesky, points: Points) -> np.ndarray:
     """φ of points that were read, (n, r): on the host, where no new rank has to be compiled."""
     cross = gram_matrix(features.kernel, features.pivots, points)
     cross[int(features.rank) :] = 0.0
-    return scipy.linalg.solve_triangular(np.asarray(features.factor), cross, lower=True, overwrite_b=True).T
+    return pivoted_coordinates(np.asarray(features.factor), cross)

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from meanmap.bp.edges.choice import CHOICE_ROWS, LIKELIHOOD_RULE, MESSAGE_RULE, left_out_errors
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
@@ -29,6 +28,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.learning.choice import Rule
 from meanmap.learning.density_ratio import held_out_surprises, ratio_operator
+from meanmap.linalg.pivoted import pivoted_coordinates
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
@@ -73,8 +73,7 @@ class Coordinates:
 
     def at(self, points: Points) -> np.ndarray:
         """φ of points that were read, (m, r)."""
-        cross = gram_matrix(self.kernel, self.pivots, points)
-        return scipy.linalg.solve_triangular(self.triangle, cross, lower=True).T
+        return pivoted_coordinates(self.triangle, gram_matrix(self.kernel, self.pivots, points))
 
     def on(self, points: Points) -> "Coordinates":
         """These coordinates, holding their values at other points."""

@@ -24,6 +24,7 @@ from meanmap.core.progress import track
 from meanmap.embeddings.conditional import spread_rows
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
+from meanmap.learning.choice import nearly_least
 from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Manner", "Relations"]
@@ -148,17 +149,15 @@ def choose(
     for name, sample in samples.items():
         arriving = [e for e, direction in enumerate(directions) if direction.receiver == name]
         judges = [arriving[i] for i in spread_rows(len(arriving), MOST_JUDGES)]
-        tried: list[tuple[float, Kernel, dict[int, float]]] = []
-        for multiple in LENGTHSCALES if sample.searched else (1.0,):
-            kernel = rescaled(sample, multiple)
+        tried = [rescaled(sample, multiple) for multiple in (LENGTHSCALES if sample.searched else (1.0,))]
+        found = []
+        for kernel in tried:
             features = coordinates(kernel, sample.points, TOLERANCE, MOST_FEATURES)
-            found = {
-                e: _score(features, targets[directions[e].sender], samples, directions[e], ridge, manner)
-                for e in judges
-            }
-            tried.append((sum(score for score, _ in found.values()), kernel, {e: lam for e, (_, lam) in found.items()}))
-        least = min(score for score, _, _ in tried)
-        _, kernels[name], chosen = [each for each in tried if each[0] <= (1 + manner.indifference) * least][-1]
+            seen = ((e, targets[directions[e].sender]) for e in judges)
+            found.append({e: _score(features, end, samples, directions[e], ridge, manner) for e, end in seen})
+        errors = np.array([sum(error for error, _ in judged.values()) for judged in found])
+        widest = nearly_least(errors, manner.indifference)[-1]
+        kernels[name], chosen = tried[widest], {e: lam for e, (_, lam) in found[widest].items()}
         # Directions that were not asked take the geometric mean of the shifts m λ that were chosen.
         shift = float(np.exp(np.mean([np.log(lam * len(directions[e].pairs)) for e, lam in chosen.items()])))
         for e in arriving:
@@ -179,5 +178,5 @@ def _score(
         phi, psi = phi - phi.mean(axis=0), psi - psi.mean(axis=0)
     path = choose_ridge_features(phi, psi, ridges=manner.ridges * scale if ridge is None else np.array([ridge / share]))
     scores, grid = np.asarray(path.scores), np.asarray(path.ridges)
-    chosen = grid[scores <= (1 + manner.indifference) * scores.min()].max()
+    chosen = grid[nearly_least(scores, manner.indifference)].max()
     return float(scores.min()), float(chosen) * share

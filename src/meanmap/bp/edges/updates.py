@@ -26,6 +26,7 @@ from meanmap.core.points import rows
 from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
+from meanmap.linalg.moments import Moments
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["Constant", "Full", "Linear", "Update"]
@@ -197,17 +198,15 @@ class Constant(_LowRank):
     def learn(self, sender: Variable, receiver: Variable, pairs: np.ndarray, ridge: float, keeps: bool) -> Learned:
         """The regression of V(x_t) on φ(x_s), the sums piece by piece. Cost O(m (r + L_t)²)."""
         assert sender.tensor is not None
-        rank, share = receiver.features.size, 1 / len(pairs)
-        means, values = np.zeros(rank), np.zeros(sender.size)
-        covariance, cross = np.zeros((rank, rank)), np.zeros((rank, sender.size))
+        rank, both = receiver.features.size, Moments.none(receiver.features.size + sender.size)
         for start in range(0, len(pairs), CHUNK):
             part = pairs[start : start + CHUNK]
             phi = transformed(receiver.features, rows(receiver.sample.points, part[:, 1]))
             xi = transformed(sender.tensor, rows(sender.sample.points, part[:, 0]))
-            means, values = means + share * phi.sum(axis=0), values + share * xi.sum(axis=0)
-            covariance += share * phi.T @ phi
-            cross += share * phi.T @ xi
-        values, cross = sender.interpolation(values[None])[0], sender.interpolation(cross)
+            both = both.merge(Moments.of(np.concatenate([phi, xi], axis=1)))
+        means, covariance = both.mean[:rank], both.second[:rank, :rank]
+        values, cross = (sender.interpolation(each) for each in (both.mean[None, rank:], both.second[:rank, rank:]))
+        values = values[0]
         cover = _cover(covariance, means, len(pairs), keeps)
         if keeps:
             # Between landmarks a constant comes out a little lower, and far from all of them as zero: what is missing

@@ -24,7 +24,7 @@ from meanmap.bp.engine.operators import EdgeOperators, Grouping
 from meanmap.bp.engine.propagate import Engine
 from meanmap.core.report import Report
 from meanmap.core.types import Array
-from meanmap.graphs import Graph, TwoPass
+from meanmap.graphs import Graph
 
 __all__ = ["GaussianModel", "is_positive_definite", "spectral_radius"]
 
@@ -168,7 +168,7 @@ class GaussianModel:
         improper = int((~(precisions[free] > 0)).sum())
         notes = list(report.notes)
         measures = {}
-        if not isinstance(schedule, TwoPass):  # these are exact whatever the radius is
+        if not schedule.forests_only:  # these are exact whatever the radius is
             # The query that knows least has the largest radius.
             radius = spectral_radius(self.matrix(diagonal.min(axis=1))[free][:, free])
             notes.append(convergence(radius))

@@ -1,6 +1,6 @@
 """Random fields whose messages are Gaussian mixtures: nonparametric belief propagation (Sudderth et al. 2003)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,8 @@ from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.types import Data, GraphLike, Seed
-from meanmap.graphs import Flooding, Sequential, TwoPass
+from meanmap.graphs import Schedule
 from meanmap.graphs.rooted import Rooted, check_forest, informed
-from meanmap.graphs.schedules import layers
 
 __all__ = ["FittedMixtureField", "MixtureField"]
 
@@ -103,12 +102,12 @@ class MixtureField(Field):
         if bandwidth is not None and bandwidth not in BANDWIDTHS:
             rules = ", ".join(map(repr, BANDWIDTHS))
             raise ParameterError(f"bandwidth is {bandwidth!r}; expected one of {rules}, or None.")
-        if schedule is not None and not isinstance(schedule, TwoPass | Flooding | Sequential):
+        if schedule is not None and (not isinstance(schedule, Schedule) or schedule.rounds(self.graph) is None):
             raise KindError(
                 f"schedule is {schedule!r}; messages that are drawn go by mm.graphs.TwoPass(), Flooding() or "
                 "Sequential(): how much one changed is mostly chance."
             )
-        if isinstance(schedule, TwoPass):
+        if schedule is not None and schedule.forests_only:
             check_forest(self.graph)
         self.sampler, self.bandwidth = sampler, bandwidth
         self.centres = int(parameter(centres, "centres", axes=0, integer=True))
@@ -177,8 +176,8 @@ class FittedMixtureField(FittedField):
         messages = Messages.silent(len(self.template), self.components, self.densities.priors.means.shape[-1])
         # Two draws of a message differ by this much where nothing changed.
         chance, trace = np.sqrt(2 / self.components), []
-        passes = isinstance(self.schedule, TwoPass)
-        for groups in track(list(self._sweeps()), "sweeps"):
+        passes = self.schedule.forests_only
+        for groups in track(list(self.schedule.rounds(self.graph)), "sweeps"):
             before = messages
             for edges in groups:
                 edges = edges[~silent[edges]]
@@ -192,22 +191,6 @@ class FittedMixtureField(FittedField):
         )
         settled = passes or not trace or trace[-1] <= chance
         return points, weights, self._report(seen, weights, int(lost.sum()), settled, np.array(trace))
-
-    def _sweeps(self) -> Iterator[list[np.ndarray]]:
-        """Groups of directed edges, sweep by sweep."""
-        schedule: Any = self.schedule
-        if isinstance(schedule, TwoPass):
-            tree = Rooted.at(self.graph)
-            levels = [np.flatnonzero(tree.depth == i) for i in range(1, int(tree.depth.max()) + 1)]
-            yield [tree.to_parent[level] for level in levels[::-1]] + [tree.from_parent[level] for level in levels]
-        elif isinstance(schedule, Flooding):
-            for _ in range(schedule.max_sweeps):
-                yield [np.arange(len(self.template))]
-        else:
-            order, start = self.graph.outgoing
-            groups = [np.concatenate([order[start[i] : start[i + 1]] for i in layer]) for layer in layers(self.graph)]
-            for sweep in range(schedule.max_sweeps):
-                yield groups if sweep % 2 == 0 else groups[::-1]
 
     def _send(
         self,
@@ -236,13 +219,13 @@ class FittedMixtureField(FittedField):
             notes.append(f"{few} of {len(sizes)} beliefs rest on fewer than two draws: more components may help.")
         if lost:
             status = "draws collapsed"
-        elif isinstance(self.schedule, TwoPass):
+        elif self.schedule.forests_only:
             status = "two passes on this forest, up to chance"
         elif settled:
             status = "messages change by chance only (sweeps)"
         else:
             status = "stopped at the most sweeps allowed; messages still changed"
-        steps = 2 if isinstance(self.schedule, TwoPass) else len(trace)
+        steps = 2 if self.schedule.forests_only else len(trace)
         measures = {EFFECTIVE: float(sizes.min()), "effective particles, on average": float(sizes.mean())}
         return Report(status, settled and not lost, steps, trace, notes=tuple(notes), measures=measures)
 

@@ -32,42 +32,42 @@ def same(function: Callable[..., Any]) -> Any:
     Only for functions that are compiled: their numbers are fixed at the first call anyway.
     """
     try:
-        key = _key(function, ())
+        key = _key(function, {})
         first = _seen.setdefault(key, function)
         # An array that the first one holds may have been written to since.
-        return first if first is function or _key(first, ()) == key else function
+        return first if first is function or _key(first, {}) == key else function
     except (_Unlike, TypeError, ValueError):  # so are what takes no weak reference and what names a variable to come
         return function
 
 
-def _key(value: Any, outer: tuple[int, ...]) -> Any:
-    """What a value is, by content."""
+def _key(value: Any, met: dict[int, int]) -> Any:
+    """What a value is, by content; of one that was met before, which by its number: helpers may share their helpers."""
     if isinstance(value, _PLAIN):
         return type(value).__name__, repr(value)
-    if id(value) in outer:  # a function that calls itself
-        return "outer", outer.index(id(value))
-    outer = (*outer, id(value))
+    if isinstance(value, tuple):
+        return "tuple", *(_key(part, met) for part in value)
     name = _found_under(value)
     if name:
         return name
+    if id(value) in met:
+        return "met", met[id(value)]
+    met[id(value)] = len(met)
     if isinstance(value, np.ufunc):
         return "ufunc", value.__name__
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         named = [value.__globals__.get(name) for name in _names(value.__code__)]
         parts = [value.__defaults__, *(value.__kwdefaults__ or {}).items(), *cells, *named]
-        return "function", value.__code__, *(_key(part, outer) for part in parts)
+        return "function", value.__code__, *(_key(part, met) for part in parts)
     if isinstance(value, functools.partial):
-        return "partial", *(_key(part, outer) for part in (value.func, value.args, *value.keywords.items()))
-    if isinstance(value, tuple):
-        return "tuple", *(_key(part, outer) for part in value)
+        return "partial", *(_key(part, met) for part in (value.func, value.args, *value.keywords.items()))
     if isinstance(value, np.ndarray | np.generic | jax.Array) and is_concrete(value):
         array = np.asarray(value)
         if array.dtype != object:
             return type(value).__name__, str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).digest()
     wrapped = getattr(value, "__wrapped__", None)  # of a compiled function
     if wrapped is not None and type(value).__module__.split(".")[0] in ("jax", "jaxlib"):
-        return "compiled", _key(wrapped, outer)
+        return "compiled", _key(wrapped, met)
     raise _Unlike
 
 

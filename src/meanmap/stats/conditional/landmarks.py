@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
-from meanmap.linalg.pivoted import pivoted_cholesky
+from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 
 __all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks"]
 
@@ -43,8 +42,7 @@ class Landmarks:
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """The features of z, (n, r)."""
-        cross = self.gram(z).T
-        return self.weight * scipy.linalg.solve_triangular(self.triangle, cross, lower=True, check_finite=False).T
+        return self.weight * pivoted_coordinates(self.triangle, self.gram(z).T)
 
 
 def rbf(a: np.ndarray, b: np.ndarray) -> np.ndarray:
