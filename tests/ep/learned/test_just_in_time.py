@@ -217,6 +217,12 @@ def test_messages_far_from_those_that_were_answered_are_asked():
     exact = ep.ask(ep.Logistic(ep.Variable("z", ep.Normal), observed=1), far[1:])
     np.testing.assert_allclose(answer.log_normaliser[1:], exact.log_normaliser, rtol=1e-6)
     assert learned.diary(factor.name).asked == 3
+    # The report says so, and so does the answer of the operator itself.
+    assert learned.counts(factor)["asked for lying outside of what was learned"] == 3
+    (note, *_) = learned.notes(factor)
+    assert note.startswith("3 messages lay outside the range that the reused operator was trained on (z, mean -")
+    said = operator.predict((far, np.ones(4)))
+    assert np.isinf(operator.doubt((far, np.ones(4)), said)).tolist() == said.outside.tolist() == [False] + [True] * 3
 
 
 def test_an_error_that_all_predictions_share_is_taken_out_of_the_evidence():

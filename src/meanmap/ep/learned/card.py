@@ -13,7 +13,7 @@ from meanmap.ep.learned.recorded import Recorded
 from meanmap.ep.learned.signature import Signature
 from meanmap.families import Family
 
-__all__ = ["Card"]
+__all__ = ["Card", "ranges"]
 
 # Messages that are newer than this, in units of the noise, are asked about by `Learned` as it is set.
 _NEW = 0.25
@@ -32,7 +32,8 @@ class Card:
     learned : int
         From so many messages.
     ranges : tuple of (str, float, float)
-        What came in, by coordinate: the least and the largest value.
+        What came in, by coordinate: the least and the largest value. Nothing is known of errors outside: `Learned` asks
+        its oracle there, and [`MessageOperator.doubt`][] is infinite.
     audited : int
         So many other messages were asked of the oracle and compared.
     median, high : float
@@ -96,7 +97,7 @@ class Card:
             factor=Signature.of(factor, power).factor,
             power=float(power),
             learned=len(operator),
-            ranges=_ranges(factor, operator.seen),
+            ranges=ranges(factor, operator.seen),
             audited=len(fresh),
             median=float(np.median(worst)),
             high=float(np.quantile(worst, 0.99)),
@@ -111,6 +112,7 @@ class Card:
             ("factor", f"{self.factor}, power {self.power:g}"),
             ("learned from", f"{self.learned} messages"),
             *((name, f"{low:.3g} to {high:.3g}") for name, low, high in self.ranges),
+            ("outside of it", "errors are not known, and ep.Learned asks its oracle"),
             ("audited on", f"{self.audited} other messages, {self.new:.1%} of them new to it"),
             ("error of the belief", f"KL {self.median:.1e} (half), {self.high:.1e} (99%) nats"),
             ("error / stated", f"{self.z:.2g} (root mean square)"),
@@ -123,11 +125,12 @@ class Card:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        ranges = {name: [low, high] for name, low, high in self.ranges}
-        return {**vars(self), "ranges": ranges, "advice": list(self.advice)}
+        spans = {name: [low, high] for name, low, high in self.ranges}
+        return {**vars(self), "ranges": spans, "advice": list(self.advice)}
 
 
-def _ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
+def ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float], ...]:
+    """What came in, by coordinate: the least and the largest value."""
     found, given = [], 0
     for argument, came in zip(factor.arguments, seen.incoming, strict=True):
         table = coordinates((came,))

@@ -13,7 +13,7 @@ class Diary:
     """The record of one factor in one run."""
 
     def __init__(self, before: "Diary | None" = None) -> None:
-        self.asked = self.predicted = self.audited = self.strays = 0
+        self.asked = self.predicted = self.audited = self.strays = self.outside = 0
         self.caution = 1.0
         # Of the log evidence, for what was predicted, and how many were asked to know it; NaN before it was computed.
         self.evidence_error, self.sampled = np.nan, 0
@@ -71,6 +71,7 @@ class Diary:
         """Whole numbers for a report."""
         return {
             "asked of the oracle": self.asked + self.audited,
+            **({"asked for lying outside of what was learned": self.outside} if self.outside else {}),
             "predicted": self.predicted,
             "audited": self.audited,
             "settings chosen anew": len(self.reasons),

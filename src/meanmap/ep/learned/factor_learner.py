@@ -70,7 +70,7 @@ class FactorLearner:
         guess.novelty[~lawful] = np.inf
         return guess
 
-    def in_doubt(self, questions: Questions, guess: Predicted | None, caution: float) -> np.ndarray:
+    def in_doubt(self, questions: Questions, guess: Predicted | None, diary: Diary) -> np.ndarray:
         """Which questions the oracle has to answer."""
         lawful = usable(questions.incoming)
         asked = ~lawful
@@ -83,8 +83,10 @@ class FactorLearner:
         if guess is None:
             return asked
         # Far outside all laws look alike to a kernel, and nothing there is new to it.
-        asked[lawful] |= self.operator.beyond(questions[lawful].incoming)
-        limit = self.rules.threshold / caution
+        outside = lawful & guess.outside
+        diary.outside += int(outside.sum())
+        asked |= outside
+        limit = self.rules.threshold / diary.caution
         doubtful = np.flatnonzero(lawful & ~asked & (guess.novelty > limit))
         if len(doubtful):
             asked[doubtful[self.operator.regression.choose(questions[doubtful].incoming, limit)]] = True

@@ -9,6 +9,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.inference.infer import with_oracle
+from meanmap.ep.learned.card import ranges
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
@@ -95,6 +96,9 @@ class Learned(HostOracle):
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
         self._learners: dict[Signature, FactorLearner] = {}
+        # Of reused operators what they were trained on, by coordinate.
+        self._ranges: dict[Signature, tuple[tuple[str, float, float], ...]] = {}
+        self._reused: dict[str, tuple[tuple[str, float, float], ...]] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
 
@@ -127,6 +131,7 @@ class Learned(HostOracle):
                 f"this operator was trained on messages of {', '.join(known)}; {factor.name} has {', '.join(wanted)}."
             )
         self._learners[Signature.of(factor, power)] = FactorLearner(operator, self.rules)
+        self._ranges[Signature.of(factor, power)] = ranges(factor, operator.seen)
         return self
 
     def check(self, factor: FactorLike) -> None:
@@ -146,6 +151,7 @@ class Learned(HostOracle):
         name, signature = questions.factor.name, Signature.of(questions.factor, questions.power)
         if questions.sweep == 0 or name not in self._diaries:
             self._diaries[name] = Diary(self._diaries.get(name))
+            self._reused[name] = self._ranges.get(signature, ())
         diary, learner = (
             self._diaries[name],
             self._learners.setdefault(signature, FactorLearner(self.operator, self.rules)),
@@ -153,7 +159,7 @@ class Learned(HostOracle):
         learner.prepare(questions, diary)
         with diary.clock("predicting"):
             guess = learner.guess(questions)
-            asked = learner.in_doubt(questions, guess, diary.caution)
+            asked = learner.in_doubt(questions, guess, diary)
         audited = learner.to_audit(questions, ~asked, guess)
         wanted, exact = asked | audited, None
         if wanted.any():
@@ -213,8 +219,15 @@ class Learned(HostOracle):
         return self._diaries[factor.name].counts() if factor.name in self._diaries else {}
 
     def notes(self, factor: FactorLike) -> tuple[str, ...]:
-        """What audits found, and whether learning paid."""
-        return self._diaries[factor.name].notes() if factor.name in self._diaries else ()
+        """What lay outside of an operator that was reused, what audits found, and whether learning paid."""
+        if factor.name not in self._diaries:
+            return ()
+        diary, notes = self._diaries[factor.name], ()
+        if diary.outside and self._reused[factor.name]:
+            known = "; ".join(f"{name} {low:.3g} to {high:.3g}" for name, low, high in self._reused[factor.name])
+            told = f"{diary.outside} messages lay outside the range that the reused operator was trained on ({known})"
+            notes = (f"{told}, and were asked of the oracle",)
+        return (*notes, *diary.notes())
 
     def __repr__(self) -> str:
         known = ", ".join(f"{s.factor}: {len(p.operator)} messages" for s, p in self._learners.items())

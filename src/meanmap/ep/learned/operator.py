@@ -34,6 +34,8 @@ class Predicted:
         How much of the variance more training would take away, in units of the noise: what is asked about.
     numbers, deviation : array (n, q)
         What was regressed, and its standard deviations, in the target's units.
+    outside : array (n,)
+        Which messages lie outside the range of those that were answered: nothing is known of errors there.
     """
 
     messages: tuple[Any, ...]
@@ -41,9 +43,10 @@ class Predicted:
     novelty: np.ndarray
     numbers: np.ndarray
     deviation: np.ndarray
+    outside: np.ndarray
 
     def __getitem__(self, index: Index) -> "Predicted":
-        fields = (self.messages, self.log_normaliser, self.novelty, self.numbers, self.deviation)
+        fields = (self.messages, self.log_normaliser, self.novelty, self.numbers, self.deviation, self.outside)
         return Predicted(*jax.tree.map(lambda leaf: leaf[index], fields))
 
 
@@ -167,7 +170,7 @@ class MessageOperator(Value):
         mean, deviation, novelty = self.regression.predict(incoming)
         numbers = self.centre + self.scale * mean
         messages, total = self.target.messages(incoming, numbers), self.target.log_normaliser(incoming, numbers)
-        return Predicted(messages, total, novelty, numbers, self.scale * deviation)
+        return Predicted(messages, total, novelty, numbers, self.scale * deviation, self.beyond(incoming))
 
     def scores(self, incoming: tuple[Any, ...], answer: Any, said: Predicted | None = None) -> np.ndarray:
         """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where there is none."""
@@ -185,7 +188,8 @@ class MessageOperator(Value):
     def doubt(self, incoming: tuple[Any, ...], said: Predicted) -> np.ndarray:
         """How far the belief that follows may be off: √E 2 KL in standard deviations, the largest over arguments.
 
-        The numbers are moved by one deviation each way, one at a time, and the divergences are added.
+        The numbers are moved by one deviation each way, one at a time, and the divergences are added. Outside of the
+        range of what was learned it is infinite.
         """
         assert isinstance(self.target, Target)
         n, q = said.numbers.shape
@@ -193,7 +197,8 @@ class MessageOperator(Value):
         moved = (said.numbers + steps).reshape(2 * q * n, q)
         came, first = jax.tree.map(lambda leaf: np.concatenate([leaf] * (2 * q)), (incoming, said.messages))
         found = _divergences(came, first, self.target.messages(came, moved))
-        return np.sqrt(found.reshape(2 * q, n, len(incoming)).sum(0).max(axis=1))
+        known = np.sqrt(found.reshape(2 * q, n, len(incoming)).sum(0).max(axis=1))
+        return np.where(said.outside, np.inf, known)
 
     def merge(self, other: "MessageOperator") -> "MessageOperator":
         """The operator that has learned what both have learned."""

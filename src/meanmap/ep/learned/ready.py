@@ -42,6 +42,8 @@ class Ready:
     ----------
     about : str
         The factor, in words.
+    within : str
+        Which messages it is trained on; nothing is known of errors outside.
     draw : callable
         From a number n and a generator to a factor with a plate of n, and n messages for each of its arguments.
     advice : tuple of str
@@ -49,6 +51,7 @@ class Ready:
     """
 
     about: str
+    within: str
     draw: Draw
     advice: tuple[str, ...]
 
@@ -94,24 +97,33 @@ def _compound_gamma(n: int, rng: np.random.Generator) -> tuple[Any, tuple[Any, .
 
 
 READY: dict[str, Ready] = {
-    "logistic": Ready("ep.Logistic(z, observed=labels): labels of a logistic regression", _logistic, (_QUICK_ORACLE,)),
+    "logistic": Ready(
+        "ep.Logistic(z, observed=labels): labels of a logistic regression",
+        "means −10 to 10, variances .01 to 30",
+        _logistic,
+        (_QUICK_ORACLE,),
+    ),
     "sigmoid": Ready(
         "ep.BlackBox(jax.nn.sigmoid, z, p): the factor of the paper, between a Normal and a Beta",
+        "means −4 to 4, variances .1 to 5, one label",
         _sigmoid,
         (_QUICK_ORACLE, "for a p of which more than one label was seen."),
     ),
     "poisson": Ready(
         "ep.Poisson(z, observed=counts): counts of a Poisson regression",
+        "means −2 to 2, variances .02 to 2, counts to 10",
         _poisson,
         (_QUICK_ORACLE, "with exposures: add their logarithms to z with ep.Sum."),
     ),
     "compound-gamma": Ready(
         "ep.Density(ep.learned.log_compound_gamma, tau): a prior of a precision",
+        "shapes 1.5 to 60, means .001 to 1000",
         _compound_gamma,
         (_QUICK_ORACLE, "with other shapes and rates than 1."),
     ),
     "student": Ready(
         "ep.Student(z, observed=y): outcomes with outliers",
+        "means −2 to 2, variances .02 to 2, outcomes up to 6 away from them",
         _student,
         (_QUICK_ORACLE, "with another scale or other degrees of freedom than 1 and 4: divide y and z by the scale."),
     ),
@@ -122,6 +134,11 @@ def build_operator(
     name: str, messages: int = 8000, operator: MessageOperator | None = None, rng: Seed = None
 ) -> tuple[MessageOperator, Card, Any]:
     """Train the operator of a common factor, and audit it.
+
+    Each is trained on messages of a stated range, `READY[name].within`, which its card repeats: "logistic" on means of
+    −10 to 10 and variances of .01 to 30. The default priors of a regression on a table can be wider in the first sweeps
+    (an intercept with deviation 10 has variance 100): there [`Learned`][] asks its oracle, and says in the notes of the
+    run how often.
 
     Parameters
     ----------
