@@ -87,3 +87,58 @@ def test_student_noise_of_unknown_scale_is_that_of_a_sum():
     assert post["scale"].mean == pytest.approx(expected, rel=0.02)
     with pytest.raises(KindError, match=r"scale of .* is the Normal 'mu'; expected a Gamma"):
         ep.Student(mu, observed=y, scale=mu)
+
+
+def on_grid(first, second, log_joint):
+    """Mean and standard deviation of two numbers, and the evidence, from a fine grid over them."""
+    cell = (first[1, 0] - first[0, 0]) * (second[0, 1] - second[0, 0])
+    law = np.exp(log_joint - log_joint.max())
+    evidence = np.log(law.sum() * cell) + log_joint.max()
+    law /= law.sum()
+    means = [(law * each).sum() for each in (first, second)]
+    sds = [np.sqrt((law * (each - mean) ** 2).sum()) for each, mean in zip((first, second), means, strict=True)]
+    return np.array(means), np.array(sds), evidence
+
+
+def test_the_model_that_is_suggested_for_unknown_noise_of_an_interval():
+    # Numbers that were rounded down, with a noise of which little is known.
+    y = np.floor(0.4 + 0.8 * np.random.default_rng(0).normal(size=24))
+    mu, tau = ep.Variable("mu", ep.Normal(0.0, 4.0)), ep.Variable("tau", ep.Gamma(2.0, 2.0))
+    x = ep.Variable("x", ep.Normal, plate=24)
+    post = ep.infer(ep.FactorGraph(ep.Gaussian(mu, x, precision=tau), ep.Interval(x, low=y, high=y + 1, noise=0)))
+    m, s = np.meshgrid(np.linspace(-2, 3, 200), np.linspace(-2.5, 3, 200), indexing="ij")
+    log_joint = scipy.stats.norm.logpdf(m, 0, 2) + scipy.stats.gamma.logpdf(np.exp(s), 2, scale=0.5) + s
+    ends = ((y[:, None, None] - m) * np.exp(s / 2), (y[:, None, None] + 1 - m) * np.exp(s / 2))
+    mass = scipy.stats.norm.cdf(ends[1]) - scipy.stats.norm.cdf(ends[0])
+    (mean, _), (sd, _), evidence = on_grid(m, s, log_joint + np.log(np.maximum(mass, 1e-300)).sum(0))
+    assert post.report.converged
+    assert post["mu"].mean == pytest.approx(mean, abs=0.02 * sd)
+    assert post["mu"].sd == pytest.approx(sd, rel=0.02)
+    assert post.log_evidence == pytest.approx(evidence, abs=0.05)
+
+
+def test_the_model_that_is_suggested_for_unknown_cutpoints():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=40)
+    y = np.digitize(z + rng.normal(size=40), [-0.7, 0.6])
+    x, c = ep.Variable("x", ep.Normal, plate=40), ep.Variable("c", ep.Normal([-1.0, 1.0], 4.0))
+    above, below = np.flatnonzero(y >= 1), np.flatnonzero(y <= 1)
+    over, under = (ep.Variable(name, ep.Normal, plate=len(of)) for name, of in (("over", above), ("under", below)))
+    model = ep.FactorGraph(
+        ep.Gaussian(x, observed=z),
+        ep.Sum(x[above], c[y[above] - 1], weights=[1, -1], out=over),
+        ep.Interval(over, low=0, noise=0),
+        ep.Sum(x[below], c[y[below]], weights=[1, -1], out=under),
+        ep.Interval(under, high=0, noise=0),
+    )
+    post = ep.infer(model)
+    a, b = np.meshgrid(np.linspace(-3, 2, 200), np.linspace(-2, 3, 200), indexing="ij")
+    log_joint = scipy.stats.norm.logpdf(a, -1, 2) + scipy.stats.norm.logpdf(b, 1, 2)
+    cdf = scipy.stats.norm.cdf([a - at for at in z]), scipy.stats.norm.cdf([b - at for at in z])
+    mass = np.select([(y == k)[:, None, None] for k in range(3)], [cdf[0], cdf[1] - cdf[0], 1 - cdf[1]])
+    means, sds, _ = on_grid(a, b, log_joint + np.log(np.maximum(mass, 1e-300)).sum(0))
+    assert post.report.converged
+    np.testing.assert_allclose(post["c"].mean, means, atol=0.1 * sds.min())
+    ratio = post["c"].sd / sds
+    assert (ratio > 0.8).all(), ratio  # as the message says
+    assert (ratio < 1).all(), ratio

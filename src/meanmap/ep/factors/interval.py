@@ -161,7 +161,8 @@ def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0
             f"cutpoints of {label} are variables; expected numbers. For unknown cutpoints type "
             "ep.models.ordinal_regression(X, y), which takes those of the largest evidence; or ep.Gaussian(z, x) for "
             "what is compared, and for the cutpoint below it ep.Sum(x, c[below], weights=[1, -1], out=gap) with "
-            "ep.Interval(gap, low=0, noise=0), and for the one above the same with high=0."
+            "ep.Interval(gap, low=0, noise=0), and for the one above the same with high=0 (means are right then, and "
+            "standard deviations up to a fifth too small)."
         )
     cuts, y = read_given(cutpoints, "cutpoints").values, read_given(observed, "observed")
     if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
