@@ -230,6 +230,17 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
     assert field.query({0: 1.0, 2: 0.4}).report.notes == ()
 
 
+def test_few_pairs_are_told_where_evidence_is_many_steps_away():
+    def notes(n, seen, targets):
+        chain = [(i, i + 1) for i in range(n - 1)] + [("apart", "alone")]
+        answer = fitted(bp.Constant(rank=10, power=2), chain).query(seen, targets=targets)
+        return [note for note in answer.report.notes if note.startswith("learned from 40 pairs, and some targets are")]
+
+    assert len(notes(7, {0: 1.0}, [5])) == 1
+    assert not notes(7, {0: 1.0}, [4, "apart"])
+    assert not notes(7, {0: 1.0, 6: 1.0}, None)
+
+
 def test_sums_over_pairs_do_not_depend_on_how_they_are_cut(monkeypatch):
     whole = fitted(bp.Constant(1e-2)).learned.operators.matrices
     monkeypatch.setattr(updates_file, "CHUNK", 7)

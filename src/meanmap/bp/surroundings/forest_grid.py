@@ -19,8 +19,8 @@ from meanmap.learning.default import kernel_for
 
 __all__ = ["FittedForestGrid", "ForestGrid"]
 
-# Trees of the forest, and of those that judge it on images that they have not seen.
-TREES, JUDGES = 24, 8
+# Trees of the forest, and of those that choose how coarse it is on images that they have not seen.
+TREES, CHOOSING = 24, 8
 # At least so many pixels in a leaf; the larger where the held-out error is within two per cent.
 LEAVES = (30, 200)
 INDIFFERENCE = 0.02
@@ -75,7 +75,7 @@ class ForestGrid:
 
         Notes
         -----
-        Three images of 96 × 96 pixels take about ten seconds of one processor.
+        Three images of 96 × 96 pixels take about twenty seconds of one processor.
         """
         clean, noisy = read_images(images, "images"), read_images(observed, "observed")
         if [image.shape for image in clean] != [image.shape for image in noisy]:
@@ -91,15 +91,20 @@ class ForestGrid:
         if len(edges) < 2:
             edges = left.mean() + np.array([-0.5, 0.5]) * max(float(np.ptp(rows.truth)), 1.0) * 1e-6
         inputs = _about(rows.levels, rows.others, base)
-        judged = [_judge(inputs, left, rows, edges, leaf, generator) for leaf in track(LEAVES, "choosing trees")]
-        least = min(error for error, _ in judged)
-        chosen = max(i for i, (error, _) in enumerate(judged) if error <= (1 + INDIFFERENCE) * least)
-        forest = _Forest.fit(inputs, left, edges, TREES, LEAVES[chosen], generator)
+
+        def judge(leaf: int, trees: int) -> tuple[float, np.ndarray]:
+            return _judge(inputs, left, rows, edges, leaf, trees, generator)
+
+        errors = [judge(leaf, CHOOSING)[0] for leaf in track(LEAVES, "choosing trees")]
+        leaf = max(
+            leaf for leaf, error in zip(LEAVES, errors, strict=True) if error <= (1 + INDIFFERENCE) * min(errors)
+        )
+        # As many trees as beliefs are read off: those of fewer are wider.
+        _, levels = judge(leaf, TREES)
+        forest = _Forest.fit(inputs, left, edges, TREES, leaf, generator)
         low, high = rows.truth.min(), rows.truth.max()
         atoms = np.linspace(low, high if high > low else low + 1, ATOMS)
-        return FittedForestGrid(
-            forest, base, *_corrections(judged[chosen][1], rows.missing), atoms, kernel_for(rows.truth[:1000])
-        )
+        return FittedForestGrid(forest, base, *_corrections(levels, rows.missing), atoms, kernel_for(rows.truth[:1000]))
 
     def __repr__(self) -> str:
         return "ForestGrid()"
@@ -249,7 +254,13 @@ class _Forest:
 
 
 def _judge(
-    inputs: np.ndarray, left: np.ndarray, rows: _Rows, edges: np.ndarray, leaf: int, generator: np.random.Generator
+    inputs: np.ndarray,
+    left: np.ndarray,
+    rows: _Rows,
+    edges: np.ndarray,
+    leaf: int,
+    trees: int,
+    generator: np.random.Generator,
 ) -> tuple[float, np.ndarray]:
     """The mean squared error of errors in images that were left out, and the probability below each true one, NaN where
     it was not judged.
@@ -259,7 +270,7 @@ def _judge(
         kept, out = np.flatnonzero(rows.fold != fold)[: MOST_ROWS // 2], np.flatnonzero(rows.fold == fold)[:MOST_JUDGED]
         if len(kept) == 0:  # a single row of pixels
             kept = out
-        below = _Forest.fit(inputs[kept], left[kept], edges, JUDGES, leaf, generator).below(inputs[out])
+        below = _Forest.fit(inputs[kept], left[kept], edges, trees, leaf, generator).below(inputs[out])
         middle = (edges[1:] + edges[:-1]) / 2
         squares += float(np.sum((np.diff(below, axis=1) @ middle - left[out]) ** 2))
         count += len(out)
