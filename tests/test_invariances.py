@@ -48,6 +48,10 @@ def told(result: Any) -> tuple[float, ...]:
     return result.pvalue, result.statistic
 
 
+def sizes(effect: Any) -> tuple[float, ...]:
+    return effect.distance.estimate, effect.distance.low, effect.share.high
+
+
 def drift(x: Any, y: Any) -> tuple[float, ...]:
     monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
@@ -102,6 +106,10 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "two_sample_test, mixed": lambda x, y, wrap: told(mm.two_sample_test(wrap(x), wrap(y), **FEW)),
     "two_sample_test, within": lambda x, y, wrap: told(
         mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
+    ),
+    "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
+    "independence_effect": lambda x, y, wrap: sizes(
+        mm.independence_effect(wrap(given(x)), wrap(columns(x, 0, 2)), missing="drop", rng=0)
     ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),

@@ -45,11 +45,14 @@ if TYPE_CHECKING:
         DriftMonitor,
         TestResult,
         conditional_independence_test,
+        independence_effect,
         independence_test,
         joint_independence_test,
+        k_sample_effect,
         k_sample_test,
         power_curve,
         rejection_rate,
+        two_sample_effect,
         two_sample_test,
     )
     from meanmap.structure import chow_liu, pc
@@ -87,7 +90,9 @@ _NAMES = {
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
     "embed": "meanmap.embeddings",
+    "independence_effect": "meanmap.stats",
     "independence_test": "meanmap.stats",
+    "k_sample_effect": "meanmap.stats",
     "k_sample_test": "meanmap.stats",
     "keep_programs": "meanmap.programs",
     "joint_independence_test": "meanmap.stats",
@@ -101,6 +106,7 @@ _NAMES = {
     "rejection_rate": "meanmap.stats",
     "sample_kernel": "meanmap.learning",
     "save": "meanmap.io",
+    "two_sample_effect": "meanmap.stats",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
 }
@@ -129,9 +135,11 @@ __all__ = [
     "families",
     "features",
     "graphs",
+    "independence_effect",
     "independence_test",
     "io",
     "joint_independence_test",
+    "k_sample_effect",
     "k_sample_test",
     "keep_programs",
     "kernels",
@@ -149,6 +157,7 @@ __all__ = [
     "save",
     "stats",
     "structure",
+    "two_sample_effect",
     "two_sample_test",
 ]
 

@@ -77,6 +77,16 @@ def test_strata_and_clusters(files, tmp_path):
     assert "weights has negative" in weighted.stderr
 
 
+def test_effects(files):
+    first, second, table = files
+    found = run("two-sample", first, second, "--effect", "--seed", 0)
+    assert "difference of x and y, with intervals of 95 %" in found.stdout
+    found = json.loads(run("independence", table, "--x", "x", "--y", "y", "--effect", "--json", "--seed", 0).stdout)
+    assert found["effect"]["correlation"][1] > 0
+    found = json.loads(run("two-sample", table, "--by", "group", "--columns", "x", "--effect", "--json").stdout)
+    assert found["effect"]["method"] == "spread of 3 samples"
+
+
 def test_exit_codes(files):
     first, second, _ = files
     assert run("two-sample", first, second).exit_code == 0

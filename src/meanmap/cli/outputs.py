@@ -45,7 +45,13 @@ def _finite(said: Any) -> Any:
 
 
 def tell(
-    result: TestResult, question: str, notes: Sequence[str], level: float, as_json: bool, with_draws: bool = False
+    result: TestResult,
+    question: str,
+    notes: Sequence[str],
+    level: float,
+    as_json: bool,
+    with_draws: bool = False,
+    effect: Any = None,
 ) -> None:
     """Print the answer; of the null's draws, all or none."""
     if as_json:
@@ -53,9 +59,12 @@ def tell(
         draws = facts.pop("null_draws")
         said = {"question": question, "level": level, "reject": result.reject(level), **facts}
         said = {**said, "notes": list(notes), "meanmap": __version__}
+        said |= {} if effect is None else {"effect": effect.to_dict()}
         tell_json({**said, "null_draws": draws} if with_draws else said)
         return
     say(f"{question} {answer(result, level)}\n\n{result}")
+    if effect is not None:
+        say(f"\n{effect}")
     for note in notes:
         say(f"  note       {note}")
 

@@ -37,6 +37,8 @@ File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; -
 Within = Annotated[str, typer.Option(help="Columns of strata or pairs, a,b,...: rows are exchanged inside only.")]
 Clusters = Annotated[str, typer.Option(help="Columns of clusters that stay whole, or rows in a block of a series.")]
 
+WithEffect = Annotated[bool, typer.Option("--effect", help="Say how large the effect is too, with intervals of 95 %.")]
+
 
 def cluster_columns(clusters: str) -> list[str]:
     """The columns that --clusters names, none where it is a number of rows."""
@@ -59,6 +61,7 @@ def two_sample(
     within: Within = "",
     clusters: Clusters = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how much each row counts.")] = None,
+    effect: WithEffect = False,
     kernel: KernelName = None,
     scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,
     null: Null = "auto",
@@ -102,7 +105,12 @@ def two_sample(
         else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
     )
     question = f"Do {' and '.join(samples)} come from one distribution?"
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, samples)
+    size = None
+    if effect:
+        plain = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
+        plain_tables = [table.select([name for name in table.names if name not in also]) for table in tables]
+        size = mm.k_sample_effect(plain_tables, **plain) if many else mm.two_sample_effect(*plain_tables, **plain)
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, samples, size)
 
 
 @app.command(cls=Command)
@@ -112,6 +120,7 @@ def independence(
     y: Annotated[str, typer.Option("--y", help="Columns of the second.")],
     within: Within = "",
     clusters: Clusters = "",
+    effect: WithEffect = False,
     kernel: KernelName = None,
     null: Null = "auto",
     permutations: Permutations = 1000,
@@ -138,7 +147,9 @@ def independence(
     options |= design_in(within, clusters)
     options |= {name: rest.pop(0) for name in ("within", "clusters") if isinstance(options.get(name), list)}
     result = mm.independence_test(first, second, kernel, null=null, **options)
-    _tell(result, f"Are {x} and {y} independent?", reading, alpha, (json, draws), plot, report, fail_on_reject)
+    size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None
+    question = f"Are {x} and {y} independent?"
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, effect=size)
 
 
 @app.command(cls=Command)
@@ -185,6 +196,7 @@ def _tell(
     report: Path | None,
     fail: bool,
     samples: Mapping[str, Any] | None = None,
+    effect: Any = None,
 ) -> None:
     from meanmap.cli import outputs
 
@@ -195,6 +207,6 @@ def _tell(
         from meanmap.cli import pages
 
         pages.write_test(report, result, question, reading.notes, alpha, samples or {})
-    outputs.tell(result, question, reading.notes, alpha, *form)
+    outputs.tell(result, question, reading.notes, alpha, *form, effect)
     if fail and rejected:
         raise typer.Exit(1)

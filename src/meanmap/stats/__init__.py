@@ -1,6 +1,9 @@
 """Hypothesis tests whose level can be trusted."""
 
 from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.effects.dependence import independence_effect
+from meanmap.stats.effects.effect import Effect, Interval
+from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.independence.joint_independence import joint_independence_test
 from meanmap.stats.result import Null, TestResult
@@ -15,6 +18,8 @@ from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rej
 
 __all__ = [
     "DriftMonitor",
+    "Effect",
+    "Interval",
     "Null",
     "Outcome",
     "PowerCurve",
@@ -25,11 +30,14 @@ __all__ = [
     "TwoSamplePlan",
     "TwoSampleResult",
     "conditional_independence_test",
+    "independence_effect",
     "independence_test",
     "joint_independence_test",
+    "k_sample_effect",
     "k_sample_test",
     "power_curve",
     "register_two_sample",
     "rejection_rate",
+    "two_sample_effect",
     "two_sample_test",
 ]

@@ -24,7 +24,7 @@ from meanmap.stats.samples.gram_statistics import centred_gram
 from meanmap.stats.samples.samples import Outcome, Samples, read_samples
 from meanmap.stats.settings import FEW_FOR_A_LIMIT, LEAST_POINTS, PERMUTED, WHOLE, check_draws
 
-__all__ = ["k_sample_test"]
+__all__ = ["k_sample_test", "several_samples"]
 
 # λ of the soft maximum over kernels: that of MMD-FUSE for two samples of one size, in the unit of this statistic.
 RATE = 2.0
@@ -94,12 +94,7 @@ def k_sample_test(
     """
     check_draws(n_permutations)
     random = Rng.of(rng)
-    if by is None:
-        names, listed = _named(samples)
-        listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
-    else:
-        groups, told = grouped(samples, by, missing, kinds)
-        names, listed = list(groups), list(groups.values())
+    names, listed, told = several_samples(samples, by, missing, kinds)
     design = design_of(listed, names, within, clusters, weights, "raise" if by else missing)
     listed = without_design(listed, names, within, clusters, weights)
     listed = from_strata(listed, names, design) if kernel is None or isinstance(kernel, str) else listed
@@ -165,6 +160,18 @@ def _limit_test(samples: Samples, n_draws: int, generator: np.random.Generator, 
     result, _ = fused(found, norms, RATE)
     law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
     return Outcome(float(result.values[0]), law)
+
+
+def several_samples(
+    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[list[str], list[Any], tuple[str, ...]]:
+    """What samples are called, the samples as they came or as the groups of one table, and what is to be told."""
+    if by is not None:
+        groups, told = grouped(samples, by, missing, kinds)
+        return list(groups), list(groups.values()), told
+    names, listed = _named(samples)
+    listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+    return names, listed, told
 
 
 def _named(samples: Data) -> tuple[list[str], list[Any]]:

@@ -31,7 +31,7 @@ from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
 from meanmap.stats.states.passes import SAMPLE, one_pass
 
-__all__ = ["two_sample_test"]
+__all__ = ["two_sample_test", "two_samples"]
 
 # Above this many points in all a Gram matrix no longer fits comfortably.
 MOST_POINTS = 12_000
@@ -150,7 +150,7 @@ def two_sample_test(
                 of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, ("x", "y"))
                 return plan.result(of_x, of_y, n_permutations)
         x, y = in_memory(x), in_memory(y)
-    (x, y), names, told = _two(x, y, by, missing, kinds)
+    (x, y), names, told = two_samples(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, "raise" if by else missing)
     x, y = without_design((x, y), names, within, clusters, weights)
     if kernel is None or isinstance(kernel, str):
@@ -180,7 +180,7 @@ def two_sample_test(
     )
 
 
-def _two(
+def two_samples(
     x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
     """Two samples as they came or as the groups of one table, what they are called, and what is to be told."""

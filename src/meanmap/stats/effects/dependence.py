@@ -1,0 +1,154 @@
+"""How strong is the dependence between two variables?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import ShapeError
+from meanmap.core.points import count, rows
+from meanmap.core.rng import Rng
+from meanmap.core.settings import probability
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import admitted
+from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.kernels.gram import gram_matrix
+from meanmap.kernels.reading import read_points
+from meanmap.stats.effects.effect import Effect, Interval
+from meanmap.stats.effects.groups import averaged
+from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
+from meanmap.stats.limits import DistanceLaw
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["covariance_laws", "independence_effect"]
+
+# Whole Gram matrices and their eigenvalues up to here; of more pairs so many are drawn at random.
+MOST_PAIRS = 1200
+NAMES = ("x", "y")
+
+
+@own_words
+def independence_effect(
+    x: Data,
+    y: Data,
+    kernel: KernelLike = None,
+    *,
+    kernel_x: KernelLike = None,
+    kernel_y: KernelLike = None,
+    level: float = 0.95,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    rng: Seed = None,
+) -> Effect:
+    """How strongly two variables depend on each other, with confidence intervals.
+
+    Parameters
+    ----------
+    x, y : points
+        n pairs, as for [`independence_test`][].
+    kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
+        Of several kernels of a variable, as by default, their mean.
+    level : float
+        How often intervals cover, at least.
+    rng : None, int, numpy.random.Generator or JAX key
+        Draws 1200 pairs where there are more.
+
+    Returns
+    -------
+    Effect
+        Distance (the root of HSIC), the share of pairs that would have to change for independence, and the correlation
+        of features: HSIC over the norms of both covariance operators, and its root, which is 0 for independent
+        variables and at most 1.
+
+    Notes
+    -----
+    The empirical cross-covariance operator is normal about the true one in the limit, with the covariance of
+    φ(x) ⊗ ψ(y) less means; the interval of its norm is that of [`two_sample_effect`][], and so is the reason why it
+    covers where the variables are independent. For the correlation the operator is divided by the norms of both
+    covariance operators, unbiased ones, whose own variation is in the influence of each pair. O(n³), n ≤ 1200.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> effect = independence_effect(x, x + rng.normal(size=200), rng=0)
+    >>> effect.correlation.low > 0.2
+    True
+    """
+    probability(level)
+    wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
+    random = Rng.of(rng)
+    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    grams: list[np.ndarray] = []
+    with Door() as door:
+        kernels = [
+            averaged(kernels_of(want, data, name, "several", random.generator))
+            for data, want, name in zip((x, y), wanted, NAMES, strict=True)
+        ]
+        points = [read_points(*each, door) for each in zip(kernels, (x, y), NAMES, strict=True)]
+        n, other = map(count, points)
+        if n != other:
+            raise ShapeError(f"x has {n} points and y has {other}; expected pairs, one y for each x.")
+        chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
+        for one, part, name in zip(kernels, points, NAMES, strict=True):
+            grams.append(np.asarray(gram_matrix(door.cast(one), rows(part, chosen)), float))
+            if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
+                raise constant(name)
+    plain, normalised = covariance_laws(*grams)
+    distance = Interval(plain.estimate, *plain.interval(level))
+    correlation = Interval(normalised.estimate, *normalised.interval(level))
+    if len(chosen) < n:
+        told = (*told, f"{len(chosen)} of {n} pairs, drawn at random, are what intervals are of.")
+    reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
+    return Effect(
+        distance,
+        Effect.scaled(distance, 1 / reach, 1.0),
+        None,
+        Effect.scaled(correlation, 1.0, 1.0),
+        tuple(kernels),
+        level,
+        "dependence of x and y",
+        (len(chosen),),
+        told,
+    )
+
+
+def covariance_laws(k: np.ndarray, m: np.ndarray) -> tuple[DistanceLaw, DistanceLaw]:
+    """The laws of the cross-covariance operator's norm, and of that divided by the norms of both covariances."""
+    n = len(k)
+    (k, own_x), (m, own_y) = _centred(k), _centred(m)
+    inner = k * m
+    means = inner.mean(axis=1)
+    squared = float(means.mean())
+    # Of the influence φ̃ ⊗ ψ̃ − C of each pair: inner products with one another, and with C.
+    products = inner - means[:, None] - means[None, :] + squared
+    with_mean = means - squared
+    unbiased = (n / (n - 1)) ** 2  # both features are centred by their own means
+    plain = DistanceLaw(unbiased * squared, _spectrum(products))
+    (norm_x, influence_x), (norm_y, influence_y) = own_x, own_y
+    share = (influence_x / norm_x + influence_y / norm_y) / 4
+    moved = products - np.outer(share, with_mean) - np.outer(with_mean, share) + squared * np.outer(share, share)
+    size = np.sqrt(norm_x * norm_y)
+    return plain, DistanceLaw(unbiased * squared / size, _spectrum(moved / size))
+
+
+def _centred(gram: np.ndarray) -> tuple[np.ndarray, tuple[float, np.ndarray]]:
+    """H K H, the unbiased ‖C_xx‖² by the U-centred matrix (Székely & Rizzo 2014), and each point's influence on it."""
+    n = len(gram)
+    means = gram.mean(axis=1)
+    double = gram - means[:, None] - means[None, :] + means.mean()
+    off = gram - np.diag(gram.diagonal())
+    sums = off.sum(axis=1)
+    off = off - sums[:, None] / (n - 2) - sums[None, :] / (n - 2) + sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(off, 0)
+    each = np.sum(off**2, axis=1) / (n - 3)
+    norm = max(float(each.mean()), 1e-12 * float(np.mean(double**2)), np.finfo(float).tiny)
+    return double, (norm, 2 * (each - each.mean()))
+
+
+def _spectrum(products: np.ndarray) -> np.ndarray:
+    """Of the covariance of a mean, from inner products of its terms."""
+    n = len(products)
+    return np.maximum(np.linalg.eigvalsh(products), 0.0) / (n * (n - 1))

@@ -1,0 +1,85 @@
+"""What is said of the size of an effect: distances with intervals, in units that a person can read."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.values import Value
+
+__all__ = ["Effect", "Interval"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(Value):
+    """An estimate with its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effect(Value):
+    """How large an effect is, with confidence intervals that may reach down to zero.
+
+    Made by [`two_sample_effect`][], [`k_sample_effect`][] and [`independence_effect`][].
+
+    Attributes
+    ----------
+    distance : Interval
+        Between mean embeddings under `kernel`: MMD, the root of HSIC, or the spread of the groups. In no unit.
+    share : Interval
+        At least this share of the rows would have to change for the effect to vanish: distance over the largest
+        distance between any two rows, a lower bound of the total variation distance.
+    shift : Interval or None
+        Of two samples: as if every column of numbers of the first had moved by so many of its standard deviations.
+        Infinite where no shift takes it as far.
+    correlation : Interval or None
+        Of two variables: HSIC over the norms of both covariances, and the root of it, from 0 to 1.
+    kernel : Kernel
+        The mean of the default kernels, or the one that was given.
+    level : float
+        Intervals cover at least at this rate.
+    method : str
+        What was measured, in words.
+    sizes : tuple of int
+        Sample sizes.
+    warnings : tuple of str
+        What a careful reader should know.
+    """
+
+    distance: Interval
+    share: Interval
+    shift: Interval | None
+    correlation: Interval | None
+    kernel: Any
+    level: float
+    method: str
+    sizes: tuple[int, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effect as plain Python values, ready for JSON."""
+        named = {"distance": self.distance, "share": self.share, "shift": self.shift, "correlation": self.correlation}
+        intervals = {name: [each.estimate, each.low, each.high] for name, each in named.items() if each is not None}
+        rest = {"level": self.level, "method": self.method, "kernel": repr(self.kernel), "sizes": list(self.sizes)}
+        return {**intervals, **rest, "warnings": list(self.warnings)}
+
+    def __str__(self) -> str:
+        lines = [f"{self.method}, with intervals of {100 * self.level:g} %"]
+        if self.shift is not None:
+            lines.append(f"  as a shift of all columns  {self.shift} standard deviations")
+        if self.correlation is not None:
+            lines.append(f"  correlation of features    {self.correlation}")
+        lines.append(f"  rows that would change     at least {self.share}")
+        lines.append(f"  distance of embeddings     {self.distance}")
+        return "\n".join([*lines, *(f"  warning  {text}" for text in self.warnings)])
+
+    @staticmethod
+    def scaled(interval: Interval, factor: float, most: float = np.inf) -> Interval:
+        """The interval in another unit, cut at what is possible."""
+        return Interval(*(min(most, factor * value) for value in (interval.estimate, interval.low, interval.high)))
