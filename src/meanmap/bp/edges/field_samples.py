@@ -7,23 +7,19 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.edges.samples import (
-    LEAST_PAIRS,
     Direction,
     NodeSample,
-    join_samples,
-    labels_of,
+    read_pair,
+    read_sample,
     refuse_both_directions,
     variable_schema,
 )
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
-from meanmap.core.tables.missing import length, present, take
+from meanmap.core.tables.missing import length
 from meanmap.core.types import Data
-from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import check_alike, read_points
-from meanmap.learning.default import kernel_for
 
 __all__ = ["FieldSamples", "read_relations"]
 
@@ -55,7 +51,8 @@ def read_relations(field: Any, pairs: Data) -> FieldSamples:
     directions: list[Direction] = []
     for r, label in enumerate(labels):
         sender, receiver = _kinds_of(graph, relation == r, kind, kinds, label)
-        first, second = _pair(found[label], label)
+        where = "pairs" if label == ONE else f"the pairs of {label!r}"
+        (first, second), _ = read_pair(found[label], where, f"the relation {label!r}")
         starts = []
         for name, sample in ((sender, first), (receiver, second)):
             starts.append(ends[name])
@@ -73,7 +70,10 @@ def read_relations(field: Any, pairs: Data) -> FieldSamples:
     for name in kinds:
         if not parts[name]:
             raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
-        samples[name] = _sample(parts[name], given.get(name), name)
+        where = "pairs" if name == ONE else f"pairs of {name!r}"
+        schema = variable_schema(name, parts[name], "pairs", given.get(name))
+        with Door() as door:
+            samples[name] = read_sample(name, parts[name], where, given.get(name), schema, door)
     template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])
     return FieldSamples(samples, directions, np.concatenate([template, template]) if symmetric else template, kind)
 
@@ -132,33 +132,3 @@ def _check_kernels(given: Mapping, kinds: list) -> None:
             raise InputError(f"kernels names the kind {name!r}; the variables are of {', '.join(map(repr, kinds))}.")
         if kernel is not None and not isinstance(kernel, Kernel):
             raise KindError(f"kernels[{name!r}] is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0).")
-
-
-def _pair(value: Any, label: Hashable) -> tuple[Any, Any]:
-    """Two samples of equal length without the pairs that miss a value."""
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise KindError(f"the pairs of {label!r} are a {type(value).__name__}; expected two samples (xs, xt).")
-    first, second = value
-    lengths = length(first), length(second)
-    if lengths[0] != lengths[1]:
-        raise ShapeError(f"the pairs of {label!r} have {lengths[0]} and {lengths[1]} points; expected as many of each.")
-    both = np.flatnonzero(present(first) & present(second))
-    if len(both) < LEAST_PAIRS:
-        raise EmptyError(f"the relation {label!r} has {len(both)} pairs; expected at least {LEAST_PAIRS}.")
-    if len(both) < lengths[0]:
-        first, second = take(first, both), take(second, both)
-    return first, second
-
-
-def _sample(parts: list[Any], given: Kernel | None, name: Hashable) -> NodeSample:
-    """All points of a kind, read by its kernel."""
-    where = "pairs" if name == ONE else f"pairs of {name!r}"
-    schema = variable_schema(name, parts, "pairs", given)
-    together = parts[0] if len(parts) == 1 else join_samples(parts, name)
-    kernel = kernel_for(together, argument=where) if given is None else given
-    with Door() as door:
-        read = [read_points(kernel, part, where, door) for part in parts]
-        for other in read[1:]:
-            check_alike(read[0], other, f"one sample of {name!r}", "another")
-        points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
-    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels_of(kernel, together), schema)

@@ -26,7 +26,17 @@ from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["Direction", "NodeSample", "Samples", "join_samples", "labels_of", "read_samples", "variable_schema"]
+__all__ = [
+    "Direction",
+    "NodeSample",
+    "Samples",
+    "labels_of",
+    "read_pair",
+    "read_sample",
+    "read_samples",
+    "refuse_both_directions",
+    "variable_schema",
+]
 
 LEAST_PAIRS = 5
 # Of the labels that a variable has, so many are listed.
@@ -162,22 +172,27 @@ def read_samples(
     chosen = {graph.names[graph.index(name)]: kind for name, kind in (kinds or {}).items()}
     nodes = []
     for node, name in enumerate(graph.names):
-        parts = columns[node]
-        if not parts:
+        if not columns[node]:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
-        given = kernels.get(name)
-        schema = variable_schema(name, parts, "data", given, chosen.get(name))
-        if schema.kinds:
-            parts = [schema.columns[0].read(part, "data", schema.kinds[0][1]) for part in parts]
-        together = parts[0] if len(parts) == 1 else join_samples(parts, name)
-        kernel = kernel_for(together, argument=f"data[{name!r}]") if given is None else given
-        read = [read_points(kernel, part, f"data[{name!r}]", door) for part in parts]
-        for other in read[1:]:
-            check_alike(read[0], other, f"one sample of {name!r}", "another")
-        points = read[0] if len(read) == 1 else read_points(kernel, together, f"data[{name!r}]", door)
-        labels = labels_of(kernel, together)
-        nodes.append(NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels, schema))
+        schema = variable_schema(name, columns[node], "data", kernels.get(name), chosen.get(name))
+        nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
     return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, told)
+
+
+def read_sample(
+    name: Hashable, parts: list[Any], where: str, given: Kernel | None, schema: Schema, door: Door
+) -> NodeSample:
+    """All samples of one variable, one after the other, read by its kernel; `where` names them in messages."""
+    if schema.kinds:
+        parts = [schema.columns[0].read(part, "data", schema.kinds[0][1]) for part in parts]
+    together = parts[0] if len(parts) == 1 else _together(parts, name)
+    kernel = kernel_for(together, argument=where) if given is None else given
+    read = [read_points(kernel, part, where, door) for part in parts]
+    for other in read[1:]:
+        check_alike(read[0], other, f"one sample of {name!r}", "another")
+    points = read[0] if len(read) == 1 else read_points(kernel, together, where, door)
+    labels = labels_of(kernel, together)
+    return NodeSample(kernel, points, is_flat(parts[0], kernel), given is not None, labels, schema)
 
 
 def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Kernel | None, kind: Any = None) -> Schema:
@@ -228,7 +243,7 @@ def _from_table(
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
         both = np.flatnonzero(masks[a] & masks[b])
-        _check_pairs(len(both), graph.named_edges[e])
+        _check_pairs(len(both), f"the edge {graph.named_edges[e]!r}")
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
     return columns, pairs, number, told
 
@@ -256,21 +271,31 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
         if e not in found:
             raise EmptyError(f"data has no pairs for the edge {names!r}: give (sample, sample) for each edge.")
         key, value = found[e]
-        if not isinstance(value, tuple | list) or len(value) != 2:
-            raise KindError(f"data[{key!r}] is a {type(value).__name__}; expected a pair of samples (xs, xt).")
-        first, second = value if key == names else value[::-1]
-        lengths = length(first), length(second)
-        if lengths[0] != lengths[1]:
-            raise ShapeError(f"data[{key!r}] has samples of {lengths[0]} and {lengths[1]} points; expected pairs.")
-        both = np.flatnonzero(present(first) & present(second))
-        _check_pairs(len(both), names)
-        most = max(most, len(both))
-        both = both[_some(len(both))]
-        pairs.append(np.stack([ends[a] + np.arange(len(both)), ends[b] + np.arange(len(both))], axis=1))
-        for node, sample in ((a, first), (b, second)):
-            columns[node].append(sample if len(both) == lengths[0] else take(sample, both))
-            ends[node] += len(both)
+        pair, seen = read_pair(value, f"data[{key!r}]", f"the edge {names!r}", MOST_ROWS)
+        most, number = max(most, seen), length(pair[0])
+        pairs.append(np.stack([ends[a] + np.arange(number), ends[b] + np.arange(number)], axis=1))
+        for node, sample in zip((a, b), pair if key == names else pair[::-1], strict=True):
+            columns[node].append(sample)
+            ends[node] += number
     return columns, pairs, most
+
+
+def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
+    """Two samples without the rows that miss a value, at most so many of these, and how many there are in all."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise KindError(f"{where} is a {type(value).__name__}; expected a pair of samples (xs, xt).")
+    first, second = value
+    lengths = length(first), length(second)
+    if lengths[0] != lengths[1]:
+        raise ShapeError(
+            f"{where} has samples of {lengths[0]} and {lengths[1]} points; expected pairs, as many of each."
+        )
+    both = np.flatnonzero(present(first) & present(second))
+    _check_pairs(len(both), what)
+    kept = both if most is None else both[_some(len(both))]
+    if len(kept) < lengths[0]:
+        first, second = take(first, kept), take(second, kept)
+    return (first, second), len(both)
 
 
 def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
@@ -282,12 +307,10 @@ def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
         known.add(frozenset(edge))
 
 
-def _check_pairs(number: int, edge: tuple) -> None:
+def _check_pairs(number: int, what: str) -> None:
     if number < LEAST_PAIRS:
-        raise EmptyError(
-            f"the edge {edge!r} has {number} pair{'s' * (number != 1)} without missing values; expected at least "
-            f"{LEAST_PAIRS}."
-        )
+        pairs = f"{number} pair{'s' * (number != 1)} without missing values"
+        raise EmptyError(f"{what} has {pairs}; expected at least {LEAST_PAIRS}.")
 
 
 def _column(data: Data, name: Any) -> Any:
@@ -307,7 +330,7 @@ def _column(data: Data, name: Any) -> Any:
     return array[:, name]
 
 
-def join_samples(parts: list[Any], name: Hashable) -> Any:
+def _together(parts: list[Any], name: Hashable) -> Any:
     """Several samples of one variable, as they came, as one."""
     arrays = [part if is_sparse(part) else _array(part) for part in parts]
     shapes = {part.shape[1:] for part in arrays}

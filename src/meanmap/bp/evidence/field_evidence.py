@@ -1,6 +1,6 @@
 """Evidence for random fields of any method: values that were seen, functions, and an observation for every node."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from meanmap.bp.edges.observations import Likelihood, UserLikelihood, read_likelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
-from meanmap.bp.evidence.kernel_evidence import by_name
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.types import Data, Points
-from meanmap.kernels.reading import check_alike, read_points
 
 __all__ = ["Evidence", "Observed", "learn_likelihoods", "read_field_evidence"]
 
@@ -128,27 +128,19 @@ def learn_likelihoods(
 
 def read_field_evidence(field: Any, evidence: Any, observations: Data) -> Evidence:
     """Evidence by node number, observations by kind."""
-    values, functions, notes = {}, {}, []
-    kinds = list(field.samples)
+    kinds, node_samples = list(field.samples), list(field.samples.values())
+
+    def sample_of(node: int) -> NodeSample:
+        return node_samples[field.kind[node]]
+
+    with Door() as door:
+        heard = read_values(field.graph, sample_of, evidence, door)
+    several = next((name for name, number in heard.sizes.items() if number != 1), None)
+    if several is not None:
+        raise ShapeError(f"evidence[{several!r}] has {heard.sizes[several]} values; expected one.")
+    functions = {node: _likelihood(function, sample_of(node)) for node, function in heard.functions.items()}
     informed = np.zeros(field.graph.size, dtype=bool)
-    for name, value in by_name(evidence).items():
-        node = field.graph.index(name)
-        informed[node] = True
-        sample = field.samples[kinds[field.kind[node]]]
-        if callable(value):
-            heard = lambda _, x, value=value: as_array(value(x), "the likelihood")[None]  # noqa: E731
-            functions[node] = UserLikelihood(heard, sample)
-            continue
-        with Door() as door:
-            data = value if sample.flat and np.ndim(value) == 1 else np.asarray(value)[None]
-            _, odd = sample.later(data, name)
-            notes += [odd] if odd else []
-            read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
-        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
-        if count(read) != 1:
-            raise ShapeError(f"evidence[{name!r}] has {count(read)} values; expected one.")
-        sample.check_known(read, f"evidence[{name!r}]")
-        values[node] = read
+    informed[[*heard.values, *functions]] = True
     observed: dict[Hashable, Observed] = {}
     size, batched = 1, False
     if observations is not None:
@@ -165,7 +157,12 @@ def read_field_evidence(field: Any, evidence: Any, observations: Data) -> Eviden
         if len(sizes) > 1:
             raise ShapeError(f"observations come for different numbers of queries: {sorted(sizes)}.")
         size = sizes.pop()
-    return Evidence(values, functions, observed, informed, size, batched, tuple(notes))
+    return Evidence(heard.values, functions, observed, informed, size, batched, heard.notes)
+
+
+def _likelihood(function: Callable[..., Any], sample: NodeSample) -> UserLikelihood:
+    """A function of points as a likelihood of one observation, which it knows already."""
+    return UserLikelihood(lambda _, x: as_array(function(x), "the likelihood")[None], sample)
 
 
 def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed, bool]:

@@ -20,7 +20,20 @@ from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
 from meanmap.kernels.reading import check_alike, read_points
 
-__all__ = ["Evidence", "by_name", "likelihood_at", "read_evidence"]
+__all__ = ["Evidence", "Heard", "likelihood_at", "read_evidence", "read_values"]
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """What came as evidence, by node number: values that were read, and functions as they are.
+
+    `sizes` says how many values came for a name where it was not a single one, `notes` what is odd about them.
+    """
+
+    values: dict[int, Any]
+    functions: dict[int, Callable[..., Any]]
+    sizes: dict[Hashable, int]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,30 +70,39 @@ class Evidence:
 
 def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
     """Values and functions by node number."""
-    points, likelihoods, functions, sizes = {}, {}, {}, {}
-    notes = []
-    for name, value in by_name(evidence).items():
+    heard = read_values(graph, samples.nodes.__getitem__, evidence, door)
+    if len(set(heard.sizes.values())) > 1:
+        raise ShapeError(f"evidence comes for different numbers of queries: {heard.sizes}.")
+    likelihoods = {
+        node: _function(samples.nodes[node], function, graph.names[node], door)
+        for node, function in heard.functions.items()
+    }
+    size = next(iter(heard.sizes.values()), 1)
+    return Evidence(heard.values, likelihoods, heard.functions, size, bool(heard.sizes), heard.notes)
+
+
+def read_values(graph: Graph, sample_of: Callable[[int], NodeSample], evidence: Any, door: Door) -> Heard:
+    """Read evidence about any variables; `sample_of` gives what was seen of a node."""
+    values, functions, sizes, notes = {}, {}, {}, []
+    for name, value in _by_name(evidence).items():
         node = graph.index(name)
-        sample = samples.nodes[node]
         if callable(value):
-            likelihoods[node] = _function(sample, value, name, door)
             functions[node] = value
             continue
+        sample = sample_of(node)
         single, data = _as_sample(sample, value, name)
         data, odd = sample.later(data, name)
         notes += [odd] if odd else []
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
         sample.check_known(read, f"evidence[{name!r}]")
-        points[node] = read
+        values[node] = read
         if not single:
             sizes[name] = count(read)
-    if len(set(sizes.values())) > 1:
-        raise ShapeError(f"evidence comes for different numbers of queries: {sizes}.")
-    return Evidence(points, likelihoods, functions, next(iter(sizes.values()), 1), bool(sizes), tuple(notes))
+    return Heard(values, functions, sizes, tuple(notes))
 
 
-def by_name(evidence: Any) -> Mapping[Any, Any]:
+def _by_name(evidence: Any) -> Mapping[Any, Any]:
     """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
     if evidence is None:
         return {}
