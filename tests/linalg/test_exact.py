@@ -41,7 +41,7 @@ def test_they_are_the_sums_of_the_rounded_rows(rows):
     assert state.n == len(rows)
     # Each row is rounded to a unit of at most 2⁻¹⁶ of its largest number.
     scale = np.abs(rows - state.grid.origin).max(axis=1)
-    size = np.maximum(scale, MOST * state.grid.unit)
+    size = np.maximum(scale, MOST * state.grid.unit.max())
     np.testing.assert_allclose(state.moments().mean, rows.mean(axis=0), atol=2.0**-9 * size.mean())
     second = np.einsum("ni,nj->ij", rows, rows) / len(rows)
     np.testing.assert_allclose(state.moments().second, second, atol=2.0**-8 * np.mean(size**2))

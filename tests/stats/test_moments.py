@@ -1,14 +1,23 @@
 """Independence in one pass: what is streamed is what would be computed at once, however the data come."""
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas
 import polars
 import pytest
 import scipy.stats
 
 import meanmap as mm
 from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.stats import IndependencePlan
+from meanmap.stats.independence.independence_plan import SideBySide
 from meanmap.stats.independence.moments import JointMoments, features_of
+from meanmap.stats.states.feature_map import FeatureMap
 
+# Dask calls pandas in a way that its newest versions advise against.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 N = 10_000
 
 
@@ -22,9 +31,12 @@ def test_moments_are_covariances_of_features():
     x, y = data(500)
     with Door() as door:
         fitted = tuple(features_of(mm.kernels.RBF(1.0), part, "x", np.random.default_rng(0), door) for part in (x, y))
-        blocks = [(x[:10], y[:10]), (x[10:], y[10:])]
-        moments = JointMoments.of(blocks, fitted, ("x", "y"), door)
-        phi, psi = (f(part) for f, part in zip(fitted, (x, y), strict=True))
+        mapped = FeatureMap.of(SideBySide(fitted[0].kernel, fitted), (x, y), np.float64, [f.size for f in fitted])
+        parts = [(x[:10], y[:10]), (x[10:], y[10:])]
+        moments = JointMoments(mapped.sums(parts).moments(), fitted[0].size)
+        rounded = mapped.grid.origin + mapped.grid.unit * mapped.grid.units(np.c_[fitted[0](x), fitted[1](y)])
+        phi, psi = np.split(rounded, [fitted[0].size], axis=1)
+        np.testing.assert_allclose(phi, fitted[0](x), atol=2.0**-16)
     joint = np.cov(np.c_[phi, psi].T, bias=True)
     np.testing.assert_allclose(moments.joint, joint, atol=1e-12)
     h = np.eye(500) - 1 / 500
@@ -106,3 +118,49 @@ def test_level_of_streams_at_length(d):
         found += mm.independence_test(pieces(x, y, 300), n_permutations=199, rng=trial).reject(0.05)
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
     assert low <= found <= high, found
+
+
+def test_the_pvalue_is_the_same_wherever_the_rows_lie(tmp_path):
+    """In any order, in any partitions, by any engine."""
+    x, y = data(21_000, dependence=0.02)
+    frame = pandas.DataFrame(np.c_[x, y], columns=list("abcd"))
+    (tmp_path / "parts").mkdir()
+    for i, index in enumerate(np.array_split(np.arange(len(x)), 11)):
+        polars.from_pandas(frame.iloc[index]).write_parquet(tmp_path / "parts" / f"{i:02}.parquet")
+    np.save(tmp_path / "both.npy", np.c_[x, y])
+    mapped = np.load(tmp_path / "both.npy", mmap_mode="r")
+    lazy = polars.scan_parquet(tmp_path / "parts" / "*.parquet")
+    array, table = da.from_array(np.c_[x, y], chunks=(5000, 4)), dd.read_parquet(tmp_path / "parts")
+    kernels = {"kernel": mm.kernels.RBF([1.0, 2.0]), "rng": 0}
+    ways = [
+        (x, y),
+        (mapped[:, :2], mapped[:, 2:]),
+        (array[:, :2], array[:, 2:]),
+        (table[["a", "b"]], table[["c", "d"]]),
+        (lazy.select("a", "b"), frame[["c", "d"]]),
+    ]
+    found = {
+        (r.pvalue, r.statistic, r.sizes)
+        for r in (mm.independence_test(*way, n_permutations=99, **kernels) for way in ways)
+    }
+    mm.save(IndependencePlan.of(*ways[2], **kernels), tmp_path / "p")
+    plan = mm.load(tmp_path / "p")
+    states = [
+        plan.state(x[part], y[part]) for part in (slice(20_999, None), slice(7, 20_999), slice(0, 0), slice(0, 7))
+    ]
+    last = plan.result(states[0].merge(states[3]).merge(states[2]).merge(states[1]), 99)
+    assert found == {(last.pvalue, last.statistic, last.sizes)}
+
+
+def test_collections_that_do_not_lie_side_by_side():
+    x, y = (da.from_array(part, chunks=(6000, 2)) for part in data(21_000))
+    with pytest.raises(KindError, match="some of x and y are collections of Dask and others are in memory"):
+        mm.independence_test(x, data(21_000)[1])
+    with pytest.raises(ShapeError, match="x and y have 4 and 3 partitions"):
+        mm.independence_test(x, y.rechunk((7000, 2)))
+    with pytest.raises(ShapeError, match=r"x has \d+ and y has \d+ points; expected as many of each, row by row"):
+        mm.independence_test(x, y.rechunk(((5000, 7000, 6000, 3000), 2)), "median")
+    with pytest.raises(ParameterError, match="have null='spectral' or 'gamma'"):
+        mm.independence_test(x, y, null="permutation")
+    with pytest.raises(ParameterError, match="missing='drop' is for samples in memory"):
+        mm.independence_test(x, y, missing="drop")

@@ -5,6 +5,7 @@ the sums are those of whole numbers: adding them is exact, hence associative and
 below 2¹⁷ are summed exactly in double precision too, 2¹⁹ rows at a time, so that matrix products do the work.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,21 +33,25 @@ class Grid(Value):
     ----------
     origin : array (r,)
         A multiple of the unit, near the mean of the rows, so that nothing cancels in covariances.
-    unit : float
-        A power of two.
+    unit : array (r,)
+        Powers of two.
     """
 
     origin: np.ndarray
-    unit: float
+    unit: np.ndarray
 
     @classmethod
-    def of(cls, sample: np.ndarray) -> "Grid":
-        """The grid for rows like those of a sample (n, r)."""
+    def of(cls, sample: np.ndarray, groups: Sequence[int] = ()) -> "Grid":
+        """The grid for rows like those of a sample (n, r); each group of so many columns has a unit of its own."""
         centre = np.asarray(sample, float).mean(axis=0)
-        spread = float(np.abs(sample - centre).max(initial=0.0)) or float(np.abs(centre).max(initial=0.0)) or 1.0
-        if not np.isfinite(spread):
-            raise NonFiniteError("a feature of a row is not finite.")
-        unit = float(2.0 ** (np.ceil(np.log2(spread)) - DIGITS))
+        distances, unit, start = np.abs(sample - centre).max(axis=0, initial=0.0), np.empty(len(centre)), 0
+        for size in groups or (len(centre),):
+            part = slice(start, start + size)
+            start += size
+            spread = distances[part].max(initial=0.0) or np.abs(centre[part]).max(initial=0.0) or 1.0
+            if not np.isfinite(spread):
+                raise NonFiniteError("a feature of a row is not finite.")
+            unit[part] = 2.0 ** (np.ceil(np.log2(spread)) - DIGITS)
         return cls(unit * np.rint(centre / unit), unit)
 
     @property
@@ -141,9 +146,9 @@ class ExactSums(Value):
         """Floating-point sums about the grid's origin, for means and covariances."""
         if not self.n:
             raise ParameterError("the state holds no row: there is no mean.")
-        scale = np.array([self.grid.unit * 2.0 ** (STEP * level) for level in self.levels])
-        sums = np.einsum("l,li->i", scale, self.sums.astype(float))
-        products = np.einsum("l,lij->ij", scale**2, self.products.astype(float))
+        scale, unit = np.array([2.0 ** (STEP * level) for level in self.levels]), self.grid.unit
+        sums = unit * np.einsum("l,li->i", scale, self.sums.astype(float))
+        products = unit[:, None] * np.einsum("l,lij->ij", scale**2, self.products.astype(float)) * unit
         return Moments(self.n, self.grid.origin, sums, products)
 
     def _of(self, units: np.ndarray) -> "ExactSums":

@@ -5,20 +5,23 @@ from meanmap.stats.effects.dependence import independence_effect
 from meanmap.stats.effects.effect import Effect, Interval
 from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
 from meanmap.stats.independence.independence import independence_test
+from meanmap.stats.independence.independence_plan import IndependencePlan
 from meanmap.stats.independence.joint_independence import joint_independence_test
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.drift import DriftMonitor
 from meanmap.stats.samples.k_sample import k_sample_test
 from meanmap.stats.samples.samples import Outcome, Samples
 from meanmap.stats.samples.two_sample import two_sample_test
-from meanmap.stats.samples.two_sample_plan import SampleState, TwoSamplePlan
+from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import register_two_sample
 from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rejection_rate
+from meanmap.stats.states.passes import SampleState
 
 __all__ = [
     "DriftMonitor",
     "Effect",
+    "IndependencePlan",
     "Interval",
     "Null",
     "Outcome",

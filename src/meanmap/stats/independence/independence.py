@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import jax
@@ -11,14 +10,14 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.sources import is_file, is_stream
+from meanmap.core.pieces.partitions import is_dask
+from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, take_rows
+from meanmap.core.tables.chunks import count_rows, in_memory
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.designs.design import Design
@@ -34,11 +33,8 @@ from meanmap.stats.independence.hsic import (
     permuted_hsic,
     single_gram,
 )
+from meanmap.stats.independence.independence_plan import cut_short, in_one_pass
 from meanmap.stats.independence.moments import (
-    BLOCK,
-    MOST_FEATURES,
-    TRACE_TOLERANCE,
-    JointMoments,
     all_features,
     features_of,
 )
@@ -46,7 +42,7 @@ from meanmap.stats.independence.shifts import Shifts
 from meanmap.stats.independence.variables import constant, for_two, handicaps, kernels_of, one_for_each
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
 
 __all__ = ["independence_test"]
 
@@ -82,7 +78,10 @@ def independence_test(
     ----------
     x, y : points
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
-        paths of Parquet files, lazy frames of polars, or iterators of pieces; or one iterator of pieces (x, y) as `x`.
+        Parquet files (a path, a folder, a pattern, a list), lazy frames of polars, columns of one array or frame of
+        Dask, whose workers compute, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more than
+        20,000 rows the p-value is the same bit by bit wherever they lie ([`IndependencePlan`][]); only of iterators the
+        first 4096 rows choose kernels and features, instead of any.
     kernel : None, "median", "learned" or Kernel
         For both variables: a kernel, or "median", RBF at the median distance with one lengthscale per column (Delta for
         labels); "learned" multiplies these by what [`learn_kernel`][] finds in that variable alone. By default each
@@ -122,7 +121,7 @@ def independence_test(
     -----
     Permutations are cyclic shifts of random orders, n of them at once by fast Fourier transforms: O(n² log n) on whole
     Gram matrices up to 6000 points, and O(n log n) for each pair of at most 128 features beyond. Limits come from one
-    pass in O(n r²), holding 4096 rows at a time.
+    pass in O(n r²), holding some thousand rows at a time.
 
     With `within` or `clusters` HSIC is that of at most 48 features a kernel, less the means of their strata. Numbers
     are measured from the mean of their stratum first, unless the kernel is given.
@@ -151,18 +150,23 @@ def independence_test(
             raise ParameterError("within= and clusters= are for variables in memory.")
         design = design_of(([None] * n,), ("x",), within, clusters, None, missing)
         if design is not None:
-            return _by_design((_held(x), _held(y)), kernel, design, n_permutations, random, told)
+            return _by_design((in_memory(x), in_memory(y)), kernel, design, n_permutations, random, told)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(
             "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
         )
-    many = n is None or (n > MOST_FOR_PERMUTATIONS and statistic == "biased")
+    many = n is None or n > MOST_FOR_PERMUTATIONS
     with Door() as door:
-        if n is None or null in ("gamma", "spectral") or (null == "auto" and many):
+        if n is None or null in ("gamma", "spectral") or (null == "auto" and many and statistic == "biased"):
             kind = "gamma" if null == "gamma" else "spectral"
-            result = _by_limit(x, y, kernel, kind, n_permutations, random, door)
+            result = in_one_pass(x, y, kernel, kind, n_permutations, random, MOST_FOR_GRAM)
             return replace(result, warnings=(*told, *result.warnings))
-        x, y = (_held(data) for data in (x, y))
+        if many and (is_dask(x) or is_dask(y)):
+            raise ParameterError(
+                f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
+                f"not {null!r} with statistic={statistic!r}: pass x.compute() and y.compute() for these."
+            )
+        x, y = (in_memory(data) for data in (x, y))
         default = "several" if n > MOST_FOR_GRAM else "fused" if statistic == "biased" else "median"
         wanted = one_for_each(kernel, 2)
         kernels = tuple(
@@ -240,10 +244,6 @@ def _length(x: Data, y: Data) -> int | None:
     return n
 
 
-def _held(data: Data) -> Any:
-    return next(chunks_of(data, count_rows(data) or 1)) if is_file(data) else data
-
-
 def _one(kernels: tuple[Kernel, ...]) -> Kernel:
     return kernels[0] if len(kernels) == 1 else Sum(kernels)
 
@@ -288,59 +288,4 @@ def _by_features(
     x, y = (Margins.of_features(side) for side in sides)
     off = permuted_features(sides[0], sides[1], shifts) - diagonal_sums(x, y, shifts)
     found = one_hsic(off, x, y, statistic, shifts)
-    return found, f"{statistic} HSIC of features", _cut_short(fitted, "the level is exact")
-
-
-def _cut_short(fitted: list[PivotedCholesky], level: str) -> tuple[str, ...]:
-    return tuple(
-        f"the kernel of {name} was cut to {MOST_FEATURES} features; {level}, some power may be lost."
-        for name, feature in zip(NAMES, fitted, strict=True)
-        if feature.relative_error > 10 * TRACE_TOLERANCE
-    )
-
-
-def _by_limit(x: Data, y: Data, kernel: KernelLike, kind: str, n_draws: int, random: Rng, door: Door) -> TestResult:
-    """One pass over the data: a sample chooses kernels and features, then moments are added up block by block."""
-    sample, blocks = _sample(x, y, random.generator)
-    wanted = one_for_each(kernel, 2)
-    several = is_stream(x) or is_stream(y) or (count_rows(x) or 0) > MOST_FOR_GRAM
-    kernels = tuple(
-        _one(kernels_of(w, part, name, "several" if several else "median", random.generator))
-        for w, part, name in zip(wanted, sample, NAMES, strict=True)
-    )
-    fitted = [
-        features_of(k, part, name, random.generator, door) for k, part, name in zip(kernels, sample, NAMES, strict=True)
-    ]
-    moments = JointMoments.of(blocks, (fitted[0], fitted[1]), NAMES, door)
-    for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
-        if spectrum.max(initial=0) <= 1e-14:
-            raise constant(name)
-    value = moments.n * moments.hsic
-    law = moments.limit(kind, n_draws, random.generator)
-    return TestResult(
-        value,
-        law.pvalue(value),
-        law,
-        kernels,
-        "independence test, n HSIC of features",
-        (moments.n,),
-        random.seed,
-        (
-            *_cut_short(fitted, "the level is that of the limit"),
-            *doubt_about_limit(law.exact, (moments.n,)),
-            *flat(law, value),
-        ),
-    )
-
-
-def _sample(x: Data, y: Data, generator: np.random.Generator) -> tuple[tuple[Any, Any], Iterator[tuple[Any, ...]]]:
-    """Rows that stand for the whole, and all rows in blocks. An iterator can only offer its first block."""
-    blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
-    if is_stream(x) or is_stream(y):
-        first = next(blocks, None)
-        if not isinstance(first, tuple) or len(first) != 2:
-            raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
-        return first, chain([first], blocks)
-    n = count_rows(x) or 0
-    index = np.sort(generator.choice(n, min(n, BLOCK), replace=False))
-    return (take_rows(x, index), take_rows(y, index)), blocks
+    return found, f"{statistic} HSIC of features", cut_short(fitted, "the level is exact")

@@ -1,9 +1,7 @@
 """Independence from one pass over the data: moments of features, and the limit that their spectra give."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -48,29 +46,6 @@ class JointMoments:
 
     moments: Moments
     split: int
-
-    @classmethod
-    def of(
-        cls,
-        blocks: Iterable[Any],
-        features: tuple[PivotedCholesky, PivotedCholesky],
-        names: tuple[str, str],
-        door: Door,
-    ) -> "JointMoments":
-        """Read each block of both variables, map it and add it up. Cost O(n r (d + r)), memory that of a block."""
-        total = Moments.none(sum(f.size for f in features))
-        for block in blocks:
-            parts = []
-            for feature, data, name in zip(features, block, names, strict=True):
-                where = name if total.n == 0 else f"{name}[{total.n}:]"
-                points = read_points(feature.kernel, data, where, door)
-                feature.check(points, where)
-                parts.append(transformed(feature, points, BLOCK))
-            z = np.concatenate(parts, axis=1)
-            # About the first block's means, so that nothing cancels in the end.
-            total = total.merge(Moments.of(z, total.origin if total.n else z.mean(axis=0)))
-        check_rows(total.n, names[0], LEAST_POINTS)
-        return cls(total, features[0].size)
 
     @property
     def n(self) -> int:

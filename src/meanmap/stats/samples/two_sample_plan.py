@@ -17,47 +17,16 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.embeddings.coordinates import FeatureEmbedding
-from meanmap.linalg.exact import ExactSums
 from meanmap.stats.result import flat
 from meanmap.stats.samples.feature_statistics import feature_map, gaussian_limit
 from meanmap.stats.samples.samples import columns_of, read_samples
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
 from meanmap.stats.states.feature_map import FeatureMap
-from meanmap.stats.states.passes import drawn, one_pass
+from meanmap.stats.states.passes import SampleState, drawn, one_pass
 from meanmap.stats.states.reading import Reading, left_out
 
-__all__ = ["SampleState", "TwoSamplePlan"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SampleState(Value):
-    """What is known of some rows of a sample: sums of their features, which `merge` adds up exactly.
-
-    Made by [`TwoSamplePlan.state`][].
-
-    Attributes
-    ----------
-    sums : ExactSums
-    rows : int
-        How many rows came.
-    gaps : dict
-        How many values were missing in which column.
-    """
-
-    sums: ExactSums
-    rows: int
-    gaps: dict[str, int]
-
-    @property
-    def n(self) -> int:
-        """How many rows were kept: those without missing values, unless missing is a label."""
-        return self.sums.n
-
-    def merge(self, other: "SampleState") -> "SampleState":
-        """That of both parts together: equal bit by bit, in whatever order and groups parts are merged."""
-        gaps = Counter(self.gaps) + Counter(other.gaps)
-        return SampleState(self.sums.merge(other.sums), self.rows + other.rows, dict(sorted(gaps.items())))
+__all__ = ["TwoSamplePlan"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +102,7 @@ class TwoSamplePlan(Value):
         for source, name in ((x, "x"), (y, "y")):
             if is_stream(source):
                 raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
-        sample = [drawn(source, random.generator, name) for source, name in ((x, "x"), (y, "y"))]
+        sample = [drawn([source], random.generator, [name])[0] for source, name in ((x, "x"), (y, "y"))]
         reading, sample = Reading.of(sample, ("x", "y"), missing, kinds, LEAST_POINTS)
         with Door() as door:
             samples = read_samples(sample, ("x", "y"), kernel, random.generator, door, scale)

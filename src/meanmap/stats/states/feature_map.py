@@ -1,6 +1,6 @@
 """Features of rows and the sums of them, block by block: the same bit by bit however the rows are divided."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,12 +40,14 @@ class FeatureMap(Value):
     precision: str
 
     @classmethod
-    def of(cls, features: Features, sample: Points, precision: DType | None = None) -> "FeatureMap":
+    def of(
+        cls, features: Features, sample: Points, precision: DType | None = None, groups: Sequence[int] = ()
+    ) -> "FeatureMap":
         """With a grid for rows like those of a sample, and the precision that these need."""
         dtype = np.dtype(working_precision(sample) if precision is None else precision)
         cast = _cast(features, dtype)
         found = [np.asarray(_mapped(cast, block), float)[:n] for block, n in _blocks([sample], dtype)]
-        return cls(features, Grid.of(np.concatenate(found)), dtype.name)
+        return cls(features, Grid.of(np.concatenate(found), groups), dtype.name)
 
     @property
     def sizes(self) -> list[int]:
@@ -57,7 +59,7 @@ class FeatureMap(Value):
         """Of the features of all points in parts of any lengths: O(n r (d + r)) time, memory of a block and O(r²)."""
         dtype = np.dtype(self.precision)
         features, total = _cast(self.features, dtype), ExactSums.none(self.grid)
-        origin, unit = self.grid.origin.astype(dtype), np.asarray(self.grid.unit, dtype)
+        origin, unit = self.grid.origin.astype(dtype), self.grid.unit.astype(dtype)
         for block, n in _blocks(parts, dtype):
             if any_sparse(block):
                 total = total.add(np.asarray(features.transform(block), float))

@@ -1,63 +1,111 @@
 """One pass over data of any size, wherever they lie, and the sample of rows that comes before."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
+from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.pieces.partitions import computed, delayed, is_dask, lengths, partitions, reduced, rows_at
 from meanmap.core.tables.chunks import count_rows, in_memory, take_rows
 from meanmap.core.types import Data
+from meanmap.core.values import Value
+from meanmap.linalg.exact import ExactSums
 
-__all__ = ["SAMPLE", "State", "drawn", "one_pass"]
+__all__ = ["SAMPLE", "SampleState", "drawn", "one_pass", "parts_of"]
 
 # Rows of each sample that a plan is made from: landmarks, units and the range of distances.
 SAMPLE = 8192
 
 
-class State(Protocol):
-    """What a pass adds up."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleState(Value):
+    """What is known of some rows: sums of their features, which `merge` adds up exactly.
 
-    def merge(self, other: Any) -> Any:
-        """That of both parts together."""
-        ...
+    Made by [`TwoSamplePlan.state`][] and [`IndependencePlan.state`][].
 
-
-Found = TypeVar("Found", bound=State)
-
-
-def drawn(source: Data, generator: np.random.Generator, name: str) -> Any:
-    """At most 8192 rows of a source that is not an iterator, chosen by their numbers alone, in their order.
-
-    So they are the same rows wherever the data lie and however they are divided.
+    Attributes
+    ----------
+    sums : ExactSums
+    rows : int
+        How many rows came.
+    gaps : dict
+        How many values were missing in which column.
     """
-    parts = lengths(source, name) if is_dask(source) else []
-    n = sum(parts) if is_dask(source) else count_rows(source) or 0
-    if n <= SAMPLE:
-        return in_memory(source)
-    index = np.sort(generator.choice(n, SAMPLE, replace=False))
-    return rows_at(source, index, parts, name) if is_dask(source) else take_rows(source, index)
+
+    sums: ExactSums
+    rows: int
+    gaps: dict[str, int]
+
+    @property
+    def n(self) -> int:
+        """How many rows were kept: those without missing values, unless missing is a label."""
+        return self.sums.n
+
+    def merge(self, other: "SampleState") -> "SampleState":
+        """That of both parts together: equal bit by bit, in whatever order and groups parts are merged."""
+        gaps = Counter(self.gaps) + Counter(other.gaps)
+        return SampleState(self.sums.merge(other.sums), self.rows + other.rows, dict(sorted(gaps.items())))
+
+
+def drawn(
+    sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int = SAMPLE
+) -> list[Any]:
+    """At most so many rows of sources that lie side by side, chosen by their numbers alone, in their order.
+
+    So they are the same rows wherever the data lie and however they are divided. None of the sources is an iterator.
+    """
+    parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
+    n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
+    if n <= most:
+        return [in_memory(source) for source in sources]
+    index = np.sort(generator.choice(n, most, replace=False))
+    return [
+        rows_at(source, index, sizes, name) if is_dask(source) else take_rows(source, index)
+        for source, sizes, name in zip(sources, parts, names, strict=True)
+    ]
 
 
 def one_pass(
-    plan: Any, step: Callable[[Any, Any, str], Found], sources: Sequence[Any], names: Sequence[str]
-) -> list[Found]:
+    plan: Any, step: Callable[[Any, Any, str], SampleState], sources: Sequence[Any], names: Sequence[str]
+) -> list[SampleState]:
     """`step(plan, part, name)` for each part of each source, merged; `step` is a function that can be imported.
 
-    Collections of Dask are computed together, by the scheduler that the user chose; nothing comes back but states.
+    A source that is a tuple is one whose members lie side by side. Collections of Dask are computed together, by the
+    scheduler that the user chose; nothing comes back but states.
     """
     found: dict[int, Any] = {}
     tasks = {}
     for i, (source, name) in enumerate(zip(sources, names, strict=True)):
-        if is_dask(source):
-            there = delayed(plan)
-            parts = partitions(source, name)
-            tasks[i] = reduced([delayed(step)(there, part, name) for part in parts], _merged)
-        else:
+        parts = parts_of(source, name)
+        if parts is None:
             found[i] = step(plan, source, name)
+        else:
+            there = delayed(plan)
+            tasks[i] = reduced([delayed(step)(there, part, name) for part in parts], _merged)
     found |= dict(zip(tasks, computed(list(tasks.values())), strict=True)) if tasks else {}
     return [found[i] for i in range(len(sources))]
+
+
+def parts_of(source: Data, name: str) -> list[Any] | None:
+    """The partitions of a collection of Dask, or of several side by side; None of what is computed here."""
+    if not isinstance(source, tuple):
+        return partitions(source, name) if is_dask(source) else None
+    there = [is_dask(member) for member in source]
+    if not any(there):
+        return None
+    if not all(there):
+        raise KindError(
+            f"some of {name} are collections of Dask and others are in memory: pass columns of one collection."
+        )
+    parts = [partitions(member, name) for member in source]
+    if len({len(listed) for listed in parts}) > 1:
+        listed = " and ".join(str(len(each)) for each in parts)
+        raise ShapeError(f"{name} have {listed} partitions: pass columns of one collection, or repartition the second.")
+    return list(zip(*parts, strict=True))
 
 
 def _merged(states: list[Any]) -> Any:

@@ -59,11 +59,15 @@ class Reading(Value):
             found, gaps = seen_to(piece, where, self.missing)
             if not count_rows(found):
                 found = None
-            elif self.schema is not None:
-                table = self.schema.read(found, where)
-                found = table if self.table else found
-            yield found, came, gaps
+            yield None if found is None else self.read(found, where), came, gaps
             rows += came
+
+    def read(self, piece: Any, name: str) -> Any:
+        """A piece with the columns of the sample, for a kernel to read."""
+        if self.schema is None:
+            return piece
+        table = self.schema.read(piece, name)
+        return table if self.table else piece
 
 
 def left_out(name: str, rows: int, kept: int, gaps: Mapping[str, int]) -> tuple[str, ...]:

@@ -1,0 +1,211 @@
+"""The independence test on data of any size: a plan, states of parts, and the result."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pieces.sources import is_stream
+from meanmap.core.points import count
+from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
+from meanmap.core.types import Data, KernelLike, Points, Seed
+from meanmap.core.values import Value
+from meanmap.features.base import Features
+from meanmap.kernels.base import Kernel, Sum
+from meanmap.kernels.reading import read_points
+from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
+from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
+from meanmap.stats.result import TestResult, flat
+from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
+from meanmap.stats.states.feature_map import FeatureMap
+from meanmap.stats.states.passes import SampleState, drawn, one_pass
+from meanmap.stats.states.reading import ROWS, Reading
+
+__all__ = ["IndependencePlan", "cut_short", "in_one_pass"]
+
+NAMES = ("x", "y")
+
+
+class SideBySide(Features):
+    """Features of two variables, each of its own: points are pairs of points."""
+
+    kernel: Kernel
+    members: tuple[Features, ...]
+
+    def transform(self, x: Points) -> jax.Array:
+        """φ(x) and ψ(y), (n, r + s)."""
+        return jnp.concatenate([member.transform(part) for member, part in zip(self.members, x, strict=True)], axis=1)
+
+    def check(self, points: Points, argument: str) -> None:
+        """As the features of each variable check."""
+        for member, part in zip(self.members, points, strict=True):
+            member.check(part, argument)
+
+    @property
+    def size(self) -> int:
+        """r + s."""
+        return sum(member.size for member in self.members)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndependencePlan(Value):
+    """What a test of independence decides before it looks at all rows: columns, kernels and features of both variables.
+
+    Small, and saved and loaded as usual. `plan = mm.stats.IndependencePlan.of(x, y, rng=0)` draws some of the rows;
+    `plan.state(x, y)` is what any part of them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the
+    test. [`independence_test`][] does just this with more than 20,000 rows, and gives the same p-value bit by bit.
+
+    Made by [`IndependencePlan.of`][].
+
+    Attributes
+    ----------
+    readings : pair of Reading
+        The columns of x and of y.
+    kernels : pair of Kernel
+    features : FeatureMap
+        Pivoted features of both, and the grid that they are rounded to, so that sums are exact.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> x = np.random.default_rng(0).normal(size=21_000)
+    >>> y = x**2 + np.random.default_rng(1).normal(size=21_000) * 20
+    >>> plan = mm.stats.IndependencePlan.of(x, y, rng=0)
+    >>> first, second = plan.state(x[:5000], y[:5000]), plan.state(x[5000:], y[5000:])
+    >>> plan.result(second.merge(first)).pvalue == mm.independence_test(x, y, rng=0).pvalue < 0.01
+    True
+    """
+
+    readings: tuple[Reading, Reading]
+    kernels: tuple[Kernel, Kernel]
+    features: FeatureMap
+    seed: int
+
+    @classmethod
+    @own_words
+    def of(
+        cls,
+        x: Data,
+        y: Data,
+        kernel: KernelLike = None,
+        *,
+        kernel_x: KernelLike = None,
+        kernel_y: KernelLike = None,
+        rng: Seed = None,
+    ) -> "IndependencePlan":
+        """From the variables themselves, or from some of their rows.
+
+        Parameters
+        ----------
+        x, y : points, files or collections
+            As for [`independence_test`][]. Of larger ones 4096 rows are drawn, by their numbers alone.
+        kernel, kernel_x, kernel_y, rng
+            As for [`independence_test`][].
+        """
+        for source, name in ((x, "x"), (y, "y")):
+            if is_stream(source):
+                raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
+        return cls._of(x, y, for_two(kernel, kernel_x, kernel_y), "several", Rng.of(rng))
+
+    @classmethod
+    def _of(cls, x: Data, y: Data, kernel: KernelLike, default: str, random: Rng) -> "IndependencePlan":
+        if random.seed is None:
+            raise ParameterError("a plan needs a seed that is known: make it outside jit.")
+        sample = drawn([x, y], random.generator, NAMES, BLOCK)
+        (first, (ours,)), (second, (theirs,)) = (
+            Reading.of([part], [name], "raise", None, LEAST_POINTS) for part, name in zip(sample, NAMES, strict=True)
+        )
+        sides = ours, theirs
+        wanted = zip(one_for_each(kernel, 2), sides, NAMES, strict=True)
+        chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in wanted]
+        kernels = tuple(listed[0] if len(listed) == 1 else Sum(listed) for listed in chosen)
+        with Door() as door:
+            sets = zip(kernels, sides, NAMES, strict=True)
+            members = tuple(features_of(each, part, name, random.generator, door) for each, part, name in sets)
+            points = tuple(read_points(*each, door) for each in zip(kernels, sides, NAMES, strict=True))
+            both = SideBySide(kernels[0], members)
+            features = FeatureMap.of(both, points, np.float64, [member.size for member in members])
+        return cls((first, second), (kernels[0], kernels[1]), features, random.seed)
+
+    def state(self, x: Data, y: Data = None) -> SampleState:
+        """What some rows add.
+
+        Parameters
+        ----------
+        x, y : points, files or iterators of pieces
+            As many rows of each; or as x alone an iterator of pieces (x, y).
+        """
+        return one_pass(self, _state, [x if y is None else (x, y)], ["x and y"])[0]
+
+    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
+        """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
+        check_draws(n_permutations)
+        check_rows(state.n, "x", LEAST_POINTS)
+        members = self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
+        moments = JointMoments(state.sums.moments(), members[0].size)
+        for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
+            if spectrum.max(initial=0) <= 1e-14:
+                raise constant(name)
+        value = moments.n * moments.hsic
+        law = moments.limit(null, n_permutations, np.random.default_rng([self.seed, 1]))
+        doubts = *cut_short(members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
+        label = "independence test, n HSIC of features"
+        told = *doubts, *flat(law, value)
+        return TestResult(value, law.pvalue(value), law, self.kernels, label, (moments.n,), self.seed, told)
+
+
+def in_one_pass(
+    x: Data, y: Data, kernel: KernelLike, null: str, n_draws: int, random: Rng, most_for_one: int
+) -> TestResult:
+    """The test of iterators, of what is larger than memory, and of anything with the limit as null."""
+    if is_stream(x) or is_stream(y):
+        blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
+        first = next(blocks, None)
+        if not isinstance(first, tuple) or len(first) != 2:
+            raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
+        plan = IndependencePlan._of(*first, kernel, "several", random)
+        return plan.result(plan.state(chain([first], blocks)), n_draws, null)
+    default = "several" if (count_rows(x) or 0) > most_for_one else "median"
+    plan = IndependencePlan._of(x, y, kernel, default, random)
+    return plan.result(plan.state(x, y), n_draws, null)
+
+
+def cut_short(fitted: Sequence[Any], level: str) -> tuple[str, ...]:
+    """What a result says where a kernel has more features than are kept."""
+    return tuple(
+        f"the kernel of {name} was cut to {MOST_FEATURES} features; {level}, some power may be lost."
+        for name, feature in zip(NAMES, fitted, strict=True)
+        if feature.relative_error > 10 * TRACE_TOLERANCE
+    )
+
+
+def _state(plan: IndependencePlan, source: Any, name: str) -> SampleState:
+    """What the rows of one source, or of two side by side, add."""
+    rows = 0
+    members: Any = plan.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
+
+    def points(door: Door) -> Iterator[Any]:
+        nonlocal rows
+        pairs = paired_chunks(source, ROWS, NAMES) if isinstance(source, tuple) else chunks_of(source, ROWS, "x")
+        for block in pairs:
+            read = []
+            for reading, member, part, side in zip(plan.readings, members, block, NAMES, strict=True):
+                where = f"{side}[{rows}:]" if rows else side
+                read.append(member.read(reading.read(part, where), where, door))
+            rows += count(read[0])
+            yield tuple(read)
+
+    with Door() as door:
+        sums = plan.features.sums(points(door))
+    return SampleState(sums, rows, {})
