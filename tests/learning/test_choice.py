@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanmap.bp.edges.choice import MESSAGE_RULE, left_out_errors
+from meanmap.bp.edges.learning import MESSAGE_RULE, left_out_errors
 from meanmap.learning.choice import Rule
 from meanmap.learning.density_ratio import LEAST, held_out_surprises
 

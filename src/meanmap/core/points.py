@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.types import Data, Index, Points
 
-__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "joined", "one_row", "pad", "rows"]
+__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "joined", "one_row", "pad", "rows", "spread_rows"]
 
 
 def is_sparse(value: object) -> bool:
@@ -88,3 +88,8 @@ def bucket(n: int) -> int:
         return max(16, 1 << (n - 1).bit_length())
     step = 1 << ((n - 1).bit_length() - 3)
     return -(-n // step) * step
+
+
+def spread_rows(n: int, most: int) -> np.ndarray:
+    """Row numbers of at most `most` of n rows, evenly spread."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(int)

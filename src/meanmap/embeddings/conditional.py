@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.points import any_sparse, rows
+from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
@@ -258,11 +258,6 @@ def _columns(side: Side, index: np.ndarray, door: Door) -> Any:
     points = rows(side.points, index)
     low = PivotedCholesky.of_points(side.kernel, points, door, tolerance=1e-3, max_rank=MOST_FEATURES)
     return FeatureBasis(low).at(points, door).T
-
-
-def spread_rows(n: int, most: int) -> np.ndarray:
-    """Row numbers of at most `most` of n rows, evenly spread."""
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(int)
 
 
 def _lengthscale(side: Side) -> tuple[tuple[str, float], ...]:

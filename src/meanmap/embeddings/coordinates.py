@@ -10,9 +10,10 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.types import Array, Index, Points
 from meanmap.embeddings.element import Embedding
-from meanmap.embeddings.points import PointEmbedding, is_flat
+from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel, Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import is_flat
 
 __all__ = ["FeatureEmbedding"]
 

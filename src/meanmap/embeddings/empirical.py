@@ -19,13 +19,13 @@ from meanmap.embeddings import shrinkage
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.families import FamilyEmbedding
-from meanmap.embeddings.points import PointEmbedding, is_flat, weighted_sums
+from meanmap.embeddings.points import PointEmbedding, weighted_sums
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features, transform_in_chunks, transformed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
-from meanmap.kernels.reading import read_points
+from meanmap.kernels.reading import is_flat, read_points
 from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learned import learned_for
 

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined
@@ -21,12 +20,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import product, streamed_product
 from meanmap.kernels.reading import check_alike
 
-__all__ = ["PointEmbedding", "Weights", "is_flat", "weighted_sums"]
-
-
-def is_flat(data: Data, kernel: Kernel) -> bool:
-    """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
-    return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
+__all__ = ["PointEmbedding", "Weights", "weighted_sums"]
 
 
 def weighted_sums(kernel: Kernel, at: Any, points: Points, weights: Array, door: Door) -> Any:

@@ -13,10 +13,9 @@ from meanmap.core.points import count
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
 from meanmap.embeddings.bases import Basis, FeatureBasis, PointBasis
-from meanmap.embeddings.points import is_flat
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import read_points
+from meanmap.kernels.reading import is_flat, read_points
 
 __all__ = ["Side", "read_pairs"]
 

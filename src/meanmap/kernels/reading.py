@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from meanmap.core.domains import Columns, Domain, Each, Real
 from meanmap.core.door import Door
@@ -13,7 +14,12 @@ from meanmap.core.points import count, is_sparse
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, KernelLike, Points
 
-__all__ = ["by_position", "check_alike", "read_alike", "read_pair", "read_points"]
+__all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "read_points"]
+
+
+def is_flat(data: Data, kernel: KernelLike) -> bool:
+    """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
+    return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
 
 
 def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:

@@ -7,9 +7,8 @@ import numpy as np
 
 from meanmap.bp.edges.coordinates import coordinates, transformed
 from meanmap.core.door import Door
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, rows, spread_rows
 from meanmap.core.types import Data, KernelLike
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.kernels.gram import gram_matrix
 
 __all__ = ["Approximation", "approximation"]

@@ -7,9 +7,8 @@ import numpy as np
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, count, dense, rows
+from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
 from meanmap.core.types import Data, Points
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix

@@ -12,9 +12,8 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
-from meanmap.core.points import rows
+from meanmap.core.points import rows, spread_rows
 from meanmap.core.types import Data, Points
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 

@@ -10,9 +10,8 @@ from meanmap.bp.edges.floors import raised
 from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
-from meanmap.core.points import rows
+from meanmap.core.points import rows, spread_rows
 from meanmap.core.types import Data, Points
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points

@@ -7,9 +7,8 @@ import numpy as np
 
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, rows, spread_rows
 from meanmap.core.types import Data, Points
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.learning.choice import least
 from meanmap.linalg.ridge import Ridge

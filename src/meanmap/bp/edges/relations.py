@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.choice import CHOICE_ROWS
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
+from meanmap.bp.edges.learning import CHOICE_ROWS
 from meanmap.bp.edges.samples import Direction, NodeSample
 from meanmap.bp.edges.updates import Update
-from meanmap.core.points import rows
+from meanmap.core.points import rows, spread_rows
 from meanmap.core.progress import track
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
 from meanmap.learning.choice import nearly_least

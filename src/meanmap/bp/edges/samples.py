@@ -19,10 +19,9 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.bandwidth import diffusion_widths
-from meanmap.embeddings.points import is_flat
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import check_alike, read_points
+from meanmap.kernels.reading import check_alike, is_flat, read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 

@@ -7,9 +7,8 @@ import numpy as np
 import scipy.linalg
 
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, rows, spread_rows
 from meanmap.core.types import Data
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 

@@ -15,8 +15,7 @@ import numpy as np
 from meanmap.bp.edges.field_samples import FieldSamples
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.sampled.mixtures.mixtures import Mixtures
-from meanmap.core.points import rows
-from meanmap.embeddings.conditional import spread_rows
+from meanmap.core.points import rows, spread_rows
 from meanmap.learning.conditional_density import least_squares_density
 from meanmap.learning.conditional_mixture import ConditionalMixture
 

@@ -8,8 +8,8 @@ import numpy as np
 from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.edges.samples import Direction
 from meanmap.core.errors import InputError
+from meanmap.core.points import spread_rows
 from meanmap.core.types import KernelLike
-from meanmap.embeddings.conditional import spread_rows
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Bins", "Smoothing", "choose_bins", "table"]

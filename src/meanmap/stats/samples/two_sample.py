@@ -18,8 +18,9 @@ from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
-from meanmap.embeddings.points import PointEmbedding, is_flat
+from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
+from meanmap.kernels.reading import is_flat
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
