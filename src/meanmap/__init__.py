@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from meanmap.stats import (
         DriftMonitor,
         TestResult,
+        closeness_test,
         conditional_independence_test,
         independence_effect,
         independence_test,
@@ -86,6 +87,7 @@ _NAMES = {
     "Schema": "meanmap.core",
     "Table": "meanmap.core",
     "chow_liu": "meanmap.structure",
+    "closeness_test": "meanmap.stats",
     "condition": "meanmap.embeddings",
     "conditional_independence_test": "meanmap.stats",
     "default_kernel": "meanmap.learning",
@@ -123,6 +125,7 @@ __all__ = [
     "TestResult",
     "bp",
     "chow_liu",
+    "closeness_test",
     "condition",
     "conditional_independence_test",
     "core",

@@ -87,6 +87,15 @@ def test_effects(files):
     assert found["effect"]["method"] == "spread of 3 samples"
 
 
+def test_a_margin(files):
+    first, second, table = files
+    found = run("two-sample", first, second, "--margin", "5", "--seed", 0)
+    assert "further apart than 5 standard deviations? No: rejected at level 0.05" in found.stdout
+    assert "closer than after a shift of 5 standard deviations: shown" in found.stdout
+    refused = run("two-sample", table, "--by", "sex", "--within", "group", "--margin", "1")
+    assert "--margin is for two samples" in refused.stderr
+
+
 def test_exit_codes(files):
     first, second, _ = files
     assert run("two-sample", first, second).exit_code == 0

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest, chi2, kstest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.samples import drift
@@ -263,3 +263,46 @@ def test_points_that_are_all_different_leave_pvalues_uniform():
     for t in range(30):
         monitor = monitor.step([f"new {t} {i}" for i in range(5)])
     assert kstest(monitor.pvalues, "uniform").pvalue > 1e-5
+
+
+def test_a_margin_lets_harmless_change_pass():
+    """A shift within the margin raises no alarm however many rows; one beyond it does at once; and it can be saved."""
+    rng = np.random.default_rng(20)
+    monitor = mm.DriftMonitor.of(rng.normal(size=(2000, 2)), margin=0.1, run_length=1000, rng=0)
+    near = far = monitor
+    for _ in range(12):
+        near = near.step(rng.normal(0.02, 1.0, size=(1000, 2)))
+    assert near.alarms == ()
+    assert len(near.pool) == 0
+    for _ in range(3):
+        far = far.step(rng.normal(0.5, 1.0, size=(1000, 2)))
+    assert far.alarms[0] == 1
+    with pytest.raises(ParameterError, match="positive number of standard deviations"):
+        mm.DriftMonitor.of(rng.normal(size=(100, 2)), margin=0)
+    with pytest.raises(KindError, match="no column of numbers"):
+        mm.DriftMonitor.of(["a", "b"] * 50, margin=0.1)
+
+
+def test_a_monitor_with_a_margin_is_saved(tmp_path):
+    rng = np.random.default_rng(21)
+    monitor = mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=0)
+    mm.save(monitor, tmp_path / "monitor")
+    batch = rng.normal(0.8, 1.0, size=(60, 2))
+    assert mm.load(tmp_path / "monitor").step(batch).pvalues == monitor.step(batch).pvalues
+    assert 0 < monitor.step(batch).pvalues[0] < 0.05
+
+
+@pytest.mark.slow
+def test_a_margin_keeps_its_run_length():
+    """Batches at the margin itself, 100 monitors of 100 batches: no more alarms than without drift."""
+    alarms = 0
+    for seed in range(100):
+        rng = np.random.default_rng([22, seed])
+        monitor = mm.DriftMonitor.of(
+            rng.normal(size=(1000, 1)), mm.kernels.RBF(1.0), margin=0.3, run_length=50, rng=seed
+        )
+        for _ in range(100):
+            monitor = monitor.step(rng.normal(0.3, 1.0, size=(50, 1)))
+        alarms += len(monitor.alarms)
+    print(f"alarms at the margin: {alarms}, at most 200 expected")
+    assert alarms <= 200 + 3 * np.sqrt(200)

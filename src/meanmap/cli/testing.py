@@ -62,6 +62,9 @@ def two_sample(
     clusters: Clusters = "",
     weights: Annotated[str | None, typer.Option(help="Column that says how much each row counts.")] = None,
     effect: WithEffect = False,
+    margin: Annotated[
+        float | None, typer.Option(help="Ask instead whether they are closer than after a shift of so many sd.")
+    ] = None,
     kernel: KernelName = None,
     scale: Annotated[bool, typer.Option(help="Measure each column of numbers in its own unit.")] = True,
     null: Null = "auto",
@@ -99,15 +102,21 @@ def two_sample(
     options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "kinds": reading.kinds, "rng": seed}
     options |= design
     tables = list(samples.values())
-    result = (
-        mm.k_sample_test(tables, kernel=kernel, **options)
-        if many
-        else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
-    )
-    question = f"Do {' and '.join(samples)} come from one distribution?"
+    plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
+    if margin is not None and (many or design):
+        raise refused("--margin is for two samples of rows that are exchanged freely")
+    if margin is not None:
+        result = mm.closeness_test(tables[0], tables[1], margin, **plain)
+        question = f"Are {' and '.join(samples)} further apart than {margin:g} standard deviations?"
+    else:
+        result = (
+            mm.k_sample_test(tables, kernel=kernel, **options)
+            if many
+            else mm.two_sample_test(*tables, kernel=kernel, null=null, **options)
+        )
+        question = f"Do {' and '.join(samples)} come from one distribution?"
     size = None
     if effect:
-        plain = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
         plain_tables = [table.select([name for name in table.names if name not in also]) for table in tables]
         size = mm.k_sample_effect(plain_tables, **plain) if many else mm.two_sample_effect(*plain_tables, **plain)
     _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, samples, size)

@@ -1,6 +1,7 @@
 """Hypothesis tests whose level can be trusted."""
 
 from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.dependence import independence_effect
 from meanmap.stats.effects.effect import Effect, Interval
 from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
@@ -19,6 +20,7 @@ from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rej
 from meanmap.stats.states.passes import SampleState
 
 __all__ = [
+    "ClosenessResult",
     "DriftMonitor",
     "Effect",
     "IndependencePlan",
@@ -32,6 +34,7 @@ __all__ = [
     "TestResult",
     "TwoSamplePlan",
     "TwoSampleResult",
+    "closeness_test",
     "conditional_independence_test",
     "independence_effect",
     "independence_test",

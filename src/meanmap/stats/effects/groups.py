@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.types import Points
 from meanmap.features.base import FeatureKernel, Features, transformed
@@ -17,6 +17,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.samples.feature_statistics import feature_map
+from meanmap.stats.samples.margin import mover
 from meanmap.stats.samples.samples import Samples
 
 __all__ = ["Difference", "averaged", "difference_of"]
@@ -131,24 +132,14 @@ def _shifter(
     points: Points, most: int, generator: np.random.Generator, distance: Callable[[Any, Any], float]
 ) -> Callable[[float], float] | None:
     """The distance of at most so many points from themselves moved; None where there are no columns of numbers."""
-    if is_sparse(points):
+    move = mover(points)
+    if move is None:
         return None
-
-    def numbers(leaf: Any) -> bool:
-        return np.issubdtype(leaf.dtype, np.floating) and leaf.ndim <= 2
-
-    if not any(numbers(leaf) and np.ptp(leaf, axis=0).any() for leaf in jax.tree.leaves(points)):
-        return None
-
-    spreads = jax.tree.map(lambda leaf: np.std(leaf, axis=0, ddof=1) if numbers(leaf) else 0, points)
     n = count(points)
     some = rows(points, np.sort(generator.choice(n, min(n, most), replace=False)))
 
     def of_shift(shift: float) -> float:
-        def move(leaf: Any, spread: Any) -> Any:
-            return leaf + shift * spread if numbers(leaf) else leaf
-
-        return distance(some, jax.tree.map(move, some, spreads))
+        return distance(some, move(some, shift))
 
     return of_shift
 

@@ -24,6 +24,7 @@ from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.feature_statistics import landmark_features
+from meanmap.stats.samples.margin import Margin
 from meanmap.stats.samples.samples import read_samples, values_of
 from meanmap.stats.settings import check_draws
 
@@ -41,6 +42,8 @@ LANDMARKS = 512, 256
 TIE = 1e-9
 # What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
 ALLOWANCE = 0.5
+# Of smaller p-values the quantile would be infinite.
+LEAST_PVALUE = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,8 @@ class DriftMonitor:
         batch, about the reference.
     missing : str
         What happens to missing values in batches.
+    margin : Margin or None
+        How far batches may be from the reference.
 
     Notes
     -----
@@ -95,6 +100,11 @@ class DriftMonitor:
     The price of the promise is memory: the pool turns over in about n / b batches (n points in it, b in a batch), so
     that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
     [`two_sample_test`][] now and then.
+
+    With a margin the mean embedding of a batch is compared with that of the reference, which is kept for good, and the
+    p-value is that of a distance at the margin (see [`closeness_test`][]), widened by how far the reference may be from
+    its law. Given the reference, p-values are then independent and at most uniform as long as batches stay within the
+    margin, as far as their means are normal.
 
     A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool of
     n ≤ 20,000 points, however many batches came before and however long the reference is.
@@ -124,6 +134,7 @@ class DriftMonitor:
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
     missing: str = "raise"
+    margin: Margin | None = None
 
     @classmethod
     @own_words
@@ -133,6 +144,7 @@ class DriftMonitor:
         kernel: KernelLike = None,
         *,
         run_length: float = 1000,
+        margin: float | None = None,
         n_permutations: int = 1000,
         scale: bool = True,
         missing: str = "raise",
@@ -150,6 +162,10 @@ class DriftMonitor:
             As for [`two_sample_test`][].
         run_length : float
             Batches from one false alarm to the next, on average.
+        margin : float, optional
+            How far batches may be from the reference without being told, as if every column had moved by so many of its
+            standard deviations: .1, say, and a million rows of harmless change raise no alarm. The reference then stays
+            what it is. For batches of 20 rows or more.
         n_permutations : int
             Random subsets that each batch is ranked among.
         scale : bool
@@ -179,15 +195,17 @@ class DriftMonitor:
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
             own = _blocks(features, _mapped(features, chosen.pooled))
-            pool = _mapped(
-                features, features.read(rows(data, np.sort(order[size : size + MOST_KEPT])), "reference", door)
-            )
+            kept = features.read(rows(data, np.sort(order[size : size + MOST_KEPT])), "reference", door)
+            pool = _mapped(features, kept)
+            allowed = None if margin is None else Margin.of(margin, features, kept, pool)
+            pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
         none = np.zeros(0)
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             _limit(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
+            margin=allowed,
         )  # fmt: skip
 
     def step(self, batch: Data) -> "DriftMonitor":
@@ -198,17 +216,21 @@ class DriftMonitor:
             check_rows(count(points), "batch", 2)
             new = _mapped(self.features, points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
-        both = np.concatenate([self.pool, new])
-        values, rounding = self._statistics(both, len(new), generator)
-        near = max(rounding, TIE * float(np.abs(values).max()))
-        larger, tied = larger_and_tied(float(values[0]), values[1:], near)
-        pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
+        if self.margin is None:
+            both = np.concatenate([self.pool, new])
+            values, rounding = self._statistics(both, len(new), generator)
+            near = max(rounding, TIE * float(np.abs(values).max()))
+            larger, tied = larger_and_tied(float(values[0]), values[1:], near)
+            pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
+            pool = both[generator.choice(len(both), len(self.pool), replace=False)]
+        else:
+            pvalue, pool = max(self.margin.pvalue(new), LEAST_PVALUE), self.pool
         before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
         evidence = max(0.0, before - ndtri(pvalue) - ALLOWANCE)
         alarm = evidence > self.limit
         return replace(
             self,
-            pool=both[generator.choice(len(both), len(self.pool), replace=False)],
+            pool=pool,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,

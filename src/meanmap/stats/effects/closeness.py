@@ -1,0 +1,181 @@
+"""Are two distributions close enough, or further apart than matters?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError, ParameterError
+from meanmap.core.points import rows
+from meanmap.core.rng import Rng
+from meanmap.core.settings import is_number
+from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.stats.effects.groups import Difference, difference_of
+from meanmap.stats.result import Null, TestResult
+from meanmap.stats.samples.samples import Samples, read_samples
+from meanmap.stats.samples.two_sample import two_samples
+
+__all__ = ["ClosenessResult", "closeness_test"]
+
+DRAWS = 1000
+# Fewer rows than this in a sample, and the normal law of its mean is doubtful.
+FEW = 50
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosenessResult(TestResult):
+    """The outcome of a test of closeness: `result.reject(0.05)` says that the claim is shown.
+
+    Attributes
+    ----------
+    claim : {"close", "far"}
+        What a small p-value shows: that the distance is below the margin, or above it.
+    margin : str
+        The margin in words.
+    distance, bound : float
+        The estimated distance of the distributions, and the margin as such a distance.
+    """
+
+    claim: str = "close"
+    margin: str = ""
+    distance: float = 0.0
+    bound: float = 0.0
+
+    def lines(self) -> list[tuple[str, str]]:
+        """What is told, in words."""
+        shown = "shown" if self.pvalue <= 0.05 else "not shown"
+        side = "closer than" if self.claim == "close" else "further apart than"
+        told = [("claim", f"{side} {self.margin}: {shown} at level 0.05"), ("p-value", f"{self.pvalue:.4g}")]
+        told.append(("distance", f"{self.distance:.4g}, the margin is {self.bound:.4g}"))
+        return told + [line for line in super().lines() if line[0] not in ("p-value", "statistic", "null")]
+
+
+@own_words
+def closeness_test(
+    x: Data,
+    y: Data = None,
+    margin: Any = 0.1,
+    kernel: KernelLike = None,
+    *,
+    claim: str = "close",
+    unit: str = "shift",
+    by: str | None = None,
+    scale: bool = True,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    rng: Seed = None,
+) -> ClosenessResult:
+    """Test whether two distributions are closer than a margin, or further apart than it.
+
+    A test of equality rejects on large data whatever differs, and shows nothing where it does not reject. This one has
+    the margin that matters in its hypothesis: it shows that samples are close enough, or that they are not.
+
+    Parameters
+    ----------
+    x, y : points
+        As for [`two_sample_test`][].
+    margin : float, or two samples
+        How far is still close: as if all columns of x had moved by so many of their standard deviations; with
+        unit="share" as if so large a share of the rows had moved as far as rows lie apart; or as far as two samples,
+        (a, b), that are known to be alike enough, whose estimated distance is taken as it is.
+    claim : {"close", "far"}
+        What is to be shown: "close", the hypothesis is that the distance is at least the margin; or "far", it is at
+        most the margin.
+    unit : {"shift", "share"}
+        What a number as `margin` means.
+    by, kernel, scale, missing, kinds : as for `two_sample_test`
+        Of several kernels, as by default, their mean.
+    rng : None, int, numpy.random.Generator or JAX key
+        Draws landmarks and the rows that are moved; `result.seed` repeats them.
+
+    Returns
+    -------
+    ClosenessResult
+
+    Notes
+    -----
+    The p-value is that of ‖μ̂_P − μ̂_Q‖² where the true distance is the margin and points along the direction in which
+    the estimate varies most, the least favourable one: see [`two_sample_effect`][]. The level is that of the normal law
+    of means. Zhou et al. (2025, arXiv:2507.12843) test a distance normalised by the norms of the embeddings, by its
+    normal limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(2000, 1)), rng.normal(0.01, 1.0, size=(2000, 1))
+    >>> closeness_test(x, y, margin=0.2, rng=0).reject()
+    True
+    >>> closeness_test(x, y + 0.5, margin=0.2, claim="far", rng=0).reject()
+    True
+    """
+    for name, value, known in (("claim", claim, ("close", "far")), ("unit", unit, ("shift", "share"))):
+        if value not in known:
+            raise ParameterError(f"{name} is {value!r}; expected {known[0]!r} or {known[1]!r}.")
+    random = Rng.of(rng)
+    (x, y), names, told = two_samples(x, y, by, missing, kinds)
+    reference = _reference(margin)
+    with Door() as door:
+        more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
+        called = (*names, *("margin[0]", "margin[1]")[: len(more)])
+        together = read_samples((x, y, *more), called, kernel, random.generator, door, scale)
+        found = difference_of(_pair(together, 0), random.generator, door)
+        if reference is not None:
+            other = difference_of(replace(_pair(together, 2), kernels=(found.kernel,)), random.generator, door)
+            bound, words = other.law.estimate, "the two reference samples are"
+        else:
+            bound, words = _bound(found, margin, unit)
+    if bound <= 0:
+        raise InputError("the reference samples do not differ as far as their sizes tell: there is no margin to take.")
+    law, sizes = found.law, together.sizes[:2]
+    null = Null("law at the margin", law.draws(bound, random.generator, DRAWS), exact=False)
+    pvalue = law.below(bound) if claim == "close" else law.above(bound)
+    doubts = [f"the normal law of means is doubtful for {min(sizes)} rows."] if min(sizes) < FEW else []
+    return ClosenessResult(
+        law.squared,
+        float(pvalue),
+        null,
+        found.kernel,
+        f"test of closeness of {names[0]} and {names[1]}",
+        sizes,
+        random.seed,
+        (*told, *together.doubts, *doubts),
+        claim,
+        words,
+        law.estimate,
+        bound,
+    )
+
+
+def _reference(margin: Any) -> tuple[Any, Any] | None:
+    """The two reference samples, or None where the margin is a number."""
+    if is_number(margin):
+        if not 0 < margin < np.inf:
+            raise ParameterError(f"margin is {margin!r}; expected a positive number, such as 0.1.")
+        return None
+    if isinstance(margin, Sequence) and not isinstance(margin, str) and len(margin) == 2:
+        return margin[0], margin[1]
+    raise ParameterError(
+        f"margin is a {type(margin).__name__}; expected a number, such as 0.1, or two samples, (a, b)."
+    )
+
+
+def _bound(found: Difference, margin: float, unit: str) -> tuple[float, str]:
+    """The margin as a distance, and in words."""
+    if unit == "share":
+        return margin * found.reach, f"if {100 * margin:g} % of the rows had moved"
+    if found.of_shift is None:
+        raise KindError(
+            "these samples have no column of numbers to shift: pass unit='share', or two samples as margin."
+        )
+    return found.of_shift(float(margin)), f"after a shift of {margin:g} standard deviations"
+
+
+def _pair(samples: Samples, start: int) -> Samples:
+    """Two neighbouring samples of several."""
+    ends = np.cumsum([0, *samples.sizes])
+    chosen = np.arange(ends[start], ends[start + 2])
+    return replace(samples, pooled=rows(samples.pooled, chosen), sizes=samples.sizes[start : start + 2])

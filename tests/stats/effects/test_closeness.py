@@ -1,0 +1,91 @@
+"""Tests of closeness: level at the boundary, power on both sides, margins in words, and a million rows."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import InputError, KindError, ParameterError
+
+KERNEL = mm.kernels.RBF(1.5)
+FAILURE_RATE = 1e-5
+
+
+def pair(seed, n, shift):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)), rng.normal(shift, 1.0, size=(n, 2))
+
+
+def rejections(claim, shift, margin, trials, n, seed):
+    tests = (mm.closeness_test(*pair([seed, t], n, shift), margin, KERNEL, claim=claim, rng=t) for t in range(trials))
+    return sum(test.reject() for test in tests)
+
+
+def test_level_and_power():
+    """The truth at the margin, and on either side of it."""
+    most = scipy.stats.binom.ppf(1 - FAILURE_RATE, 25, 0.05)
+    for claim, power in (("close", 0.0), ("far", 0.8)):
+        assert rejections(claim, 0.4, 0.4, 25, 150, seed=0) <= most
+        assert rejections(claim, power, 0.4, 25, 150, seed=1) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 400])
+@pytest.mark.parametrize("margin", [0.1, 0.5])
+@pytest.mark.parametrize("claim", ["close", "far"])
+def test_level_at_the_boundary(claim, margin, n):
+    found = rejections(claim, margin, margin, 1000, n, seed=2)
+    print(f"closeness, {claim}, margin {margin}, n = {n}: {found} of 1000")
+    assert found <= scipy.stats.binom.ppf(0.99, 1000, 0.05), found
+
+
+def test_a_margin_of_two_samples():
+    x, y = pair(3, 300, 0.3)
+    apart, alike = pair(4, 300, 1.0), pair(5, 300, 0.2)
+    assert mm.closeness_test(x, y, apart, KERNEL, rng=0).reject()
+    assert not mm.closeness_test(x, y, alike, KERNEL, rng=0).reject()
+    result = mm.closeness_test(x, y, apart, KERNEL, rng=0)
+    assert "closer than the two reference samples are: shown at level 0.05" in str(result)
+
+
+def test_a_margin_of_labels_is_a_share():
+    rng = np.random.default_rng(6)
+    x, y = rng.choice(["a", "b"], 2000, p=[0.5, 0.5]), rng.choice(["a", "b"], 2000, p=[0.52, 0.48])
+    assert mm.closeness_test(x, y, 0.1, unit="share", rng=0).reject()
+    assert not mm.closeness_test(x, y, 0.005, unit="share", rng=0).reject()
+    with pytest.raises(KindError, match="no column of numbers to shift: pass unit='share'"):
+        mm.closeness_test(x, y, 0.1, rng=0)
+
+
+def test_the_margin_has_no_unit():
+    x, y = pair(7, 100, 0.2)
+    one, other = (mm.closeness_test(x * unit, y * unit, 0.3, rng=0) for unit in (1.0, 1e6))
+    assert one.pvalue == pytest.approx(other.pvalue, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_a_million_rows_of_harmless_change():
+    """A shift of a hundredth: seen by the test of equality, and no reason for alarm."""
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(10**6, 2)), rng.normal(0.01, 1.0, size=(10**6, 2))
+    assert mm.two_sample_test(x, y, rng=0).pvalue < 1e-3
+    assert mm.closeness_test(x, y, claim="far", rng=0).pvalue > 0.5
+    assert mm.closeness_test(x, y, rng=0).pvalue < 1e-3
+
+
+X, Y = pair(9, 20, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"claim": "equal"}, ParameterError, "claim is 'equal'; expected 'close' or 'far'"),
+        ({"unit": "mmd"}, ParameterError, "expected 'shift' or 'share'"),
+        ({"margin": -1}, ParameterError, "expected a positive number"),
+        ({"margin": "small"}, ParameterError, "expected a number, such as 0.1, or two samples"),
+        ({"margin": (X, X)}, InputError, "there is no margin to take"),
+    ],
+)
+def test_errors(options, error, message):
+    with pytest.raises(error, match=message):
+        mm.closeness_test(X, Y, rng=0, **options)
