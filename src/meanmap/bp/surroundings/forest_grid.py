@@ -31,6 +31,8 @@ FOLDS = 4
 EDGES, LEVELS, ATOMS = 64, 64, 256
 # What trees have never seen may happen: so much of each belief is that of all residuals.
 ANYTHING = 0.02
+# Between these shares of an image's guesses, and of errors, lies what beliefs have to reach.
+OUTERMOST = (0.002, 0.998)
 AT_ONCE = 8192
 
 
@@ -121,7 +123,7 @@ class FittedForestGrid:
     seen, unseen : array (K,)
         The levels of a belief at which quantiles (k + 1/2) / K are found: of observed and of missing pixels.
     atoms : array (G,)
-        Values that beliefs are about.
+        Values that beliefs are about, unless an image is darker or brighter than all that were learned from.
     kernel : Kernel
         Of pixel values, for beliefs as embeddings.
     """
@@ -138,26 +140,39 @@ class FittedForestGrid:
         images = read_images(observed, "observed")
         if len({image.shape for image in images}) > 1:
             raise ShapeError("observed holds images of different sizes: restore those of one size together.")
-        weights = np.stack([self._weights(image) for image in track(images, "restoring images")], axis=1)
+        read = [self._read(image) for image in images]
+        atoms = self._atoms(np.concatenate([guess for _, guess in read]))
+        parts = zip(images, read, strict=True)
+        weights = [self._weights(image, *each, atoms) for image, each in track(list(parts), "restoring images")]
         report = Report("read off surroundings: no messages", True, 0)
-        return Restored(
-            _Values(self.atoms[:, None], self.kernel), weights, images[0].shape, np.ndim(observed) == 3, report
-        )
+        variable = _Values(atoms[:, None], self.kernel)
+        return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
 
-    def _weights(self, image: np.ndarray) -> np.ndarray:
-        """Of the atoms at each pixel, (H W, G)."""
-        missing = np.isnan(image).ravel()
-        if missing.all():
+    def _read(self, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What trees ask about each pixel, and first guesses."""
+        if np.isnan(image).all():
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")
         levels, others = (part.reshape(image.size, -1) for part in surroundings(image))
-        inputs, guess = _about(levels, others, self.base), levels[:, self.base]
-        weights = np.zeros((image.size, len(self.atoms)), np.float32)
+        return _about(levels, others, self.base), levels[:, self.base]
+
+    def _atoms(self, guess: np.ndarray) -> np.ndarray:
+        """Those of the images that were learned from, and beyond them where guesses go there, by what they may err."""
+        ends = np.quantile(guess, OUTERMOST)
+        errors = self.forest.edges[np.searchsorted(self.forest.overall, OUTERMOST)]
+        low, high = self.atoms[[0, -1]]
+        low, high = low if ends[0] >= low else ends[0] + errors[0], high if ends[1] <= high else ends[1] + errors[1]
+        return np.linspace(low, high, len(self.atoms))
+
+    def _weights(self, image: np.ndarray, inputs: np.ndarray, guess: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+        """Of the atoms at each pixel, (H W, G)."""
+        missing = np.isnan(image).ravel()
+        weights = np.zeros((image.size, len(atoms)), np.float32)
         for start in range(0, image.size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
             below = self.forest.below(inputs[part])
             wanted = np.where(missing[part, None], self.unseen, self.seen)
             values = guess[part, None] + _inverse(below, self.forest.edges, wanted)
-            weights[part] = _on_atoms(values, self.atoms)
+            weights[part] = _on_atoms(values, atoms)
         return weights
 
     def __repr__(self) -> str:
