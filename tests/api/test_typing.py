@@ -30,6 +30,8 @@ REVEALED = (
     "posterior['w']",
     "fit.summary()",
 )
+# Arrays, of NumPy or JAX.
+ARRAYS = ("posterior['w'].mean", "posterior['w'].log_density([0.0])", "embedded([0.0])", "belief.mean()")
 CHECKERS = {
     "basedpyright": (["--pythonpath", sys.executable], r'Type of ".*" is "(.*)"', "0 errors"),
     "mypy": (["--strict", "--python-executable", sys.executable], r'Revealed type is "(.*)"', "Success"),
@@ -51,11 +53,14 @@ def test_main_calls_have_types(checker, tmp_path):
     pytest.importorskip(checker, reason=f"pip install {checker}, and this test runs")
     arguments, pattern, fine = CHECKERS[checker]
     script = tmp_path / "user.py"
-    script.write_text(USER.read_text(encoding="utf-8") + "\n".join(f"reveal_type({call})" for call in REVEALED) + "\n")
+    calls = [f"reveal_type({call})" for call in (*REVEALED, *ARRAYS)]
+    script.write_text(USER.read_text(encoding="utf-8") + "\n".join(calls) + "\n")
     command = [sys.executable, "-m", checker, *arguments, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     revealed = re.findall(pattern, done.stdout)
-    assert len(revealed) == len(REVEALED), done.stdout + done.stderr
+    assert len(revealed) == len(calls), done.stdout + done.stderr
+    assert all(re.search(r"Values|ndarray.*Array", kind) for kind in revealed[len(REVEALED) :]), revealed
+    revealed = revealed[: len(REVEALED)]
     assert [
         f"{call}: {kind}" for call, kind in zip(REVEALED, revealed, strict=True) if re.search(r"Any|Unknown", kind)
     ] == []

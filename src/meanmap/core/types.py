@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import jax
 import numpy as np
 
-__all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Points", "Seed"]
+__all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Points", "Seed", "Values"]
 
 # What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these.
 Data: TypeAlias = Any
@@ -17,6 +17,8 @@ Data: TypeAlias = Any
 Points: TypeAlias = Any
 # A number or an array of them: of NumPy or JAX, perhaps traced.
 Array: TypeAlias = Any
+# What comes out: NumPy for NumPy, JAX for JAX. A single number is one without axes.
+Values: TypeAlias = np.ndarray | jax.Array
 # A Kernel, Features, the name of a rule, several of these, or None for the default.
 KernelLike: TypeAlias = Any
 # A Graph, a NetworkX graph or a list of edges.

@@ -14,7 +14,7 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.tables.schema import Schema, check_same_columns, later
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Data, Points, Values
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.kernels.reading import read_points
@@ -66,7 +66,7 @@ class Embedding(eqx.Module):
         """Points of this space: those of tables by the names of the columns, if the element has them."""
         return read_points(self.space, later(self.schema, data, argument), argument, door)
 
-    def __call__(self, x: Data) -> Any:
+    def __call__(self, x: Data) -> Values:
         """f at each point, (m,) or (..., m) for a batch.
 
         Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out.
@@ -75,7 +75,7 @@ class Embedding(eqx.Module):
             points = self.read(x, "x", door)
             return door.leave(door.cast(self).evaluate(points, door))
 
-    def inner(self, other: "Embedding") -> Any:
+    def inner(self, other: "Embedding") -> Values:
         """⟨f, g⟩ in the RKHS; batches broadcast."""
         if not isinstance(other, Embedding):
             raise KindError(f"other is a {type(other).__name__}; expected an embedding: use f(points) to evaluate one.")
@@ -94,7 +94,7 @@ class Embedding(eqx.Module):
         value = self.inner(self)
         return jnp.maximum(value, 0) if isinstance(value, jax.Array) else np.maximum(value, 0.0)
 
-    def norm(self) -> Any:
+    def norm(self) -> Values:
         """The norm √⟨f, f⟩ in the RKHS."""
         value = self.squared_norm()
         # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.

@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined
 from meanmap.core.tables.schema import Schema
-from meanmap.core.types import Array, Data, Index, Points
+from meanmap.core.types import Array, Data, Index, Points, Values
 from meanmap.embeddings import certified
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.readouts import Readouts
@@ -108,7 +108,7 @@ class PointEmbedding(Embedding, Readouts):
         self.schema = schema
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> Values:
         """The weights as an array."""
         return self.source.dense() if isinstance(self.source, Weights) else self.source
 

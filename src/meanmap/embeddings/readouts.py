@@ -19,7 +19,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.schema import Schema, later
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Array, Data, Points, Seed
+from meanmap.core.types import Array, Data, Points, Seed, Values
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
@@ -99,13 +99,13 @@ class Readouts(eqx.Module):
             averages = self._averages(values if values.ndim == 2 else values[:, None], door)
             return averages if values.ndim == 2 else averages[..., 0][()]
 
-    def mean(self) -> Any:
+    def mean(self) -> Values:
         """E x: (..., d), or (...,) where points were given as plain numbers."""
         points = _real(self.points)
         means = self.expect(points.reshape(points.shape[0], -1))
         return means.reshape((*self.batch, *(() if self.flat else points.shape[1:])))[()]
 
-    def cov(self) -> Any:
+    def cov(self) -> Values:
         """The covariance matrix, (..., d, d), made positive semidefinite where negative weights spoil it."""
         points = _matrix(self.points)
         with Door(self) as door:
@@ -151,7 +151,7 @@ class Readouts(eqx.Module):
         variance = self.var()
         return _library(variance).sqrt(variance)
 
-    def quantile(self, q: Array) -> Any:
+    def quantile(self, q: Array) -> Values:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
 
         The weighted distribution function of signed weights need not rise; the mean of its running maximum from the
@@ -166,7 +166,7 @@ class Readouts(eqx.Module):
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
 
-    def density(self, grid: Array, bandwidth: Array = None) -> Any:
+    def density(self, grid: Array, bandwidth: Array = None) -> Values:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.
 
         Of the positive weights; or, for beliefs of graphical models, of the sample that they reweight, times the ratio
@@ -215,7 +215,7 @@ class Readouts(eqx.Module):
         mass = np.maximum(np.asarray(self.weights_at(around)), 0).mean(axis=-1, keepdims=True)
         return np.asarray(plain) * np.maximum(np.asarray(there), 0) / mass
 
-    def mode(self, candidates: Array = None, n_starts: int = 10) -> Any:
+    def mode(self, candidates: Array = None, n_starts: int = 10) -> Values:
         """Where the embedding is largest: (..., d), (...,) or (..., 3, 3).
 
         Parameters
@@ -236,7 +236,7 @@ class Readouts(eqx.Module):
             modes = find_modes(door.cast(self.kernel), self.points, self._shares(), n_starts)
             return door.leave(modes[..., 0] if self.flat else modes)
 
-    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Any:
+    def sample(self, n: int, rng: Seed = None, bandwidth: Array = None) -> Values:
         """`n` independent draws from the points by their positive weights, (..., n, d), (..., n) or (..., n, 3, 3).
 
         With a `bandwidth`, each draw is blurred by a Gaussian of that standard deviation.

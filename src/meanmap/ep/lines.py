@@ -72,7 +72,7 @@ def log_message(message: Family, nodes: Nodes) -> jax.Array:
 def window(cavity: Family) -> tuple[jax.Array, jax.Array]:
     """Where all but 1e-16 of a proper law is, in its coordinate."""
     name = cavity.coordinates[-1]
-    mean, reach = cavity.mean_in(name), _REACH_NORMAL * jnp.sqrt(cavity.variance_in(name))
+    mean, reach = jnp.asarray(cavity.mean_in(name)), _REACH_NORMAL * jnp.sqrt(cavity.variance_in(name))
     below, above = (
         reach if rate is None else jnp.maximum(reach, _REACH_EXPONENTIAL / rate) for rate in cavity._tails()
     )
@@ -82,7 +82,7 @@ def window(cavity: Family) -> tuple[jax.Array, jax.Array]:
 def nodes_of_cavity(cavity: Family, count: int) -> Nodes:
     """A grid over the whole of a proper law: [−12, 12] standard deviations about the mean of the coordinate."""
     name = cavity.coordinates[-1]
-    mean, sd = cavity.mean_in(name), jnp.sqrt(cavity.variance_in(name))
+    mean, sd = jnp.asarray(cavity.mean_in(name)), jnp.sqrt(cavity.variance_in(name))
     unit = jnp.linspace(-REACH, REACH, count).reshape(count, *(1,) * mean.ndim)
     return to_nodes(type(cavity), mean + sd * unit, jnp.log(sd * (unit[1] - unit[0])))
 

@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Array, Data, Index, Seed
+from meanmap.core.types import Array, Data, Index, Seed, Values
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
 
 __all__ = ["Distribution", "build", "require_proper"]
@@ -64,19 +64,19 @@ class Distribution(eqx.Module):
     # Moments
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Values:
         """E[x], shape `shape + event_shape`."""
         require_proper(self, "mean")
         return run(type(self)._mean, self)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Values:
         """Var[x] entry by entry, shape `shape + event_shape`."""
         require_proper(self, "variance")
         return run(type(self)._variance, self)
 
     @property
-    def sd(self) -> Any:
+    def sd(self) -> Values:
         """Standard deviation, entry by entry."""
         require_proper(self, "standard deviation")
         return run(_root_variance, self)
@@ -87,12 +87,12 @@ class Distribution(eqx.Module):
     @abstractmethod
     def _variance(self) -> jax.Array: ...
 
-    def mean_in(self, coordinate: str | None = None) -> Any:
+    def mean_in(self, coordinate: str | None = None) -> Values:
         """The mean in one of `coordinates`, such as E[log x] of a Gamma."""
         require_proper(self, "mean")
         return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[0]
 
-    def variance_in(self, coordinate: str | None = None) -> Any:
+    def variance_in(self, coordinate: str | None = None) -> Values:
         """The variance in one of `coordinates`, such as Var[logit x] of a Beta."""
         require_proper(self, "variance")
         return run(type(self)._moments_in, self, coordinate=self._coordinate(coordinate))[1]
@@ -103,7 +103,7 @@ class Distribution(eqx.Module):
 
     # Functions of a point or a frequency
 
-    def log_density(self, x: Data) -> Any:
+    def log_density(self, x: Data) -> Values:
         """log p(x), normalised; −∞ outside the support.
 
         Parameters
@@ -153,7 +153,7 @@ class Distribution(eqx.Module):
         del w, coordinate
         return {}
 
-    def cdf(self, x: Data) -> Any:
+    def cdf(self, x: Data) -> Values:
         """P(X ≤ x), where the law has a cheap one."""
         require_proper(self, "distribution function")
         return run(type(self)._cdf, self, self._read_points(x))
@@ -161,7 +161,7 @@ class Distribution(eqx.Module):
     def _cdf(self, x: jax.Array) -> jax.Array:
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
-    def quantile(self, p: Array) -> Any:
+    def quantile(self, p: Array) -> Values:
         """The point below which a fraction p of the mass lies, where the law has a cheap one."""
         require_proper(self, "quantiles")
         with Door(self, p) as door:
@@ -176,7 +176,7 @@ class Distribution(eqx.Module):
     def _quantile(self, p: jax.Array) -> jax.Array:
         raise KindError(f"{type(self).__name__} has no quantiles here; draw with .sample(n, rng) instead.")
 
-    def sample(self, n: int, rng: Seed = None) -> Any:
+    def sample(self, n: int, rng: Seed = None) -> Values:
         """n independent draws of every member, shape `(n,) + shape + event_shape`.
 
         Parameters
@@ -196,7 +196,7 @@ class Distribution(eqx.Module):
     @abstractmethod
     def _sample(self, n: int, key: jax.Array) -> jax.Array: ...
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Values:
         """−E[log p(x)] in nats, where it is known."""
         require_proper(self, "entropy")
         return run(type(self)._entropy, self)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Values
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
@@ -70,7 +70,7 @@ class Bernoulli(Family):
         check_members(x, (x == 0) | (x == 1), "x", "zeros and ones")
 
     @property
-    def probability(self) -> Any:
+    def probability(self) -> Values:
         """P(x = 1), the mean."""
         return self.mean
 

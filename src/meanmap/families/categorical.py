@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Values
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.weights import normalised_weights
@@ -108,7 +108,7 @@ class Categorical(Family):
         return (jnp.log(moments[0]),)
 
     @property
-    def probabilities(self) -> Any:
+    def probabilities(self) -> Values:
         """The mean of the indicator vector, shape `shape + (k,)`."""
         return self.mean
 

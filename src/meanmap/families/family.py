@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Values
 from meanmap.families.base import Distribution, build, require_proper
 from meanmap.families.reading import read_numbers, read_parameters, run
 from meanmap.families.weights import check_weighted, normalised_weights
@@ -225,7 +225,7 @@ class Family(Distribution):
         first, *rest = self.natural
         return self._of((first + step, *rest))
 
-    def kl(self, other: object) -> Any:
+    def kl(self, other: object) -> Values:
         """KL(self ‖ other) = E_self[log self − log other], for each member; at least 0."""
         if type(other) is not type(self):
             raise KindError(

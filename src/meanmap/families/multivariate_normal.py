@@ -9,7 +9,7 @@ from jax.scipy.linalg import solve_triangular
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError, ShapeError
-from meanmap.core.types import Array
+from meanmap.core.types import Array, Values
 from meanmap.families.base import require_proper
 from meanmap.families.family import Family
 from meanmap.families.reading import as_fields, check_members, members, read_parameters, run
@@ -115,13 +115,13 @@ class MultivariateNormal(Family):
         return (self.precision_mean.shape[-1],)
 
     @property
-    def covariance(self) -> Any:
+    def covariance(self) -> Values:
         """V, shape `shape + (d, d)`; `cov` for short."""
         require_proper(self, "covariance")
         return run(type(self)._covariance, self)
 
     @property
-    def cov(self) -> Any:
+    def cov(self) -> Values:
         """The covariance matrix, `shape + (d, d)`."""
         return self.covariance
 

@@ -15,7 +15,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Data, Points, Values
 from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
@@ -66,7 +66,7 @@ class Kernel(eqx.Module):
         """Whether the spectral density depends on the length of the frequency only."""
         return False
 
-    def __call__(self, x: Data, y: Data = None) -> Any:
+    def __call__(self, x: Data, y: Data = None) -> Values:
         """The Gram matrix: entry (i, j) is k(xᵢ, yⱼ); `k(x)` is `k(x, x)`.
 
         Parameters
@@ -119,7 +119,7 @@ class Kernel(eqx.Module):
             result = times(kernel, x, y, columns, door)
             return result[:, 0] if v.ndim == 1 else result
 
-    def mean(self, x: Data, y: Data = None) -> Any:
+    def mean(self, x: Data, y: Data = None) -> Values:
         """Row means of the Gram matrix, (1/m) Σⱼ k(xᵢ, yⱼ), streamed: the empirical mean embedding of y at x."""
         with Door(self, x, y) as door:
             kernel, x, y = read_pair(self, x, y, door)

@@ -11,7 +11,7 @@ from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.rng import Rng
-from meanmap.core.types import Array, Index, Seed
+from meanmap.core.types import Array, Index, Seed, Values
 from meanmap.core.values import Value
 
 __all__ = ["Density", "NormalMixture"]
@@ -33,7 +33,7 @@ class Density(Value, ABC):
         """One, or some, of the batch."""
 
     @abstractmethod
-    def mean(self) -> Any:
+    def mean(self) -> Values:
         """E x, (...,)."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Density(Value, ABC):
         """The variance, (...,)."""
 
     @abstractmethod
-    def mode(self) -> Any:
+    def mode(self) -> Values:
         """Where the density is largest, (...,)."""
 
     @abstractmethod
@@ -64,15 +64,15 @@ class Density(Value, ABC):
         """The standard deviation, (...,)."""
         return np.sqrt(self.var())
 
-    def density(self, grid: Array) -> Any:
+    def density(self, grid: Array) -> Values:
         """The density at each point of `grid`, (..., m)."""
         return self._density(_line(grid, "grid"))
 
-    def cdf(self, grid: Array) -> Any:
+    def cdf(self, grid: Array) -> Values:
         """The probability of values up to each point of `grid`, (..., m)."""
         return self._cdf(_line(grid, "grid"))
 
-    def quantile(self, q: Array) -> Any:
+    def quantile(self, q: Array) -> Values:
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
         levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
         if (levels > 1).any():
@@ -81,7 +81,7 @@ class Density(Value, ABC):
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
 
-    def sample(self, n: int, rng: Seed = None) -> Any:
+    def sample(self, n: int, rng: Seed = None) -> Values:
         """`n` independent draws, (..., n)."""
         n = int(parameter(n, "n", axes=0, integer=True))
         return self._sample(n, Rng.of(rng).generator)
@@ -121,7 +121,7 @@ class NormalMixture(Density):
     def __getitem__(self, index: Index) -> "NormalMixture":
         return NormalMixture(self.weights[index], self.means[index], self.variances[index])
 
-    def mean(self) -> Any:
+    def mean(self) -> Values:
         """Σ πₖ mₖ."""
         return (self.weights * self.means).sum(axis=-1)[()]
 
@@ -130,7 +130,7 @@ class NormalMixture(Density):
         mean = np.asarray(self.mean())[..., None]
         return (self.weights * (self.variances + (self.means - mean) ** 2)).sum(axis=-1)[()]
 
-    def mode(self) -> Any:
+    def mode(self) -> Values:
         """The best of the points to which mean shift climbs from each component (Carreira-Perpiñán 2000)."""
         x = self.means
         if x.shape[-1] > 1:

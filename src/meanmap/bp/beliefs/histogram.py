@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.densities import Density, pick
-from meanmap.core.types import Index
+from meanmap.core.types import Index, Values
 
 __all__ = ["Histogram"]
 
@@ -38,7 +38,7 @@ class Histogram(Density):
     def __getitem__(self, index: Index) -> "Histogram":
         return Histogram(self.edges, self.weights[index], self.centres, self.spreads)
 
-    def mean(self) -> Any:
+    def mean(self) -> Values:
         """Σ wᵢ cᵢ."""
         return (self.weights @ self.centres)[()]
 
@@ -47,7 +47,7 @@ class Histogram(Density):
         mean = np.asarray(self.mean())[..., None]
         return (self.weights * (self.spreads + (self.centres - mean) ** 2)).sum(axis=-1)[()]
 
-    def mode(self) -> Any:
+    def mode(self) -> Values:
         """The centre of the bin of highest density."""
         return self.centres[(self.weights / np.diff(self.edges)).argmax(axis=-1)]
 

@@ -101,7 +101,7 @@ def _strata(cavity: Family, count: int, key: jax.Array) -> tuple[Nodes, jax.Arra
         level = ((jnp.arange(strata)[:, None] + uniform) / strata).reshape(-1)
         return as_nodes(Bernoulli, (level < cavity.mean).astype(level.dtype)), jnp.zeros(count)
     if isinstance(cavity, Normal):
-        edges = cavity.mean + cavity.sd * _normal_edges(strata)
+        edges = jnp.asarray(cavity.mean + cavity.sd * _normal_edges(strata))
     else:
         edges = _edges(cavity, strata)
     width = jnp.diff(edges)

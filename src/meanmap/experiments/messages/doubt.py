@@ -37,7 +37,7 @@ def run(setting: Setting) -> Outcome:
     doubts = {name: np.sqrt(operator.predict((line,)).novelty) for name, operator in operators.items()}
     rises = {}
     for name, doubt in doubts.items():
-        rises[name] = rank_correlation(line.mean[beyond], doubt[beyond]) if np.ptp(doubt[beyond]) else 0.0
+        rises[name] = rank_correlation(np.asarray(line.mean)[beyond], doubt[beyond]) if np.ptp(doubt[beyond]) else 0.0
 
     test = ep.Normal(rng.uniform(-7, 7, 1000), np.exp(rng.uniform(np.log(0.05), np.log(3), 1000)))
     exact, said = ep.ask(factor, test), operators["kernel"].predict((test,))

@@ -33,7 +33,7 @@ def most_probable(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     from meanmap import kernels
     from meanmap.embeddings import PointEmbedding
 
-    return PointEmbedding(kernels.Rotation(LENGTHSCALE), points, weights, False).mode(n_starts=1)
+    return np.asarray(PointEmbedding(kernels.Rotation(LENGTHSCALE), points, weights, False).mode(n_starts=1))
 
 
 def nearest(matrices: np.ndarray) -> np.ndarray:
