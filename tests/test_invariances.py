@@ -7,6 +7,7 @@ Each cell of the table is a function and a change. The answer is equal, to the r
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError
+from meanmap.learning.default import unit_free_kernel
 
 PAGE = Path(__file__).parents[1] / "docs" / "invariances.rst"
 FEW: dict[str, Any] = {"n_permutations": 99, "rng": 0, "missing": "drop"}
@@ -97,6 +99,34 @@ def ring(x: pd.DataFrame) -> tuple[float, ...]:
     return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
 
 
+def transformed(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of the transformers and regressors: inner products of features, and a prediction."""
+    from meanmap.estimators import ConditionalMeanRegressor, FourierFeatures, LowRankFeatures
+
+    rows, y = wrap(columns(x.dropna(), 0, 1)), x.dropna().iloc[:, 2].to_numpy(float)
+    features = [
+        each.fit(rows).transform(rows) for each in (LowRankFeatures(tolerance=1e-4), FourierFeatures(random_state=0))
+    ]
+    predicted = ConditionalMeanRegressor(ridge=0.01).fit(rows, y).predict(rows)
+    return (*(float(np.sum((phi[:9] @ phi.T) ** 2)) for phi in features), *predicted[:3])
+
+
+def learned(x: Any) -> Any:
+    """One lengthscale for each column."""
+    return mm.learn_kernel(x, mm.kernels.RBF([1.0, 1.0, 1.0]), landmarks=10, draws=1, rng=0, missing="drop").kernel
+
+
+def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Under a kernel in the units of the columns."""
+    whole = numbers(x).dropna().reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "3 of 43 rows of x were left out")
+        found = mm.posterior_embedding(
+            wrap(numbers(x)), unit_free_kernel(whole), landmarks=wrap(whole[::4]), missing="drop"
+        )
+    return tuple(found.mean(wrap(whole[:3]))) + tuple(found.std(wrap(whole[:3])))
+
+
 # Each takes two frames and what turns a frame into what is passed on. Columns of the first are known by position.
 FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...]]] = {
     "two_sample_test": lambda x, y, wrap: told(mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), **FEW)),
@@ -136,6 +166,11 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     ),
     "KernelField": lambda x, y, wrap: ring(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
+    "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
+    "learn_kernel": lambda x, y, wrap: (
+        float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),
+    ),
+    "estimators": lambda x, y, wrap: transformed(x, wrap),
 }
 
 
@@ -243,10 +278,20 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
 }
 REFUSED = "refused by name"
 MISSING = "refused with their number"
+SCIKIT = "refused by scikit-learn"
 EXCEPTIONS = {
     (name, "a constant column more"): REFUSED for name in ("conditional_independence_test", "joint_independence_test")
 }
 EXCEPTIONS |= {(name, "rows with missing values"): MISSING for name in ("embed", "default_kernel")}
+EXCEPTIONS |= {
+    ("estimators", way): SCIKIT
+    for way in ("a dictionary of lists", "a structured array", "a Table", "strided, read-only columns")
+}
+RAISED: dict[str, tuple[Any, str]] = {
+    REFUSED: (ColumnError, "constant"),
+    MISSING: (NonFiniteError, "missing value|not finite"),
+    SCIKIT: ((TypeError, ValueError), "float|array"),
+}
 
 
 @cache
@@ -261,7 +306,7 @@ def test_what_says_nothing_new_changes_nothing(name, change):
     x, y = alter(X.copy(), Y.copy())
     refused = EXCEPTIONS.get((name, change))
     if refused is not None:
-        error, words = (ColumnError, "constant") if refused == REFUSED else (NonFiniteError, "missing value|not finite")
+        error, words = RAISED[refused]
         with pytest.raises(error, match=words):
             FUNCTIONS[name](x, y, wrap)
         return

@@ -13,6 +13,7 @@ FAILURE_RATE = 1e-5
 def by_hand(x, kernel, z, noise, at):
     """Mean and covariance of a Gaussian process given noisy values, from the joint normal law."""
     prior = Smoothed(kernel)
+    prior = (kernel(z)[0, 0] / prior(z)[0, 0]) * prior
     observed = kernel(x, z).mean(axis=0)
     whole = prior(z) + noise
     cross = prior(at, z)
@@ -31,6 +32,22 @@ def test_the_posterior_is_that_of_a_joint_normal_law(kernel, noise):
     np.testing.assert_allclose(g.mean(at), mean, atol=1e-7)
     np.testing.assert_allclose(g.cov(at), cov, atol=1e-7)
     np.testing.assert_allclose(g.std(at), np.sqrt(np.diag(cov)), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF([0.7, 1.5]), RBF([0.7, 1.5]) + RBF([0.2, 0.4])], ids=["one", "a sum"])
+def test_units_do_not_matter(kernel):
+    """The volume under a kernel has a unit: as a prior's size it made intervals of nothing, or of all."""
+    rng = np.random.default_rng(6)
+    x, at, units = rng.normal(size=(50, 2)), rng.normal(size=(5, 2)), np.array([1e-6, 1e3])
+    terms = [RBF(each.lengthscale * units) for each in (getattr(kernel, "members", (kernel,)))]
+    scaled = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    plain, other = (
+        mm.posterior_embedding(x * u, k, landmarks=x[:9] * u) for u, k in ((np.ones(2), kernel), (units, scaled))
+    )
+    np.testing.assert_allclose(other.mean(at * units), plain.mean(at), rtol=1e-6)
+    np.testing.assert_allclose(other.interval(at * units), plain.interval(at), rtol=1e-5, atol=1e-8)
+    with pytest.raises(ParameterError, match="out of range: measure the columns in other units"):
+        mm.posterior_embedding(x * 1e-200, RBF([1e-200, 1e-200]))
 
 
 def test_with_the_kernel_as_prior_it_is_the_shrinkage_estimate():

@@ -18,13 +18,13 @@ from meanmap.core.tables.schema import Schema, check_same_columns, later, opened
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.core.values import Value
 from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
 from meanmap.kernels.stationary import Matern
 from meanmap.kernels.terms import is_rbf_sum
-from meanmap.learning.learn import learn_kernel
+from meanmap.learning.learned import learned_for
 
 __all__ = ["GaussianElement", "PosteriorDifference", "PosteriorEmbedding", "posterior_embedding"]
 
@@ -178,9 +178,10 @@ def posterior_embedding(
     x : points
         n points, at least 2.
     kernel : Kernel or "learned"
-        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds.
+        k; "learned" is RBF at the lengthscale that [`learn_kernel`][] finds, in the units of several columns.
     prior : Kernel, optional
-        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn. With r = k and noise τ² = n² λ the
+        r; by default `kernels.Smoothed(kernel)`, for RBF, sums of them, and Matérn, scaled so that r(z, z) = k(z, z),
+        since its own size depends on the units of the columns. With r = k and noise τ² = n² λ the
         mean at the sample is the shrinkage estimate (K + n λ I)⁻¹ K 1/n.
     landmarks : points, optional
         z; by default at most 200 points of the sample that span the others.
@@ -210,7 +211,7 @@ def posterior_embedding(
     for note in told:
         warnings.warn(note, stacklevel=2)
     if isinstance(kernel, str) and kernel == "learned":
-        kernel = learn_kernel(x).kernel
+        kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or 'learned'.")
     if prior is None:
@@ -218,7 +219,6 @@ def posterior_embedding(
             raise KindError(
                 f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
             )
-        prior = Smoothed(kernel)
     with Door() as door:
         points = read_points(kernel, x, "x", door)
         if any_sparse(points):
@@ -231,6 +231,8 @@ def posterior_embedding(
         else:
             z = read_points(kernel, later(schema, landmarks, "landmarks"), "landmarks", door)
             check_alike(points, z, "x", "landmarks")
+        if prior is None:
+            prior = _smoothed(kernel, rows(z, slice(1)))
         mean, covariance = _moments(kernel, points, z)
         scale = float(np.mean(np.asarray(kernel.diagonal(z))))
         if isinstance(noise, str) and noise == "empirical":
@@ -243,6 +245,18 @@ def posterior_embedding(
         # The prior of dense landmarks is numerically singular; what is added is rounding to it.
         whole[np.diag_indices(len(whole))] += 1e-12 * np.trace(whole) / len(whole)
         return PosteriorEmbedding(kernel, prior, z, mean, observed_noise, n, np.linalg.cholesky(whole), schema=schema)
+
+
+def _smoothed(kernel: Kernel, point: Points) -> Kernel:
+    """The smoothed kernel with r(z, z) = k(z, z): a volume as it is, it would be a millionth in another unit."""
+    smoothed = Smoothed(kernel)
+    volume = float(smoothed.diagonal(point)[0]) / float(kernel.diagonal(point)[0])
+    if not 0 < volume < np.inf:
+        raise ParameterError(
+            f"kernel is {kernel!r}, whose lengthscales multiply to {volume:g}, out of range: measure the columns in "
+            "other units, or pass prior=, for example kernel itself."
+        )
+    return Scaled(smoothed, 1 / volume)
 
 
 def _moments(kernel: Kernel, points: Points, z: Array) -> tuple[np.ndarray, np.ndarray]:

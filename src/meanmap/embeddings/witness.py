@@ -19,7 +19,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.draws import KernelDraws
-from meanmap.learning.learn import learn_kernel
+from meanmap.learning.learned import learned_for
 
 __all__ = ["Region", "Witness", "posterior_witness"]
 
@@ -193,7 +193,7 @@ def posterior_witness(
     with Door() as door:
         first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
     if isinstance(kernel, str) and kernel == "learned":
-        kernel = learn_kernel(np.concatenate([first, second]), rng=rng).kernel
+        kernel, _ = learned_for(np.concatenate([first, second]), rng)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, draws of one, or 'learned'.")
     kernels = kernel.each(TERMS) if isinstance(kernel, KernelDraws) else [kernel]

@@ -13,8 +13,9 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.estimators.reading import read
 from meanmap.features import Features, Fourier, PivotedCholesky
 from meanmap.kernels import RBF, Kernel
+from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learn import LearnedKernel, learn_kernel
-from meanmap.learning.median import median_heuristic
+from meanmap.learning.learned import learned_in_units
 
 __all__ = ["FourierFeatures", "LearnedFeatures", "LowRankFeatures", "check_kernel", "kernel_at", "seed_of"]
 
@@ -55,7 +56,8 @@ class FourierFeatures(_KernelFeatures):
     Parameters
     ----------
     kernel : Kernel, optional
-        Such as `mm.kernels.Matern(2.0)`; by default RBF at the median distance of the rows.
+        Such as `mm.kernels.Matern(2.0)`; by default RBF at the median distance, of each column where there are several,
+        so that units do not matter.
     n_components : int
         Features: cosines and sines of half as many frequencies, or, of an odd number, shifted cosines.
     random_state : int, RandomState or None
@@ -96,7 +98,7 @@ class LowRankFeatures(_KernelFeatures):
     Parameters
     ----------
     kernel : Kernel, optional
-        By default RBF at the median distance of the rows.
+        By default RBF at the median distance, of each column where there are several, so that units do not matter.
     tolerance : float
         Stop when trace(K − Φ Φᵀ) ≤ tolerance · trace(K).
     max_rank : int
@@ -133,7 +135,8 @@ class LearnedFeatures(LowRankFeatures):
     Parameters
     ----------
     kernel : Kernel, optional
-        The kind of kernel, such as `mm.kernels.RBF([1.0, 1.0])` for one lengthscale a column; by default RBF with one.
+        The kind of kernel, such as `mm.kernels.RBF([1.0, 1.0])` for one lengthscale a column; by default RBF with one,
+        in the units of the columns.
     tolerance, max_rank :
         As for `LowRankFeatures`.
     random_state : int, RandomState or None
@@ -142,7 +145,7 @@ class LearnedFeatures(LowRankFeatures):
     Attributes
     ----------
     learned_ : mm.learning.LearnedKernel
-        All modes, and what is doubtful.
+        All modes, and what is doubtful; by default of the columns in units of √d times their median distances.
     kernel_ : Kernel
         The kernel at the highest mode.
     features_ : mm.features.PivotedCholesky
@@ -169,17 +172,23 @@ class LearnedFeatures(LowRankFeatures):
         """Learn the kernel from the rows of X, and choose features."""
         X = read(self, X, ensure_min_samples=LEAST)
         check_kernel(self.kernel, "mm.kernels.RBF(1.0)")
-        self.learned_ = learn_kernel(X, self.kernel, rng=seed_of(self.random_state))
-        self.kernel_ = self.learned_.kernel
+        seed = seed_of(self.random_state)
+        if self.kernel is None and X.shape[1] > 1 and np.ptp(X, axis=0).any():
+            self.kernel_, self.learned_ = learned_in_units(X, seed)
+        else:
+            self.learned_ = learn_kernel(X, self.kernel, rng=seed)
+            self.kernel_ = self.learned_.kernel
         self.features_ = self._features(X)
         return self
 
 
 def kernel_at(kernel: KernelLike, X: np.ndarray) -> Kernel:
-    """The kernel, or RBF at the median distance; a single row, or equal ones, have none and get the scale 1."""
+    """The kernel, or RBF at the median distance, of each column where there are several; a single row, or equal ones,
+    have none and get the scale 1.
+    """
     if kernel is None:
         distinct = len(X) > 1 and bool(np.ptp(X, axis=0).any())
-        return RBF(median_heuristic(X, rng=0)) if distinct else RBF(1.0)
+        return unit_free_kernel(X, "X") if distinct else RBF(1.0)
     check_kernel(kernel, "mm.kernels.RBF(1.0)")
     return kernel
 

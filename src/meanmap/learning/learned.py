@@ -2,15 +2,18 @@
 
 import numpy as np
 
+from meanmap.core.door import Door
+from meanmap.core.points import is_sparse
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel, OnColumns
 from meanmap.kernels.discrete import Hamming
+from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
 from meanmap.learning.learn import LearnedKernel, learn_kernel
 
-__all__ = ["learned_for", "learned_multiple"]
+__all__ = ["learned_for", "learned_in_units", "learned_multiple"]
 
 
 def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
@@ -26,16 +29,27 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
         real = [name for name in table.names if table.is_real(name)]
         labels = [name for name in table.names if name not in real]
         if labels and real and np.ptp(table.matrix(real), axis=0).any():
-            scales = column_lengthscales(table.matrix(real))
-            fit = learned_multiple(np.asarray(table.matrix(real)) / scales, rng)
-            numbers = OnColumns(RBF(np.asarray(fit.kernel.lengthscale) * scales), real)  # pyright: ignore[reportAttributeAccessIssue]
-            return numbers * OnColumns(Hamming(1.0), labels), fit.report.notes
+            numbers, fit = learned_in_units(np.asarray(table.matrix(real)), rng)
+            return OnColumns(numbers, real) * OnColumns(Hamming(1.0), labels), fit.report.notes
         if labels:
             return kernel_for(table, rng), ()
     elif not isinstance(reader_for(data), RBF):
         return kernel_for(data, rng), ()
+    if not is_sparse(data):
+        with Door() as door:
+            matrix = np.asarray(read_points(RBF(), data, "x", door))
+        if matrix.shape[1] > 1 and np.ptp(matrix, axis=0).any():
+            kernel, fit = learned_in_units(matrix, rng)
+            return kernel, fit.report.notes
     fit = learn_kernel(data, rng=rng)
     return fit.kernel, fit.report.notes
+
+
+def learned_in_units(matrix: np.ndarray, rng: Seed = None) -> tuple[RBF, LearnedKernel]:
+    """An RBF kernel of several columns, one lengthscale learned in their own units; and what was learned of these."""
+    scales = column_lengthscales(matrix)
+    fit = learned_multiple(matrix / scales, rng)
+    return RBF(np.asarray(fit.kernel.lengthscale) * scales), fit  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def learned_multiple(columns: np.ndarray, rng: Seed = None) -> LearnedKernel:

@@ -149,8 +149,9 @@ def _names(wanted: Any, sample: Any) -> list[str]:
     """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
     if isinstance(wanted, str):
         return [wanted]
-    listed = list(wanted) if isinstance(wanted, list | tuple) else []
-    known = Table.names_in(sample) if Table.has_names(sample) else []
+    if not isinstance(wanted, list | tuple):
+        return []
+    listed, known = list(wanted), Table.names_in(sample) if Table.has_names(sample) else []
     return listed if listed and all(isinstance(each, str) and each in known for each in listed) else []
 
 

@@ -11,7 +11,7 @@ from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
-from meanmap.stats.collections import fused
+from meanmap.stats.collections import BEHIND, fused
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.permutations import (
     Centred,
@@ -23,6 +23,7 @@ from meanmap.stats.permutations import (
     root_mean_square,
     signs,
 )
+from meanmap.stats.samples.columns import column_statistics
 from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["centred_gram", "gram_test", "limit_test"]
@@ -48,7 +49,11 @@ def gram_test(
             centred = centred_gram(kernel, samples.pooled, door)
             found.append(permuted_mmd(centred, z, n, unbiased))
             norms.append(centred.norm)
-    result, strongest = fused(found, norms, samples.rate)
+    alone = () if flips else samples.alone
+    if alone:
+        ours, theirs = column_statistics(alone, samples.pooled, z, n, unbiased)
+        found, norms = [*found, *ours], [*norms, *theirs]
+    result, strongest = fused(found, norms, samples.rate, [BEHIND] * len(alone))
     return Outcome.exact(result, "random signs" if flips else "permutation", strongest)
 
 

@@ -21,11 +21,11 @@ from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
-from meanmap.kernels.stationary import RBF
+from meanmap.kernels.stationary import RBF, Laplace
 from meanmap.learning.default import mixed_kernel, reader_for
-from meanmap.learning.learned import learned_for
+from meanmap.learning.learned import learned_for, learned_multiple
 from meanmap.learning.median import at_median
-from meanmap.stats.collections import default_collection
+from meanmap.stats.collections import column_kernels, default_collection
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
 from meanmap.stats.samples.shuffling import places_of_columns
@@ -38,7 +38,8 @@ __all__ = ["Outcome", "Samples", "columns_of", "kernels_for", "read_samples", "v
 class Samples:
     """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
 
-    `names` are the columns of tables, in order.
+    `names` are the columns of tables, in order. Beside the default kernels there is one for each of a few columns, in
+    `alone`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -46,6 +47,7 @@ class Samples:
     sizes: tuple[int, ...]
     doubts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    alone: tuple[Laplace, ...] = ()
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
@@ -121,7 +123,8 @@ def read_samples(
     what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     kernels, more = kernels_for(together, pooled, kernel, rng, scale)
-    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds))
+    alone = column_kernels(pooled, robust_scales(pooled)) if kernel is None and scale and len(kernels) > 1 else ()
+    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone=alone)
 
 
 def kernels_for(
@@ -143,9 +146,12 @@ def kernels_for(
     units = units if len(units) > 1 else units[0]
     if kernel is None:
         return default_collection(pooled, units, rng), ()
+    if kernel == "learned" and scale:
+        found, doubts = learned_for(pooled, rng)
+        return (found,), doubts
     if kernel == "learned":
-        found, doubts = learned_for((pooled / units)[:, np.ptp(pooled, axis=0) > 0], rng)
-        return (RBF(found.lengthscale * units),), doubts  # pyright: ignore[reportAttributeAccessIssue]
+        fit = learned_multiple(pooled, rng)
+        return (fit.kernel,), fit.report.notes
     return (at_median(RBF(units), pooled, rng),), ()
 
 

@@ -100,9 +100,10 @@ def choices() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _fused(name: str) -> Callable[[Samples], str]:
+def _fused(name: str, alone: bool = False) -> Callable[[Samples], str]:
     def label(samples: Samples) -> str:
-        return name + (f" fused over {len(samples.kernels)} kernels" if len(samples.kernels) > 1 else "")
+        columns = f" and one for each of {len(samples.alone)} columns" if alone and samples.alone else ""
+        return name + (f" fused over {len(samples.kernels)} kernels{columns}" if len(samples.kernels) > 1 else "")
 
     return label
 
@@ -115,7 +116,7 @@ def _own() -> Iterator[Way]:
                 statistic,
                 null,
                 lambda s, n, g, d, u=statistic == "unbiased", k=null: gram_test(s, u, k, n, g, d),
-                _fused(f"{statistic} MMD²"),
+                _fused(f"{statistic} MMD²", alone=null == "permutation"),
             )
     for null in ("gamma", "spectral"):
         yield Way(
