@@ -463,9 +463,16 @@ another process. What is refused, in words:
 
 Levels of the tests hold on ugly data as well (heavy tails, ties, rare labels and labels of Zipf's law, labels of which
 each row has its own, 5 rows against 400, sentinels, values missing where they are large, more columns than rows, zeros,
-dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. Ties and labels of which each row
-has its own make tests of permutations cautious, below their level; conditional tests refuse more columns in z than the
-rows can carry, and method="residuals" labels.
+dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At .05, where 33 to 69 are within
+99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57, three samples 39 to 55, independence
+41 to 59, joint independence 35 to 61, and conditional independence by ``"kci"`` 39 to 57. What is not within:
+
+- labels of which each row has its own say nothing to any test: none was rejected;
+- ``method="features"`` is cautious for 70 rows, 6 (heavy tails) to 33, since it is for many;
+- ``method="residuals"`` rejected 33 to 52 elsewhere, but 388 with sentinels and 107 with zeros in x and y: where most
+  values lie together and some far away, what regressions get wrong is large beside the former. Its results warn, and
+  "kci" is the default;
+- conditional tests refuse more columns in z than the rows can carry, and ``method="residuals"`` labels.
 
 Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers
 is a label, as are categories and truth values: ``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.

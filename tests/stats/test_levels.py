@@ -73,7 +73,7 @@ TESTS = {
     "conditional, residuals": conditional("residuals"),
 }
 # What a test refuses, in words: more columns in z than rows, labels in residuals, samples or columns that do not vary.
-REFUSALS = "too few to condition|is for numbers|is constant|were left out|are equal"
+REFUSALS = "too few to condition|is for numbers|is constant|w(as|ere) left out|are equal"
 
 
 def rejected(test, null, trials, seed):
@@ -118,9 +118,14 @@ def test_levels_are_kept(test, null):
     assert found <= most(answered)
 
 
+# Where most values lie together and some far away, regressions leave a function of z among those that lie together, on
+# both sides: the table of what does not matter says so, and results say to pass method='kci'.
+TOO_OFTEN = {("conditional, residuals", "sentinels"), ("conditional, residuals", "zeros")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("null", NULLS)
 @pytest.mark.parametrize("test", TESTS)
 def test_levels_are_kept_over_a_thousand_data_sets(test, null):
     found, answered = rejected(test, null, 1000, seed=2)
-    assert found <= most(answered)
+    assert (found <= most(answered)) == ((test, null) not in TOO_OFTEN)

@@ -214,11 +214,10 @@ def posterior_embedding(
         kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or 'learned'.")
-    if prior is None:
-        if not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
-            raise KindError(
-                f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
-            )
+    if prior is None and not isinstance(kernel, Matern) and not is_rbf_sum(kernel):
+        raise KindError(
+            f"kernel is {kernel!r}, which has no smoothed form here: pass prior=, for example kernel itself."
+        )
     with Door() as door:
         points = read_points(kernel, x, "x", door)
         if any_sparse(points):
