@@ -4,6 +4,7 @@ import errno
 import json
 
 import numpy as np
+import polars
 import pytest
 from typer.testing import CliRunner
 
@@ -278,3 +279,26 @@ def test_help_begins_with_what_to_do_and_says_when_to_use_something_else():
     assert "Compare samples, find causes" in shown
     assert "meanmap test two-sample before.csv after.csv" in shown
     assert "Something else is better where only means matter" in shown
+
+
+def test_several_parquet_files_are_one_sample(tmp_path):
+    rng = np.random.default_rng(0)
+    frames = {}
+    for name, shift in (("before", 0.0), ("after", 0.05)):
+        frames[name] = polars.DataFrame({"a": rng.normal(shift, 1, 12_000), "b": rng.integers(0, 3, 12_000)})
+        (tmp_path / name).mkdir()
+        for i in range(3):
+            frames[name][4000 * i : 4000 * (i + 1)].write_parquet(tmp_path / name / f"{i}.parquet")
+    settings = {"n_permutations": 99, "rng": 0, "missing": "drop"}
+    patterns = [tmp_path / name / "*.parquet" for name in frames]
+    options = "--permutations", 99, "--seed", 0, "--json"
+    found = json.loads(run("two-sample", *patterns, *options, "--labels", "b").stdout)
+    expected = mm.two_sample_test(*frames.values(), kinds={"b": "label"}, **settings)
+    assert (found["pvalue"], found["statistic"], found["sizes"]) == (expected.pvalue, expected.statistic, [12_000] * 2)
+    found = json.loads(run("two-sample", tmp_path / "before", patterns[1], "--columns", "a", *options).stdout)
+    chosen = [frame.select("a") for frame in frames.values()]
+    assert found["pvalue"] == mm.two_sample_test(*chosen, **settings).pvalue
+    frames["after"].select("a").write_parquet(tmp_path / "after.parquet")
+    refused = run("two-sample", tmp_path / "before", tmp_path / "after.parquet")
+    assert refused.exit_code == 2
+    assert "has a column 'b'; choose columns that both have, with --columns" in refused.stderr

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
+from meanmap.core.pieces.files import ParquetFiles, names_files
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import looks_like_dates
@@ -15,9 +16,11 @@ from meanmap.core.tables.table import Table
 from meanmap.io.tables import read_table
 from meanmap.stats.settings import LEAST_POINTS
 
+# Rows of a Parquet file that are read at once; longer ones, and several, piece by piece.
+MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise", "fail")
 
-__all__ = ["Reading", "groups", "numeric", "pair", "variables"]
+__all__ = ["Reading", "groups", "long_files", "numeric", "pair", "variables"]
 
 
 @dataclass
@@ -83,6 +86,28 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     names = list(dict.fromkeys([Path(first).name, Path(second).name]))
     names = names if len(names) == 2 else [first, second if second != first else f"{second} (again)"]
     return dict(zip(names, (one, other.select(one.names)), strict=True))
+
+
+def long_files(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Any] | None:
+    """Two samples of which one is several Parquet files, or a long one: to be read piece by piece. None of others."""
+    if not (_is_long(first) or _is_long(second)):
+        return None
+    both = [
+        ParquetFiles.of(path, columns or None) if names_files(path) else reading.table(path, columns)
+        for path in (first, second)
+    ]
+    for one, other, where in ((both[0], both[1], first), (both[1], both[0], second)):
+        for name in (name for name in one.names if name not in other.names):
+            raise ColumnError(f"only {where} has a column {name!r}; choose columns that both have, with --columns.")
+    return dict(zip((first, second if second != first else f"{second} (again)"), both, strict=True))
+
+
+def _is_long(path: str) -> bool:
+    """Whether a path stands for several Parquet files, or for one with more rows than are comfortably held."""
+    if not names_files(path):
+        return False
+    files = ParquetFiles.of(path)
+    return len(files.paths) > 1 or Path(path).is_dir() or files.count() > MOST_HELD
 
 
 def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str, Table]:

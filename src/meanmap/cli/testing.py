@@ -32,6 +32,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")]
+Sample = Annotated[str, typer.Argument(help="As for other commands; or several Parquet files: a folder or 'pattern'.")]
 
 
 Within = Annotated[str, typer.Option(help="Columns of strata or pairs, a,b,...: rows are exchanged inside only.")]
@@ -54,7 +55,7 @@ def design_in(within: str, clusters: str, weights: str | None = None) -> dict[st
 
 @app.command("two-sample", cls=Command)
 def two_sample(
-    first: File,
+    first: Sample,
     second: Annotated[str | None, typer.Argument(help="The other sample; or use --by.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to compare, a,b,...; all unless given.")] = None,
     by: Annotated[str | None, typer.Option(help="Column of one file whose values tell the samples apart.")] = None,
@@ -91,7 +92,9 @@ def two_sample(
     design = design_in(within, clusters, weights)
     also = [name for name in (*names_in(within), *cluster_columns(clusters), weights) if name]
     chosen = [*names_in(columns), *also] if columns else []
-    samples = (
+    held = by is not None or effect or margin is not None or bool(design)
+    long = None if held else inputs.long_files(reading, first, str(second), chosen)
+    samples = long or (
         inputs.groups(reading, first, by, chosen)
         if by is not None
         else inputs.pair(reading, first, str(second), chosen)
@@ -101,7 +104,10 @@ def two_sample(
         raise refused(f"with {len(samples)} groups the null is permutation, not {null}")
     options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "kinds": reading.kinds, "rng": seed}
     options |= design
-    tables = list(samples.values())
+    if long:
+        options["kinds"] = {**reading.kinds, **dict.fromkeys(reading.labels, "label")}
+        options["missing"] = "raise" if missing == "fail" else missing
+    tables: list[Any] = list(samples.values())
     plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
     if margin is not None and (many or design):
         raise refused("--margin is for two samples of rows that are exchanged freely")

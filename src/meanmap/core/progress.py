@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,11 +18,14 @@ _screen: list[Any] = []
 _lock = threading.Lock()
 
 
-def track(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+def track(
+    items: Iterable[Item], description: str, total: int | None = None, size: Callable[[Item], int] | None = None
+) -> Iterator[Item]:
     """Iterate over `items`, drawing a progress bar on standard error once the loop has run for a second.
 
     Nothing is printed when standard error is not a terminal, and the bar is removed when the loop ends or is
-    interrupted. A loop inside a loop that has a bar draws none.
+    interrupted. A loop inside a loop that has a bar draws none. Items may count for more than one: `total` is then the
+    sum of their sizes.
 
     Examples
     --------
@@ -34,11 +37,12 @@ def track(items: Iterable[Item], description: str, total: int | None = None) -> 
     if total == 1 or not _on_a_terminal():
         yield from items
         return
-    line = _Line(description, total)
+    line, done = _Line(description, total), 0
     try:
-        for done, item in enumerate(items):
+        for item in items:
             line.advance(done)
             yield item
+            done += 1 if size is None else size(item)
     finally:
         line.close()
 

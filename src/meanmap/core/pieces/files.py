@@ -59,6 +59,11 @@ class ParquetFiles:
         files._check()
         return files
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self.columns or tuple(_polars(self.paths[0]).read_parquet_schema(self.paths[0]))
+
     def count(self) -> int:
         """How many rows there are, as the ends of the files say."""
         polars = _polars(self.paths[0])

@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.core.pieces.files import is_lazy
+from meanmap.core.progress import track
 from meanmap.core.tables.chunks import count_rows, pieces_of
 from meanmap.core.tables.missing import MISSING_LABEL, seen_to
 from meanmap.core.tables.schema import Schema, opened
@@ -51,7 +53,11 @@ class Reading(Value):
         None stands for a piece all of whose rows were left out.
         """
         rows = 0
-        for piece in pieces_of(np.asarray(source) if isinstance(source, jax.Array) else source, ROWS, name):
+        source = np.asarray(source) if isinstance(source, jax.Array) else source
+        total = None if is_lazy(source) else count_rows(source)  # of a lazy frame only its query knows
+        for piece in track(
+            pieces_of(source, ROWS, name), f"rows of {name}", total, lambda piece: count_rows(piece) or 0
+        ):
             came = count_rows(piece) or 0
             if not came:
                 continue
