@@ -54,7 +54,13 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        traced = is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named))))
-        return (part if traced else whole)(*arguments, **named)
+        if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
+            return part(*arguments, **named)
+        try:
+            return whole(*arguments, **named)
+        except ValueError as error:  # a function among the arguments may hold a number that is traced
+            if "compiler_options" not in str(error):
+                raise
+            return part(*arguments, **named)
 
     return call
