@@ -61,7 +61,7 @@ def _taken(value: Any) -> list[str] | None:
         star = star or p.kind is p.VAR_POSITIONAL
         prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         words.append(f"{prefix}{p.name}{'=' if p.default is not p.empty else ''}")
-    return words
+    return words + [f"{word}=" for word in getattr(value, "renamed", ())]
 
 
 if __name__ == "__main__":

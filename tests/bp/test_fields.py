@@ -40,12 +40,13 @@ def test_all_fields_take_the_same_and_answer_with_the_same(kind):
     noise = 0.5 * np.random.default_rng(3).normal(size=400)
     field = kind(RING).fit(pairs(), observed=(hidden, hidden + noise), likelihood=bp.NoiseLikelihood)
     assert isinstance(field, bp.FittedField)
-    assert shared(field.query) >= {"evidence", "targets", "observations", "damping"}
+    assert shared(field.query) >= {"evidence", "targets", "observed", "damping"}
     assert all(p.kind is not p.VAR_KEYWORD for p in inspect.signature(field.query).parameters.values())
     seen = np.full((2, 5), np.nan)
     seen[0, 2], seen[1, 2] = 1.5, -1.5
-    beliefs = field.query({0: 1.0, 4: lambda x: np.exp(-((np.asarray(x) - 1) ** 2))}, [0, 1, 2], observations=seen)
+    beliefs = field.query({0: 1.0, 4: lambda x: np.exp(-((np.asarray(x) - 1) ** 2))}, [0, 1, 2], observed=seen)
     assert list(beliefs) == [0, 1, 2]
+    assert field.query.renamed == {"observations": "observed"}
     assert isinstance(beliefs.report, mm.Report)
     belief = beliefs[2]
     assert belief.mean().shape == belief.var().shape == belief.std().shape == belief.mode().shape == (2,)
@@ -74,7 +75,7 @@ def test_gaussian_fields_with_noisy_observations_are_the_closed_form():
     left = y - y.mean() - x * (x * y).mean()
     exact_pairs = x, 0.6 * x + 0.8 * left / left.std()
     field = bp.GaussianField(CHAIN).fit(exact_pairs, likelihood=lambda y, x: np.exp(-2 * (y[:, None] - x) ** 2))
-    beliefs = field.query(observations=np.array([1.0, np.nan, -0.4]))
+    beliefs = field.query(observed=np.array([1.0, np.nan, -0.4]))
     covariance = 0.6 ** np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
     exact = np.linalg.inv(np.linalg.inv(covariance) + np.diag([4.0, 0, 4.0]))
     np.testing.assert_allclose([b.mean() for b in beliefs.values()], exact @ [4.0, 0, -1.6], atol=1e-9)

@@ -49,7 +49,7 @@ def field(kind, **settings):
             seen = np.full(5, np.nan)
             seen[q % 5] = q / QUERIES
             evidence = {2: lambda x: np.exp(-((np.asarray(x) - q / QUERIES) ** 2))}
-            return model.query(evidence, [1], observations=seen, **drawn)[1].mean()
+            return model.query(evidence, [1], observed=seen, **drawn)[1].mean()
 
         return model, ask
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
-from meanmap.core.synonyms import own_words
+from meanmap.core.synonyms import own_words, renamed
 
 TABLE = {"a": np.arange(20.0), "b": np.arange(20.0) ** 2}
 CALLS = {
@@ -61,3 +61,15 @@ def test_all_else_stays_as_it_was():
     assert (told.__doc__, told.__name__, told.__module__) == (draw.__doc__, "draw", draw.__module__)
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         told(3, colour=1)
+
+
+def test_older_words_are_read_alone():
+    @renamed(count="number")
+    def draw(start=0, *, number=1):
+        return start, number
+
+    assert draw(2, count=3) == draw(2, number=3) == (2, 3)
+    with pytest.raises(TypeError, match="got number= and count=, its older word"):
+        draw(count=1, number=2)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        draw(amount=2)

@@ -119,7 +119,7 @@ def ring_model(update=None):
 
 def ring(model):
     observations = np.array([0.5, np.nan, np.nan, -1.0, np.nan])
-    found = model.query({0: 1.0, 2: lambda x: np.exp(-(x**2))}, observations=observations)
+    found = model.query({0: 1.0, 2: lambda x: np.exp(-(x**2))}, observed=observations)
     counted = model.query({0: 1.0}, counting=0.7, floor=0.02, dtype=np.float32)
     out = [part for i in (1, 2, 3) for part in belief(found[i])]
     return [*out, np.atleast_1d(counted[2].mean()), np.array(model.learned.ridges), report(found.report)]
@@ -208,7 +208,7 @@ def gaussian_field():
 
 
 def field(model, **settings):
-    found = model.query({0: 1.0, 2: lambda x: np.exp(-(x**2))}, observations=np.array([np.nan] * 4 + [0.3]), **settings)
+    found = model.query({0: 1.0, 2: lambda x: np.exp(-(x**2))}, observed=np.array([np.nan] * 4 + [0.3]), **settings)
     out = [part for i in (1, 3) for part in belief(found[i])]
     return [*out, report(found.report)]
 

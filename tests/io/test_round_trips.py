@@ -130,7 +130,7 @@ def test_fields_on_grids_after_queries(kind, tmp_path):
     """What they keep for the next query is not saved."""
     field = kind(mm.graphs.grid(2, 2)[0], **FIELDS[kind]).fit(PAIRS, observed=PAIRS)
     drawn = {"rng": 0} if kind in (bp.MixtureField, bp.ParticleField) else {}
-    ask = lambda model: model.query({0: 0.3}, observations=[np.nan, 0.1, np.nan, 0.2], **drawn)  # noqa: E731
+    ask = lambda model: model.query({0: 0.3}, observed=[np.nan, 0.1, np.nan, 0.2], **drawn)  # noqa: E731
     before = mm.save(field, tmp_path / "before").stat().st_size
     beliefs = ask(field)
     assert ask(round_trip(field, tmp_path))[3].mean() == pytest.approx(beliefs[3].mean(), rel=1e-9)

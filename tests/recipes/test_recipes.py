@@ -253,7 +253,7 @@ def test_likelihood():
     a = generator.normal(size=60)
     model = mm.KernelField([("a", "b")], update=mm.bp.Full())
     model = model.fit((a, a + 0.1 * generator.normal(size=60)), likelihood=Folded())
-    belief = model.query(observations=np.array([1.0, np.nan]))["a"]
+    belief = model.query(observed=np.array([1.0, np.nan]))["a"]
     # Both 1 and −1 explain what was seen.
     assert 0.8 < belief.expect(np.abs) < 1.2
     assert belief.var() > 0.3

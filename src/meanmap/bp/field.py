@@ -21,6 +21,7 @@ from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.report import Report
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Array, Data, GraphLike, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph, TwoPass
@@ -141,12 +142,13 @@ class FittedField(FittedModel):
         return [len(direction.pairs) for direction in self.directions]
 
     @abstractmethod
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         damping: float | None = None,
     ) -> Beliefs:
         """The belief about each target.
@@ -157,7 +159,7 @@ class FittedField(FittedModel):
             Values that were seen, and functions from points to likelihoods.
         targets : names, optional
             All unless given.
-        observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
+        observed : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
             An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
             the likelihoods of `fit`.
         damping : float, optional
@@ -166,7 +168,7 @@ class FittedField(FittedModel):
         """
 
     def _answers(
-        self, evidence: Any, targets: Array, observations: Data, propagate: Callable[[Evidence, np.ndarray], Answered]
+        self, evidence: Any, targets: Array, observed: Data, propagate: Callable[[Evidence, np.ndarray], Answered]
     ) -> Beliefs:
         """Beliefs about targets; `propagate` gives the belief about a node that was not seen, and the report.
 
@@ -174,7 +176,7 @@ class FittedField(FittedModel):
         """
         nodes = self.numbered(targets)
         with Door():
-            seen = read_field_evidence(self, evidence, observations)
+            seen = read_field_evidence(self, evidence, observed)
             found, report = propagate(seen, np.array(list(nodes.values()), dtype=np.int64))
 
         def answer(name: Hashable) -> Any:

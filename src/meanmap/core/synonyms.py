@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["own_words"]
+__all__ = ["own_words", "renamed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,3 +58,30 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def renamed(**older: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Go on taking arguments by the words that an earlier version had for them, `older="newer"`.
+
+    Examples
+    --------
+    >>> @renamed(count="number")
+    ... def draw(*, number=1):
+    ...     return number
+    >>> draw(count=3), draw(number=4)
+    (3, 4)
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old in older.keys() & kwargs.keys():
+                if older[old] in kwargs:
+                    raise TypeError(f"{function.__name__}() got {older[old]}= and {old}=, its older word: give one.")
+                kwargs[older[old]] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        call.__dict__["renamed"] = older
+        return call
+
+    return decorate

@@ -215,7 +215,7 @@ def test_likelihoods_of_the_users_get_labels():
     labels = np.array(["up", "down"])[np.random.default_rng(3).integers(2, size=40)]
     chance = lambda seen, hidden: np.where(seen[:, None] == (hidden == "up"), 0.9, 0.1)  # noqa: E731
     field = mm.KernelField([(0, 1)]).fit((labels, labels), likelihood=chance)
-    beliefs = field.query(observations=np.array([1.0, np.nan]))
+    beliefs = field.query(observed=np.array([1.0, np.nan]))
     assert abs(beliefs.probabilities(0)["up"] - 0.9) < 0.1
 
 
@@ -355,7 +355,7 @@ def test_a_node_of_degree_450_and_one_alone():
         (lambda: fitted(bp.Full()).query({0: lambda x: 0 * x}), InputError, "zero at every point"),
         (lambda: fitted(bp.Full()).query({0: lambda x: -(x**2)}), InputError, "negative value"),
         (lambda: fitted(bp.Full()).query({0: lambda x: x[:3]}), ShapeError, "likelihood gave shape"),
-        (lambda: fitted(bp.Full()).query(observations=np.zeros(4)), InputError, "have no likelihood"),
+        (lambda: fitted(bp.Full()).query(observed=np.zeros(4)), InputError, "have no likelihood"),
         (lambda: fitted(bp.Full()).query({0: 1.0}, counting=0), ParameterError, "counting is 0"),
         (lambda: fitted(bp.Full()).query({0: 1.0}, counting=1.5), ParameterError, "at most 1"),
         (lambda: fitted(bp.Full()).query({0: 1.0}, counting=0.5, floor=None), ParameterError, "need a floor"),
@@ -369,11 +369,11 @@ def test_bad_input_is_refused_in_words(call, kind, words):
 def test_observations_are_checked():
     x, y = make_pairs()
     field = mm.KernelField(RING, kernels=KERNEL, ridge=RIDGE).fit((x, y), observed=(x, x + 0.1 * y))
-    with pytest.raises(ShapeError, match=r"observations has shape \(3,\); expected \(4, ...\)"):
-        field.query(observations=np.zeros(3))
-    with pytest.raises(InputError, match="observations holds infinity"):
-        field.query(observations=np.array([0, np.inf, 0, 0]))
-    together = field.query(observations=np.array([[0.5, np.nan, 0.5, 0.5], [-0.5, -0.5, np.nan, np.nan]]))
-    alone = field.query(observations=np.array([0.5, np.nan, 0.5, 0.5]))
+    with pytest.raises(ShapeError, match=r"observed has shape \(3,\); expected \(4, ...\)"):
+        field.query(observed=np.zeros(3))
+    with pytest.raises(InputError, match="observed holds infinity"):
+        field.query(observed=np.array([0, np.inf, 0, 0]))
+    together = field.query(observed=np.array([[0.5, np.nan, 0.5, 0.5], [-0.5, -0.5, np.nan, np.nan]]))
+    alone = field.query(observed=np.array([0.5, np.nan, 0.5, 0.5]))
     assert together[1].weights.shape[0] == 2
     np.testing.assert_allclose(together[1].weights[0], alone[1].weights, rtol=1e-9)

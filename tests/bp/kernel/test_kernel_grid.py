@@ -63,7 +63,7 @@ def test_the_answer_is_that_of_the_field_on_the_same_graph(model):
     seen = noisy(3)
     field = model.on(*CLEAN.shape)
     field.likelihoods["x"] = model.likelihood
-    beliefs = field.query(observations=seen.ravel())
+    beliefs = field.query(observed=seen.ravel())
     np.testing.assert_allclose(beliefs[50].mean(), model.restore(seen).mean().ravel()[50], rtol=1e-9)
 
 

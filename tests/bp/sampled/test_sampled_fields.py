@@ -39,7 +39,7 @@ def exact(field, seen=SEEN):
 def errors(field, seeds, seen=SEEN, **settings):
     """How far means are from the grid's, (seeds, n)."""
     mean, _ = exact(field, seen)
-    found = [field.query(observations=seen, rng=seed, **settings) for seed in seeds]
+    found = [field.query(observed=seen, rng=seed, **settings) for seed in seeds]
     return np.array([[beliefs[i].mean() for i in range(len(mean))] for beliefs in found]) - mean
 
 
@@ -47,13 +47,13 @@ def errors(field, seeds, seen=SEEN, **settings):
 def test_beliefs_on_a_chain_are_those_of_a_fine_grid(method):
     field = METHODS[method](CHAIN, 64).fit(autoregressive(500), likelihood=grids.likelihood)
     mean, variance = exact(field)
-    beliefs = field.query(observations=SEEN, rng=0)
+    beliefs = field.query(observed=SEEN, rng=0)
     assert beliefs.report.converged
     assert beliefs.report.measures["effective particles, at least"] > 10
     # A mean of 64 particles is off by σ / 8, and so is each message that it rests on.
     assert (np.abs([beliefs[i].mean() for i in range(6)] - mean) < 5 * np.sqrt(variance / 64) + 0.02).all()
     assert 0.5 < np.mean([beliefs[i].var() for i in range(6)] / variance) < 1.5
-    again, other = field.query(observations=SEEN, rng=0), field.query(observations=SEEN, rng=1)
+    again, other = field.query(observed=SEEN, rng=0), field.query(observed=SEEN, rng=1)
     assert again[2].mean() == beliefs[2].mean() != other[2].mean()
     if method == "mixture":  # what embeddings answer is the same for all
         assert abs(beliefs[1].density(GRID).sum() * (GRID[1] - GRID[0]) - 1) < 0.02
@@ -94,7 +94,7 @@ def test_beliefs_are_near_those_of_the_gaussian_in_closed_form(method):
     there = ~np.isnan(SEEN)
     precision = np.linalg.inv(covariance) + 4 * np.diag(there)
     mean, variance = np.linalg.solve(precision, 4 * np.nan_to_num(SEEN)), np.diag(np.linalg.inv(precision))
-    beliefs = field.query(observations=SEEN, rng=0)
+    beliefs = field.query(observed=SEEN, rng=0)
     assert np.abs([beliefs[i].mean() for i in range(6)] - mean).max() < 0.15
     assert 0.8 < np.mean([beliefs[i].var() for i in range(6)] / variance) < 1.25
 
@@ -115,7 +115,7 @@ def test_relations_with_directions_values_functions_queries_and_a_node_alone(met
     assert by_value[1].mean() == 2.5
     both = np.full((2, 5), np.nan)
     both[0, 1], both[1, 2] = 2.5, 2.5
-    together = field.query(observations=both, rng=0)
+    together = field.query(observed=both, rng=0)
     assert together[1].mean().shape == (2,)
     np.testing.assert_allclose(together[1].mean(), [2.5, 1.5], atol=0.35)
 
@@ -163,9 +163,7 @@ def test_a_schedule_of_the_user_s_says_what_is_sent_at_once():
         bp.MixtureField(CHAIN, components=64, schedule=schedule).fit(data, likelihood=grids.likelihood)
         for schedule in (Outwards(), TwoPass())
     )
-    seen = [
-        np.array([field.query(observations=SEEN, rng=seed)[1].mean() for seed in range(4)]) for field in (own, passes)
-    ]
+    seen = [np.array([field.query(observed=SEEN, rng=seed)[1].mean() for seed in range(4)]) for field in (own, passes)]
     assert abs(seen[0].mean() - seen[1].mean()) < 4 * np.hypot(seen[0].std(), seen[1].std()) / 2 + 1e-9
 
 
@@ -189,7 +187,7 @@ def test_the_paper_s_mixtures_of_smoothed_draws():
     damped = bp.MixtureField(RING, components=16, bandwidth="thumb").fit(
         autoregressive(300), likelihood=grids.likelihood
     )
-    assert damped.query(observations=SEEN, rng=0).report.steps == 15
+    assert damped.query(observed=SEEN, rng=0).report.steps == 15
 
 
 @pytest.mark.parametrize("method", ["mixture", "particle"])
@@ -231,7 +229,7 @@ def test_bad_queries_are_refused_in_words(make):
         (lambda: field.query({0: np.nan}), InputError, "evidence"),
         (lambda: field.query({0: lambda x: 0 * x}), InputError, "zero at every point"),
         (lambda: field.query(damping=1.0), ParameterError, "damping is 1.0"),
-        (lambda: field.query(observations=np.zeros(6)), InputError, "have no likelihood"),
+        (lambda: field.query(observed=np.zeros(6)), InputError, "have no likelihood"),
         (lambda: field.query({0: 0.0}, rng="seed"), KindError, "rng is a str"),
     ):
         with pytest.raises(kind, match=words):

@@ -212,7 +212,7 @@ def test_only_evidence_that_is_impossible_is_refused():
     beliefs = fitted.query({0: 1.0, 2: 1.0, 1: lambda x: (x == 0).astype(float)})
     assert float(beliefs[1].mean()) == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(InputError, match="contradicts itself: no bin of 0"):
-        fitted.query({1: lambda x: (x == 0).astype(float)}, observations=[np.nan, 1.0, np.nan])
+        fitted.query({1: lambda x: (x == 0).astype(float)}, observed=[np.nan, 1.0, np.nan])
 
 
 def test_what_is_refused():

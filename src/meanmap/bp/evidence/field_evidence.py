@@ -126,7 +126,7 @@ def learn_likelihoods(
     return found
 
 
-def read_field_evidence(field: Any, evidence: Any, observations: Data) -> Evidence:
+def read_field_evidence(field: Any, evidence: Any, observed: Data) -> Evidence:
     """Evidence by node number, observations by kind."""
     kinds, node_samples = list(field.samples), list(field.samples.values())
 
@@ -141,23 +141,23 @@ def read_field_evidence(field: Any, evidence: Any, observations: Data) -> Eviden
     functions = {node: _likelihood(function, sample_of(node)) for node, function in heard.functions.items()}
     informed = np.zeros(field.graph.size, dtype=bool)
     informed[[*heard.values, *functions]] = True
-    observed: dict[Hashable, Observed] = {}
+    found: dict[Hashable, Observed] = {}
     size, batched = 1, False
-    if observations is not None:
-        given = observations if isinstance(observations, Mapping) else {kinds[0]: observations}
+    if observed is not None:
+        given = observed if isinstance(observed, Mapping) else {kinds[0]: observed}
         for kind, data in given.items():
             if kind not in field.likelihoods:
                 raise InputError(
                     f"variables of kind {kind!r} have no likelihood: pass observed=(hidden, observed) or "
                     "likelihood= to fit."
                 )
-            observed[kind], batched = _observed(field.likelihoods[kind], data, field.graph.size)
-            informed |= observed[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
-        sizes = {len(entry.values) for entry in observed.values()}
+            found[kind], batched = _observed(field.likelihoods[kind], data, field.graph.size)
+            informed |= found[kind].there.any(axis=0) & (field.kind == kinds.index(kind))
+        sizes = {len(entry.values) for entry in found.values()}
         if len(sizes) > 1:
-            raise ShapeError(f"observations come for different numbers of queries: {sorted(sizes)}.")
+            raise ShapeError(f"observed comes for different numbers of queries: {sorted(sizes)}.")
         size = sizes.pop()
-    return Evidence(heard.values, functions, observed, informed, size, batched, heard.notes)
+    return Evidence(heard.values, functions, found, informed, size, batched, heard.notes)
 
 
 def _likelihood(function: Callable[..., Any], sample: NodeSample) -> UserLikelihood:
@@ -169,15 +169,15 @@ def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed,
     """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands."""
     array = np.asarray(data)
     if array.dtype.kind in "fiub":
-        array = as_array(data, "observations").astype(np.float64)
+        array = as_array(data, "observed").astype(np.float64)
     batched = array.ndim >= 2 and array.shape[0] != nodes and array.shape[1] == nodes
     if not batched and (array.ndim == 0 or array.shape[0] != nodes):
-        raise ShapeError(f"observations has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
+        raise ShapeError(f"observed has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
     values = array if batched else array[None]
     if values.dtype.kind != "f":
         there = np.ones(values.shape[:2], dtype=bool)
     else:
         if np.isinf(values).any():
-            raise InputError("observations holds infinity; expected numbers, and NaN where nothing was observed.")
+            raise InputError("observed holds infinity; expected numbers, and NaN where nothing was observed.")
         there = np.asarray(~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1))
     return Observed(likelihood, values, there), batched

@@ -25,6 +25,7 @@ from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.counting import COUNTED_FLOOR, chosen_counting
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.points import count
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
@@ -78,12 +79,13 @@ class FittedKernelField(FittedField):
         """The graph prepared for messages."""
         return Engine(self.graph, self.template, self.schedule)
 
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         floor: float | None = FLOOR,
         damping: float | None = None,
         tolerance: float | None = None,
@@ -98,7 +100,7 @@ class FittedKernelField(FittedField):
             Values that were seen, and functions from points to likelihoods.
         targets : names, optional
             All unless given.
-        observations : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
+        observed : array (n, ...) or (B, n, ...), or mapping from kinds to arrays, optional
             An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
             the likelihoods of `fit`.
         floor : float or None
@@ -139,7 +141,7 @@ class FittedKernelField(FittedField):
 
             return belief, report
 
-        return self._answers(evidence, targets, observations, propagate)
+        return self._answers(evidence, targets, observed, propagate)
 
     def _counted(
         self, seen: Evidence, floor: float | None, damping: float, dtype: np.dtype, tolerance: float | None

@@ -15,6 +15,7 @@ from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite
 from meanmap.bp.normal.gaussian_graph import add_edges, normal_belief
 from meanmap.core.errors import InputError
 from meanmap.core.report import Report
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import edge_appearance
 
@@ -121,12 +122,13 @@ class FittedGaussianField(FittedField):
         couplings = add_edges(diagonal, vector, graph.edges, means, variances, covariances, power)
         self.model = GaussianModel(graph, diagonal, couplings, vector)
 
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         damping: float | None = None,
         tolerance: float | None = None,
     ) -> Beliefs:
@@ -134,13 +136,13 @@ class FittedGaussianField(FittedField):
 
         Parameters
         ----------
-        evidence, targets, observations, damping
+        evidence, targets, observed, damping
             As of every field.
         tolerance : float, optional
             Stop when no message changes by more than this share of its largest value.
         """
         return self._answers(
-            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), tolerance)
+            evidence, targets, observed, lambda seen, _: self._propagate(seen, self._kept(damping), tolerance)
         )
 
     def _propagate(self, seen: Evidence, damping: float, tolerance: float | None) -> tuple[Any, Report]:

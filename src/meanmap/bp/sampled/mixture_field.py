@@ -24,6 +24,7 @@ from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs import Schedule
 from meanmap.graphs.rooted import Rooted, check_forest, informed
@@ -133,12 +134,13 @@ class FittedMixtureField(FittedField):
         self.components, self.sampler, self.bandwidth = field.components, field.sampler, field.bandwidth
         self._incoming, self._others = _slots(self.graph)
 
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         damping: float | None = None,
         rng: Seed = None,
     ) -> Beliefs:
@@ -146,13 +148,13 @@ class FittedMixtureField(FittedField):
 
         Parameters
         ----------
-        evidence, targets, observations, damping
+        evidence, targets, observed, damping
             As of every field.
         rng : None, int, numpy.random.Generator or JAX key
             What is drawn.
         """
         return self._answers(
-            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
+            evidence, targets, observed, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
         )
 
     def _propagate(self, seen: Evidence, damping: float, rng: Seed) -> tuple[Any, Report]:

@@ -25,6 +25,7 @@ from meanmap.core.errors import KindError
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.rooted import Rooted, informed
 
@@ -133,12 +134,13 @@ class FittedParticleField(FittedField):
         edges = np.arange(len(self.template))
         self.engine = Engine(self.graph, edges, self.schedule)
 
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         damping: float | None = None,
         rng: Seed = None,
     ) -> Beliefs:
@@ -146,13 +148,13 @@ class FittedParticleField(FittedField):
 
         Parameters
         ----------
-        evidence, targets, observations, damping
+        evidence, targets, observed, damping
             As of every field.
         rng : None, int, numpy.random.Generator or JAX key
             What is drawn.
         """
         return self._answers(
-            evidence, targets, observations, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
+            evidence, targets, observed, lambda seen, _: self._propagate(seen, self._kept(damping), rng)
         )
 
     def _propagate(self, seen: Evidence, damping: float, rng: Seed) -> tuple[Any, Report]:

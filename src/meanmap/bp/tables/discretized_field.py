@@ -21,6 +21,7 @@ from meanmap.bp.tables.fitting import fit_potentials
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.report import Report
+from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import edge_appearance
 
@@ -180,12 +181,13 @@ class FittedDiscretizedField(FittedField):
             found[direction.receiver].append(self._probabilities(e).sum(axis=0))
         return {name: np.mean(each, axis=0) for name, each in found.items()}
 
+    @renamed(observations="observed")
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
         targets: Iterable[Hashable] | None = None,
         *,
-        observations: Data = None,
+        observed: Data = None,
         damping: float | None = None,
         floor: float | None = None,
         tolerance: float | None = None,
@@ -195,7 +197,7 @@ class FittedDiscretizedField(FittedField):
 
         Parameters
         ----------
-        evidence, targets, observations, damping
+        evidence, targets, observed, damping
             As of every field.
         floor, tolerance, counting
             As of `Engine.run`.
@@ -203,7 +205,7 @@ class FittedDiscretizedField(FittedField):
         return self._answers(
             evidence,
             targets,
-            observations,
+            observed,
             lambda seen, _: self._propagate(seen, self._kept(damping), floor, tolerance, counting),
         )
 

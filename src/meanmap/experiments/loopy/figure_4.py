@@ -104,9 +104,7 @@ def _one_split(data: Data, rng: np.random.Generator) -> tuple[list[np.ndarray], 
         likelihood=bp.NoiseLikelihood,
     )
     observations = np.where(known[:, None], np.nan, guess)
-    beliefs = field.query(
-        {int(node): projected[node] for node in seen}, targets=held.tolist(), observations=observations
-    )
+    beliefs = field.query({int(node): projected[node] for node in seen}, targets=held.tolist(), observed=observations)
     means = np.stack([beliefs[int(node)].mean() for node in held])
     order = np.argsort(-data.topics[seen].mean(axis=0))
     frequent = np.tile(order, (len(held), 1))

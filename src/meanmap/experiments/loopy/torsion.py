@@ -138,7 +138,7 @@ def kernel(angles: np.ndarray, letters: np.ndarray, new: np.ndarray, lengthscale
         {"next": (angles[:, :-1].reshape(-1, 2), angles[:, 1:].reshape(-1, 2))},
         observed=(angles.reshape(-1, 2), letters.ravel().astype(str)),
     )
-    beliefs = field.query(observations=new.astype(str))
+    beliefs = field.query(observed=new.astype(str))
     return np.stack([beliefs[t].weights @ np.exp(1j * beliefs[t].points) for t in range(LENGTH)], axis=1)
 
 
