@@ -1,5 +1,6 @@
 """Hypothesis tests whose level can be trusted."""
 
+from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.dependence import independence_effect
@@ -23,6 +24,7 @@ __all__ = [
     "ClosenessResult",
     "DriftMonitor",
     "Effect",
+    "IndependenceBet",
     "IndependencePlan",
     "Interval",
     "Null",
@@ -32,6 +34,7 @@ __all__ = [
     "SampleState",
     "Samples",
     "TestResult",
+    "TwoSampleBet",
     "TwoSamplePlan",
     "TwoSampleResult",
     "closeness_test",

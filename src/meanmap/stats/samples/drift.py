@@ -252,6 +252,21 @@ class DriftMonitor:
         """Whether the latest batch gave an alarm."""
         return bool(self.alarms) and self.alarms[-1] == len(self.pvalues)
 
+    @property
+    def evalue(self) -> float:
+        """What one unit of money has become that is bet on drift, from the first batch on or from a later one.
+
+        P-values become payoffs (1 − p + p log p) / (p log² p), whose mean is 1 without drift (Vovk & Wang 2021), and a
+        share 1/(t (t + 1)) of the money begins with batch t. So P(evalue ever ≥ 1/α) ≤ α while nothing drifts, and
+        e-values of monitors of independent streams are multiplied.
+        """
+        money = 0.0
+        for t, p in enumerate(np.clip(self.pvalues, 1e-300, 1.0).tolist(), start=1):
+            log = np.log(p)
+            payoff = 0.5 if p > 1 - 1e-6 else (1 - p + p * log) / (p * log**2)
+            money = min((money + 1 / (t * (t + 1))) * payoff, 1e300)
+        return float(money + 1 / (len(self.pvalues) + 1))
+
     def plot(self, ax: Axes = None) -> Any:
         """Draw the evidence after each batch, with the alarms; returns the matplotlib Axes."""
         ax = new_axes(6, 2.8) if ax is None else ax

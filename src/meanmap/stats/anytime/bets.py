@@ -1,0 +1,246 @@
+"""Two-sample and independence tests by betting: look after every batch, and stop when convinced."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import ShapeError
+from meanmap.core.pictures import new_axes
+from meanmap.core.points import count, rows
+from meanmap.core.rng import Rng
+from meanmap.core.settings import probability
+from meanmap.core.synonyms import own_words
+from meanmap.core.types import Axes, Data, KernelLike, Seed
+from meanmap.core.values import Value
+from meanmap.features.base import Features, transformed
+from meanmap.features.lowrank import PivotedCholesky
+from meanmap.kernels.reading import read_points
+from meanmap.stats.anytime.wager import Wager
+from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
+from meanmap.stats.samples.feature_statistics import landmark_features
+from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.states.reading import Reading
+
+__all__ = ["Bet", "IndependenceBet", "TwoSampleBet"]
+
+# Landmarks of each kernel; features of each of two variables.
+LANDMARKS, RANK = 64, 24
+NAMES = ("x", "y")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bet(Value):
+    """A bet against a hypothesis that goes on from batch to batch.
+
+    Attributes
+    ----------
+    wager : Wager
+        What was learned and won.
+    log_evalues : array (T,)
+        The logarithm of the e-value after each batch; the first batch is learned from, and not bet on.
+    seed : int or None
+        `rng=bet.seed` repeats the choices.
+    """
+
+    features: tuple[Features, ...]
+    readings: tuple[Reading, ...]
+    left: tuple[np.ndarray, ...]
+    wager: Wager
+    log_evalues: np.ndarray
+    seed: int | None
+
+    @property
+    def evalue(self) -> float:
+        """What one unit of money has become. Its expectation under the hypothesis is at most one, at any stopping time.
+
+        E-values of independent data sets are multiplied.
+        """
+        return float(np.exp(np.minimum(self.log_evalues[-1], 700.0)))
+
+    @property
+    def pvalue(self) -> float:
+        """One over the largest e-value so far, at most 1: right however often it is looked at (Ville 1939)."""
+        return float(min(1.0, np.exp(-np.max(self.log_evalues))))
+
+    @own_words
+    def reject(self, level: float = 0.05) -> bool:
+        """Whether an e-value has ever reached 1 / level."""
+        return self.pvalue <= probability(level, example=0.05)
+
+    def update(self, x: Data, y: Data) -> Any:
+        """The bet after one more batch."""
+        with Door() as door:
+            phi = [
+                np.concatenate([left, _features(features, reading.read(data, name), name, door)])
+                for left, features, reading, data, name in zip(
+                    self.left, self.features, self.readings, (x, y), NAMES, strict=True
+                )
+            ]
+        vectors, left = self._vectors(*phi)
+        wager = self.wager.after(vectors) if len(vectors) else self.wager
+        return replace(self, left=left, wager=wager, log_evalues=np.append(self.log_evalues, float(wager.log_evalue)))
+
+    @staticmethod
+    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Vectors that are symmetric about zero under the hypothesis, and features that are left for the next batch."""
+        raise NotImplementedError
+
+    def plot(self, ax: Axes = None) -> Any:
+        """Draw the e-value after each batch; returns the matplotlib Axes."""
+        ax = new_axes(6, 2.8) if ax is None else ax
+        ax.plot(np.arange(1, len(self.log_evalues) + 1), self.log_evalues / np.log(10), label="e-value")
+        ax.axhline(np.log10(20), color="grey", ls="--", lw=1, label="20: rejected at level 0.05")
+        ax.set(xlabel="batch", ylabel="log₁₀ e-value")
+        ax.legend(fontsize="small")
+        return ax
+
+    def __str__(self) -> str:
+        verdict = "rejected" if self.reject() else "not rejected"
+        number = len(self.log_evalues)
+        batches = f"{number} batch{'es' * (number != 1)}"
+        return (
+            f"{type(self).__name__} after {batches}: e-value {self.evalue:.4g}, p-value at any time {self.pvalue:.4g} "
+            f"({verdict} at level 0.05)"
+        )
+
+
+class TwoSampleBet(Bet):
+    """A two-sample test that may be looked at after every batch.
+
+    `bet = mm.stats.TwoSampleBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` goes on, and
+    `bet.reject()` may be asked each time: the chance that it is ever true under the hypothesis is at most the level.
+
+    Notes
+    -----
+    Rows of both samples are paired in the order in which they come, and under the hypothesis the two of a pair may be
+    exchanged: φ(xᵢ) − φ(yᵢ) is symmetric about zero, however dependent on the past. Bets follow the witness
+    μ̂_P − μ̂_Q of all earlier batches (Shekhar & Ramdas 2023, arXiv:2112.09162; Podkopaev et al. 2023 for independence),
+    see `Wager`. A batch costs O(b r) for r features, 64 landmarks of the first batch for each kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> bet = TwoSampleBet.of(rng.normal(size=40), rng.normal(1.0, 1.0, size=40), rng=0)
+    >>> while not bet.reject():
+    ...     bet = bet.update(rng.normal(size=10), rng.normal(1.0, 1.0, size=10))
+    >>> len(bet.log_evalues) < 20
+    True
+    """
+
+    @classmethod
+    @own_words
+    def of(
+        cls,
+        x: Data,
+        y: Data,
+        kernel: KernelLike = None,
+        *,
+        scale: bool = True,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
+        rng: Seed = None,
+    ) -> "TwoSampleBet":
+        """The bet after a first batch, which chooses kernels and landmarks and is learned from.
+
+        Parameters
+        ----------
+        x, y, kernel, scale, missing, kinds : as for `two_sample_test`
+            At least 5 rows of each. Later batches have the same columns, and may differ in size.
+        rng : None, int, numpy.random.Generator or JAX key
+            Chooses landmarks.
+        """
+        random = Rng.of(rng)
+        reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
+        with Door() as door:
+            samples = read_samples((x, y), NAMES, kernel, random.generator, door, scale, must_vary=False)
+            features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, random.generator, door, np.float64)
+            phi = [transformed(features, samples[i]) for i in range(2)]
+        vectors, left = cls._vectors(*phi)
+        return cls((features,) * 2, (reading,) * 2, left, Wager.begin(vectors), np.zeros(1), random.seed)
+
+    @staticmethod
+    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        n = min(len(x), len(y))
+        return x[:n] - y[:n], (x[n:], y[n:])
+
+
+class IndependenceBet(Bet):
+    """A test of independence that may be looked at after every batch.
+
+    `bet = mm.stats.IndependenceBet.of(x, y)` begins with a first batch, `bet = bet.update(x, y)` goes on, and
+    `bet.reject()` may be asked each time.
+
+    Notes
+    -----
+    Of two pairs (x₁, y₁), (x₂, y₂) the y may be exchanged under the hypothesis: (φ(x₁) − φ(x₂)) ⊗ (ψ(y₁) − ψ(y₂)) is
+    symmetric about zero. Bets follow its mean so far, the cross-covariance operator (Podkopaev et al. 2023,
+    arXiv:2212.07383), see `Wager`. At most 24 features of each variable: O(24² b) for a batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=400)
+    >>> bet = IndependenceBet.of(x[:100], x[:100] ** 2, rng=0).update(x[100:], x[100:] ** 2)
+    >>> bet.reject()
+    True
+    """
+
+    @classmethod
+    @own_words
+    def of(
+        cls,
+        x: Data,
+        y: Data,
+        kernel: KernelLike = None,
+        *,
+        kernel_x: KernelLike = None,
+        kernel_y: KernelLike = None,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
+        rng: Seed = None,
+    ) -> "IndependenceBet":
+        """The bet after a first batch, which chooses kernels and features and is learned from.
+
+        Parameters
+        ----------
+        x, y, kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
+            One kernel a variable, the median's by default; at least 5 pairs.
+        rng : None, int, numpy.random.Generator or JAX key
+            Chooses kernels and features.
+        """
+        wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
+        random = Rng.of(rng)
+        features, readings, phi = [], [], []
+        with Door() as door:
+            for data, want, name in zip((x, y), wanted, NAMES, strict=True):
+                ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
+                reading, (data,) = Reading.of((data,), (name,), missing, ours or None, LEAST_POINTS)
+                one = kernels_of(want, data, name, "median", random.generator)[0]
+                points = read_points(one, data, name, door)
+                shuffled = rows(points, random.generator.permutation(count(points)))
+                features.append(PivotedCholesky.of_points(one, shuffled, door, tolerance=1e-3, max_rank=RANK))
+                readings.append(reading)
+                phi.append(transformed(features[-1], points))
+        vectors, left = cls._vectors(*phi)
+        return cls(tuple(features), tuple(readings), left, Wager.begin(vectors), np.zeros(1), random.seed)
+
+    @staticmethod
+    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        if len(x) != len(y):
+            raise ShapeError(f"x has {len(x)} points and y has {len(y)}; expected pairs, one y for each x.")
+        n = len(x) // 2 * 2
+        products = np.einsum("ia,ib->iab", x[0:n:2] - x[1:n:2], y[0:n:2] - y[1:n:2])
+        return products.reshape(n // 2, -1), (x[n:], y[n:])
+
+
+def _features(features: Features, data: Data, name: str, door: Door) -> np.ndarray:
+    return transformed(features, features.read(data, name, door))
+
+
+def _columns(data: Data) -> Any:
+    return getattr(data, "columns", data if isinstance(data, Mapping) else ())

@@ -1,0 +1,140 @@
+"""Bets: what they are worth under the hypothesis at any time, and how soon they are won."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, ShapeError
+from meanmap.stats import IndependenceBet, TwoSampleBet
+from meanmap.stats.anytime.wager import SHARES, Wager
+
+FAILURE_RATE = 1e-5
+
+
+def test_wealth_by_hand():
+    """Each bet placed with what was known before it."""
+    rng = np.random.default_rng(0)
+    first, later = rng.normal(size=(6, 3)), rng.normal(size=(2, 4, 3))
+    wager = Wager.begin(first)
+    total, values = first.sum(axis=0), list(first @ first.sum(axis=0) / np.linalg.norm(first.sum(axis=0)))
+    money = np.ones(len(SHARES))
+    for batch in later:
+        scale = np.sqrt(np.mean(np.square(values)))
+        along = [batch[i] @ total / np.linalg.norm(total) for i in range(4)]
+        for value in along:
+            money *= 1 + SHARES * np.clip(value / (2 * scale), -1, 1)
+        values += along
+        total = total + batch.sum(axis=0)
+        wager = wager.after(batch)
+    assert float(wager.log_evalue) == pytest.approx(np.log(money.mean()))
+
+
+def test_the_mean_wealth_over_all_signs_is_one():
+    """Enumerated: under the hypothesis every vector has either sign."""
+    vectors = np.random.default_rng(1).normal(size=(8, 1, 2))
+    signs = 2 * ((np.arange(256)[:, None] >> np.arange(8)) & 1) - 1
+    wager = Wager.begin(np.broadcast_to([[[1.0, 0.5]]], (256, 1, 2)))
+    for t in range(8):
+        wager = wager.after(signs[:, t, None, None] * vectors[t])
+    assert np.mean(np.exp(wager.log_evalue)) == pytest.approx(1.0)
+
+
+def streams(number, looks, seed, draw):
+    """How many streams of pairs ever reach 20, looked at after every pair."""
+    rng = np.random.default_rng(seed)
+    frequencies = np.array([0.3, 0.7, 1.5])
+
+    def vectors(size):
+        x, y = draw(rng, (number, size))
+        a, b = (
+            np.concatenate([np.cos(z[..., None] * frequencies), np.sin(z[..., None] * frequencies)], -1) for z in (x, y)
+        )
+        return a - b
+
+    wager, top = Wager.begin(vectors(5)), np.zeros(number)
+    for _ in range(looks):
+        wager = wager.after(vectors(1))
+        top = np.maximum(top, wager.log_evalue)
+    return int(np.sum(top >= np.log(20)))
+
+
+def alike(rng, shape):
+    return rng.standard_cauchy(shape), rng.standard_cauchy(shape)
+
+
+def test_false_alarms_over_all_looks():
+    assert streams(300, 300, 2, alike) <= scipy.stats.binom.ppf(1 - FAILURE_RATE, 300, 0.05)
+
+
+@pytest.mark.slow
+def test_false_alarms_over_ten_thousand_looks():
+    found = streams(2000, 10_000, 3, alike)
+    print(f"null streams that ever reject: {found} of 2000")
+    assert found <= scipy.stats.binom.ppf(0.99, 2000, 0.05)
+
+
+def test_it_stops_soon():
+    """At most one and a half times as many rows as the batch test needs for a power of .9, on average."""
+    shift, rows = 0.6, 120  # per sample: the batch test rejects 53 of 60 at 110 rows, 54 at 130
+    seen = sum(
+        mm.two_sample_test(*(rng.normal(m, 1.0, size=rows) for m in (0.0, shift)), n_permutations=99, rng=0).reject()
+        for rng in map(np.random.default_rng, range(30))
+    )
+    stops = []
+    for seed in range(20):
+        rng = np.random.default_rng([4, seed])
+        bet = TwoSampleBet.of(rng.normal(size=20), rng.normal(shift, 1.0, size=20), rng=0)
+        used = 20
+        while not bet.reject() and used < 400:
+            bet, used = bet.update(rng.normal(size=5), rng.normal(shift, 1.0, size=5)), used + 5
+        stops.append(used)
+    print(f"power of the batch test {seen}/30 at {rows}; mean stop {np.mean(stops):.0f}")
+    assert seen >= 20
+    assert np.mean(stops) < 1.5 * rows
+
+
+def test_independence():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(40, 25))
+    bets = {"independent": rng.normal(size=(40, 25)), "dependent": np.abs(x) + 0.3 * rng.normal(size=(40, 25))}
+    found = {}
+    for name, y in bets.items():
+        bet = IndependenceBet.of(x[0], y[0], rng=0)
+        for a, b in zip(x[1:], y[1:], strict=True):
+            bet = bet.update(a, b)
+        found[name] = bet
+    assert found["dependent"].reject(0.001)
+    assert not found["independent"].reject()
+    assert found["dependent"].pvalue == pytest.approx(np.exp(-found["dependent"].log_evalues.max()))
+    with pytest.raises(ShapeError, match="one y for each x"):
+        bet.update(range(4), range(6))
+
+
+def test_batches_of_tables_of_any_size(tmp_path):
+    """Rows that have no partner yet wait for the next batch; the bet can be saved."""
+    rng = np.random.default_rng(6)
+    x = pd.DataFrame({"a": rng.normal(size=30), "b": rng.choice(["u", "v"], 30)})
+    y = x.assign(a=x.a + 1.0)
+    whole = TwoSampleBet.of(x[:10], y[:10], rng=0)
+    parts = whole.update(x[10:17], y[10:12]).update(x[17:20], y[12:20])
+    assert len(parts.left[0]) == len(parts.left[1]) == 0
+    assert parts.wager.seen == whole.update(x[10:20], y[10:20]).wager.seen == 20
+    mm.save(parts, tmp_path / "bet")
+    assert mm.load(tmp_path / "bet").update(x[20:], y[20:]).evalue == parts.update(x[20:], y[20:]).evalue
+    with pytest.raises(ColumnError, match="no column 'a'"):
+        parts.update(x[["b"]], y)
+    assert "e-value" in str(parts)
+
+
+def test_evalues_of_the_drift_monitor():
+    """A martingale of its p-values: small without drift, and large soon after one."""
+    rng = np.random.default_rng(7)
+    monitor = mm.DriftMonitor.of(rng.normal(size=400), rng=0)
+    for _ in range(10):
+        monitor = monitor.step(rng.normal(size=20))
+    assert monitor.evalue < 20
+    for _ in range(8):
+        monitor = monitor.step(rng.normal(2.0, 1.0, size=20))
+    assert monitor.evalue > 1000
