@@ -1,5 +1,14 @@
 """One p-value, wherever the rows lie and whoever adds them up."""
 
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -78,6 +87,20 @@ def test_no_scheduler_changes_it(settings, folder, expected):
 def test_processes_do_not_change_it(workers, folder, expected):
     with dask.config.set(scheduler="processes", num_workers=workers):
         assert answer(mm.two_sample_test(*SOURCES["Dask frame of files"](folder), KERNEL, **FEW)) == expected
+
+
+def test_rows_of_a_collection_are_counted_once(expected):
+    read = []
+
+    def part(index):
+        read.append(index)
+        return FRAMES[0].iloc[1000 * index : 1000 * (index + 1)]
+
+    with dask.config.set(scheduler="synchronous"):
+        x = dd.from_map(part, range(13), meta=FRAMES[0][:0])
+        read.clear()
+        assert answer(mm.two_sample_test(x, FRAMES[1], KERNEL, **FEW)) == expected
+    assert sorted(read) == sorted([*range(13)] * 3)  # counted, drawn from and added up
 
 
 def test_parts_in_any_order(tmp_path, expected):
@@ -196,3 +219,53 @@ def test_files_that_do_not_fit_each_other(folder, tmp_path):
         mm.two_sample_test(str(tmp_path / "z*.parquet"), Y)
     with pytest.raises(ParameterError, match="there is no file"):
         mm.two_sample_test(tmp_path / "z.parquet", Y)
+
+
+@pytest.mark.slow
+def test_the_recipe_with_a_scheduler_and_two_workers(folder, tmp_path):
+    """The script of the documentation, as it stands there."""
+    page = Path(__file__).parents[2] / "docs" / "scaling.rst"
+    (block,) = [b for b in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page.read_text()) if "Cluster" in b]
+    (tmp_path / "recipe.py").write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
+    (tmp_path / "before").symlink_to(folder / "x")
+    (tmp_path / "after").symlink_to(folder / "y")
+    done = subprocess.run([sys.executable, "recipe.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    expected = str(mm.two_sample_test(*FRAMES, rng=0)).splitlines()
+    assert [line for line in done.stdout.splitlines() if line][:5] == expected[:5]
+
+
+def slow_part(index, marker):
+    """A partition that takes a while, and says when the first has begun."""
+    Path(marker).touch()
+    time.sleep(0.5)
+    return FRAMES[0].iloc[1000 * index : 1000 * (index + 1)]
+
+
+@pytest.mark.slow
+def test_a_worker_may_be_killed_in_the_middle(tmp_path, expected):
+    distributed = pytest.importorskip("distributed")
+    marker = tmp_path / "begun"
+    x = dd.from_map(slow_part, range(13), marker=str(marker), meta=FRAMES[0][:0])
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        before = client.run(os.getpid)
+        assert len(before) == 2
+
+        def kill():
+            # The first pass counts rows, the second draws some, and the third adds up.
+            for _ in range(3):
+                while not marker.exists():
+                    time.sleep(0.05)
+                time.sleep(3.0)
+                marker.unlink()
+            os.kill(min(before.values()), signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = mm.two_sample_test(x, FRAMES[1], KERNEL, **FEW)
+        killer.join()
+        after = client.run(os.getpid)
+    assert answer(found) == expected
+    assert min(before.values()) not in after.values()

@@ -3,6 +3,7 @@
 Dask is never imported unless one of its collections came in.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ __all__ = ["computed", "delayed", "is_dask", "lengths", "partitions", "reduced",
 
 # States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
 FAN_IN = 8
+# The lengths of partitions by the identity of their collection, as long as that is there.
+_counted: dict[int, list[int]] = {}
 
 
 def is_dask(source: Data) -> bool:
@@ -45,14 +48,16 @@ def partitions(source: Any, argument: str) -> list[Any]:
 
 
 def lengths(source: Any, argument: str) -> list[int]:
-    """How many rows each partition has, counted by the workers where Dask does not know."""
+    """How many rows each partition has, counted by the workers where Dask does not know, once for a collection."""
     if hasattr(source, "chunks") and not np.isnan(source.chunks[0]).any():
         return [int(rows) for rows in source.chunks[0]]
-    # Of frames one column is enough, which readers of files then leave the others out for.
-    narrow = (
-        source[list(source.columns[:1])] if getattr(source, "ndim", 0) == 2 and hasattr(source, "columns") else source
-    )
-    return [int(rows) for rows in computed([delayed(len)(part) for part in partitions(narrow, argument)])]
+    if id(source) not in _counted:
+        # Of frames one column is enough, which readers of files then leave the others out for.
+        is_table = getattr(source, "ndim", 0) == 2 and hasattr(source, "columns")
+        narrow = source[list(source.columns[:1])] if is_table else source
+        _counted[id(source)] = [int(rows) for rows in computed([delayed(len)(p) for p in partitions(narrow, argument)])]
+        weakref.finalize(source, _counted.pop, id(source), None)
+    return _counted[id(source)]
 
 
 def rows_at(source: Any, index: np.ndarray, parts: Sequence[int], argument: str) -> Any:

@@ -135,7 +135,7 @@ class IndependencePlan(Value):
             members = tuple(features_of(each, part, name, random.generator, door) for each, part, name in sets)
             points = tuple(read_points(*each, door) for each in zip(kernels, sides, NAMES, strict=True))
             both = SideBySide(kernels[0], members)
-            features = FeatureMap.of(both, points, np.float64, [member.size for member in members])
+            features = FeatureMap.of(both, points, groups=[member.size for member in members])
         return cls((first, second), (kernels[0], kernels[1]), features, random.seed)
 
     def state(self, x: Data, y: Data = None) -> SampleState:
