@@ -108,6 +108,18 @@ class PivotedCholesky(Features):
             raise ParameterError("inside jit the number of features must be known: pass rank=50, say.")
         else:
             low = _by_tolerance(cast, points, tolerance, max_rank, door)
+        return cls._of(kernel, points, low, door, rank)
+
+    @classmethod
+    def of_gram(
+        cls, kernel: Kernel, points: Points, gram: np.ndarray, tolerance: float, max_rank: int | None, door: Door
+    ) -> tuple["PivotedCholesky", np.ndarray]:
+        """Of points whose Gram matrix is known, on the host; with their features (n, r)."""
+        low = pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=tolerance, max_rank=max_rank)
+        return cls._of(kernel, points, low, door, None), low.factor
+
+    @classmethod
+    def _of(cls, kernel: Kernel, points: Points, low: Factor, door: Door, rank: int | None) -> "PivotedCholesky":
         if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
             raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
         chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))

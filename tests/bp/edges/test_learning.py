@@ -71,3 +71,12 @@ def test_narrow_relations_choose_narrower_kernels_than_wide_ones():
     chosen = [learn_message(b[1], b[0], b[2][:, ::-1], None) for b in (narrow, wide)]
     assert chosen[0].receiver.multiple < chosen[1].receiver.multiple
     assert chosen[0].ridge > 0
+
+
+def test_distances_found_once_give_the_kernel_at_every_lengthscale(pair):
+    book, _, _ = books(np.stack(pair, axis=1), pair[1], given=False)
+    for multiple in (0.1, 1.0, 2.0):
+        found = book.at(multiple)
+        gram = kernels.RBF(book.sample.kernel.lengthscale * multiple)(book.sample.points)
+        np.testing.assert_allclose(found.values @ found.values.T, gram, atol=1e-6)
+        np.testing.assert_allclose(found.at(book.sample.points), found.values, atol=1e-6)

@@ -19,7 +19,7 @@ import numpy as np
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
-from meanmap.core.points import rows, spread_rows
+from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -70,9 +70,11 @@ class Coordinates:
     left_out: float = 0.0
 
     @classmethod
-    def of(cls, features: PivotedCholesky, points: Data, multiple: float) -> "Coordinates":
-        """Pivots of a kernel, with their values at all points of a node."""
-        values = transformed(features, points)
+    def of(
+        cls, features: PivotedCholesky, points: Data, multiple: float, values: np.ndarray | None = None
+    ) -> "Coordinates":
+        """Pivots of a kernel, with their values at all points of a node, where these are known already."""
+        values = transformed(features, points) if values is None else values
         with Door() as door:
             whole = float(np.sum(diagonal_array(features.kernel, points, door)))
         left = max(1 - float(np.sum(values**2)) / whole, 0.0)
@@ -138,6 +140,7 @@ class CoordinatesByScale:
         self.rank = int(np.clip(MOST_NUMBERS // sample.count, MOST_FEATURES, MOST_RANK)) if rank is None else rank
         self.features: dict[tuple[float, int], PivotedCholesky] = {}
         self.values: dict[tuple[float, int], np.ndarray] = {}
+        self.squared: np.ndarray | None = None
         self.known: dict[float, Coordinates] = {}
 
     def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
@@ -155,7 +158,8 @@ class CoordinatesByScale:
         multiple = self._multiple(multiple)
         if multiple not in self.known:
             features = self._features(multiple, self.rank)
-            self.known[multiple] = Coordinates.of(features, self.sample.points, multiple)
+            known = self.values.get((multiple, features.size))
+            self.known[multiple] = Coordinates.of(features, self.sample.points, multiple, known)
         return self.known[multiple]
 
     def wider(self, multiple: float) -> bool:
@@ -173,8 +177,26 @@ class CoordinatesByScale:
             return few
         if (multiple, most) not in self.features:
             kernel = rescaled(self.sample, multiple)
-            self.features[multiple, most] = coordinates(kernel, self.sample.points, TOLERANCE, most)
+            if self.sample.searched and self.sample.count <= FEW_POINTS and not any_sparse(self.sample.points):
+                with Door() as door:
+                    gram = self._gram(multiple)
+                    found, values = PivotedCholesky.of_gram(kernel, self.sample.points, gram, TOLERANCE, most, door)
+                self.values[multiple, found.size] = values
+            else:
+                found = coordinates(kernel, self.sample.points, TOLERANCE, most)
+            self.features[multiple, most] = found
         return self.features[multiple, most]
+
+    def _gram(self, multiple: float) -> np.ndarray:
+        """exp(−d² / 2 ℓ²) of all points, with distances that are found once: hundreds of variables of sixty rows would
+        otherwise spend half of their time on the way into compiled programs and out.
+        """
+        if self.squared is None:
+            from scipy.spatial.distance import cdist
+
+            points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
+            self.squared = cdist(points, points, "sqeuclidean")
+        return np.exp(-0.5 / multiple**2 * self.squared)
 
 
 def learn_message(
