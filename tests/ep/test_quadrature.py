@@ -9,6 +9,7 @@ import scipy.stats
 
 from meanmap import ep
 from meanmap.ep.quadrature import integrals
+from tests.ep.reference_quadrature import CELLS
 
 WIDTHS = [1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 1e3]
 OFFSETS = [0.0, 0.37, -3.0, 8.0, 30.0, 100.0]
@@ -87,6 +88,14 @@ def test_the_reference_knows_normals():
         assert sd == pytest.approx(np.sqrt(variance), rel=1e-9)
         exact = scipy.stats.norm(0, np.hypot(1, s)).logpdf(y) + np.log(s * np.sqrt(2 * np.pi))
         assert log_mass == pytest.approx(exact, rel=1e-10)
+
+
+def test_the_reference_is_that_of_another_program_at_thirty_digits():
+    for name, y, s, *exact in CELLS:
+        mean, sd, log_mass = known(name, y, s)
+        np.testing.assert_allclose(
+            [mean, sd, log_mass], exact, rtol=1e-10, atol=1e-10 * sd, err_msg=f"{name}, {y}, {s}"
+        )
 
 
 @pytest.mark.parametrize("name", ["two peaks", "cauchy"])
