@@ -138,6 +138,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
     ),
     "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
+    "test": lambda x, y, wrap: told(mm.test(f"`{x.columns[0]}` ~ `{x.columns[2]}` | `{x.columns[3]}`", wrap(x), **FEW)),
     "closeness_test": lambda x, y, wrap: told(mm.closeness_test(wrap(x), wrap(y), 0.5, missing="drop", rng=0)),
     "independence_effect": lambda x, y, wrap: sizes(
         mm.independence_effect(wrap(given(x)), wrap(columns(x, 0, 2)), missing="drop", rng=0)

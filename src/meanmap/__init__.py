@@ -2,6 +2,7 @@
 
     import meanmap as mm
 
+    mm.test("a ~ b | c", table)               # a question in a line; the result says which test answers it, and why
     mm.two_sample_test(x, y)                  # do two samples differ?  also k_sample_test, DriftMonitor
     mm.independence_test(x, y)                # are two columns related?  also conditional_independence_test
     mm.pc(table), mm.chow_liu(table)          # what causes what; the strongest relations
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         k_sample_test,
         power_curve,
         rejection_rate,
+        test,
         two_sample_effect,
         two_sample_test,
     )
@@ -108,6 +110,7 @@ _NAMES = {
     "rejection_rate": "meanmap.stats",
     "sample_kernel": "meanmap.learning",
     "save": "meanmap.io",
+    "test": "meanmap.stats",
     "two_sample_effect": "meanmap.stats",
     "two_sample_test": "meanmap.stats",
     "TestResult": "meanmap.stats",
@@ -160,6 +163,7 @@ __all__ = [
     "save",
     "stats",
     "structure",
+    "test",
     "two_sample_effect",
     "two_sample_test",
 ]

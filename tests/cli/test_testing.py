@@ -97,6 +97,17 @@ def test_a_margin(files):
     assert "--margin is for two samples" in refused.stderr
 
 
+def test_a_question_in_a_line(files):
+    table = files[2]
+    found = run("y ~ x | group", table, "--seed", 0, "--permutations", 99)
+    assert "Are y and x independent, given group? No: rejected at level 0.05" in found.stdout
+    assert "independence_test, because neither side is one column of groups" in found.stdout
+    found = json.loads(run("x ~ group", table, "--json", "--permutations", 99).stdout)
+    assert found["why"][0].startswith("k_sample_test, because 'group' holds 3 labels")
+    assert json.loads(run("ask", "x ~ z", table, "--clusters", "5", "--json").stdout)["why"]
+    assert "has no column 'rain'" in run("x ~ rain", table).stderr
+
+
 def test_exit_codes(files):
     first, second, _ = files
     assert run("two-sample", first, second).exit_code == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from meanmap.cli.options import (
     Alpha,
@@ -29,7 +30,16 @@ from meanmap.cli.options import (
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True)
+
+class Questions(TyperGroup):
+    """Commands by name, and a line with a ~ as the question that it is."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is meant by the first words."""
+        return super().resolve_command(ctx, ["ask", *args] if args and "~" in args[0] else args)
+
+
+app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True, cls=Questions)
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")]
 Sample = Annotated[str, typer.Argument(help="As for other commands; or several Parquet files: a folder or 'pattern'.")]
@@ -51,6 +61,41 @@ def design_in(within: str, clusters: str, weights: str | None = None) -> dict[st
     blocks = int(clusters) if clusters.isdigit() else cluster_columns(clusters)
     said = {"within": names_in(within), "clusters": blocks, "weights": weights}
     return {name: value for name, value in said.items() if value}
+
+
+@app.command(cls=Command)
+def ask(
+    question: Annotated[str, typer.Argument(help='Such as "harvest ~ sun | water"; the word ask may be left out.')],
+    data: File,
+    within: Within = "",
+    clusters: Clusters = "",
+    kernel: KernelName = None,
+    permutations: Permutations = 1000,
+    seed: Seed = None,
+    alpha: Alpha = 0.05,
+    missing: Missing = "drop",
+    labels: LabelColumns = "",
+    kinds: Kinds = "",
+    delimiter: Delimiter = None,
+    json: AsJson = False,
+    draws: WithDraws = False,
+    plot: Plot = None,
+    report: Report = None,
+    fail_on_reject: FailOnReject = False,
+) -> None:
+    """Answer a question about a file by the test that fits it, and say why."""
+    import meanmap as mm
+    from meanmap.cli import inputs
+    from meanmap.stats.asking.ask import plan_for
+
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    design = design_in(within, clusters)
+    table = reading.table(data, None)
+    plan = plan_for(question, table, kinds=reading.kinds, **{"within": [], **design})
+    result = mm.test(
+        question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
+    )
+    _tell(result, plan.question, reading, alpha, (json, draws), plot, report, fail_on_reject)
 
 
 @app.command("two-sample", cls=Command)

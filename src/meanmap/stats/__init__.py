@@ -1,6 +1,7 @@
 """Hypothesis tests whose level can be trusted."""
 
 from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
+from meanmap.stats.asking.ask import test
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.dependence import independence_effect
@@ -47,6 +48,7 @@ __all__ = [
     "power_curve",
     "register_two_sample",
     "rejection_rate",
+    "test",
     "two_sample_effect",
     "two_sample_test",
 ]

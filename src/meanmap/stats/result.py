@@ -95,6 +95,8 @@ class TestResult(Value):
         `rng=result.seed` repeats the run.
     warnings : tuple of str
         What a careful reader should know.
+    why : tuple of str
+        Where a question was asked: which test was chosen, why, and what it assumes.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class TestResult(Value):
     sizes: tuple[int, ...]
     seed: int | None
     warnings: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
 
     @own_words
     def reject(self, level: float = 0.05) -> bool:
@@ -127,7 +130,9 @@ class TestResult(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
+        reasons = {"why": list(self.why)} if self.why else {}
         return {
+            **reasons,
             "statistic": self.statistic,
             "pvalue": self.pvalue,
             "method": self.method,
@@ -161,6 +166,7 @@ class TestResult(Value):
             ("samples", ", ".join(map(str, self.sizes))),
             ("seed", str(self.seed)),
             *(("warning", text) for text in self.warnings),
+            *(("why", text) for text in self.why),
         ]
 
     def __str__(self) -> str:

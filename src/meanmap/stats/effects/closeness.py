@@ -143,10 +143,10 @@ def closeness_test(
         sizes,
         random.seed,
         (*told, *together.doubts, *doubts),
-        claim,
-        words,
-        law.estimate,
-        bound,
+        claim=claim,
+        margin=words,
+        distance=law.estimate,
+        bound=bound,
     )
 
 

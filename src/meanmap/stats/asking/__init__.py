@@ -1,0 +1,1 @@
+"""One door for questions about a table, written as a line."""

@@ -1,0 +1,231 @@
+"""`mm.test("harvest ~ sun | water", frame)`: the test that fits a question, and why it does."""
+
+# ruff: noqa: PT028  # `test` is no test of pytest's
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.missing import present
+from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.stats.asking.grammar import Question
+from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.independence.independence import independence_test
+from meanmap.stats.result import TestResult
+from meanmap.stats.samples.k_sample import k_sample_test
+from meanmap.stats.samples.two_sample import two_sample_test
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["Plan", "plan_for", "test"]
+
+LABELS = ("label", "ordered label", "boolean", "text")
+MOST_GROUPS = 100
+# Strata of fewer rows than this, on average, leave little to exchange: labels are then conditioned on by regression.
+ROWS_IN_A_STRATUM = 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A test that was chosen: what it asks in words, why it was chosen and what it assumes, and how it is run."""
+
+    question: str
+    why: tuple[str, ...]
+    run: Callable[..., TestResult]
+
+
+@own_words
+def test(
+    question: str,
+    data: Data,
+    *,
+    within: str | Sequence[str] = (),
+    clusters: Any = None,
+    kernel: KernelLike = None,
+    n_permutations: int = 1000,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    rng: Seed = None,
+) -> TestResult:
+    """Answer a question about a table, by the test that fits it; the result says which one, why, and what it assumes.
+
+    Parameters
+    ----------
+    question : str
+        "a ~ b": do a and b go together? With labels on one side: do the groups differ? "a + b ~ c" has several columns
+        on a side, "a ~ b | c, d" asks once c and d are known, and a point stands for all other columns: ". ~ group".
+        Names with spaces or signs stand in backticks.
+    data : table
+        A DataFrame, or a mapping of columns.
+    within, clusters : column names, or a whole number of rows for `clusters`
+        Strata and clusters of rows, as in [`two_sample_test`][].
+    kernel, n_permutations, missing, kinds, rng : as in `two_sample_test`
+        `kinds={"zip": "label"}` makes groups of numbers.
+
+    Returns
+    -------
+    TestResult
+        `result.why` holds the reasons, and `print(result)` shows them.
+
+    Notes
+    -----
+    One column of 2 to 100 labels, each with at least 5 rows, on one side: `two_sample_test` or `k_sample_test` of the
+    other side; else `independence_test`. Behind |, labels with 8 rows a stratum or more make strata, in which these
+    tests are exact (they see what goes the same way in most strata); anything else is left to
+    `conditional_independence_test`, which rests on regressions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> field = np.repeat(["north", "south"], 60)
+    >>> farm = {"field": field, "sun": rng.normal(size=120), "harvest": rng.normal(size=120) + (field == "south")}
+    >>> result = test("harvest ~ field", farm, rng=0)
+    >>> result.reject(), result.why[0]
+    (True, "two_sample_test, because 'field' holds 2 labels: do their rows differ in 'harvest'?")
+    """
+    strata = [within] if isinstance(within, str) else list(within)
+    plan = plan_for(question, data, strata, clusters, kinds)
+    options = {"kernel": kernel, "n_permutations": n_permutations, "rng": rng}
+    return replace(plan.run(missing=missing, **options), why=plan.why)
+
+
+test.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]  # not one of pytest's, whatever its name
+
+
+def plan_for(
+    line: str, data: Data, within: Sequence[str] = (), clusters: Any = None, kinds: Mapping[str, Any] | None = None
+) -> Plan:
+    """The test that fits a question about a table."""
+    if not Table.has_names(data):
+        raise KindError("a question names columns, and the data have no names: pass a DataFrame.")
+    columns = {str(name): column for name, column in zip(*raw_columns(data, "the table"), strict=True)}
+    apart = [*within, *([clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else [])]
+    asked = Question.read(line, list(columns), apart)
+    named = [*asked.left, *asked.right, *asked.given]
+    told = {name: kind for name, kind in (kinds or {}).items() if name in named}
+    schema = Schema.of({name: columns[name] for name in named}, kinds=told, names=("the table",))
+    is_label = {str(column.name): column.kind in LABELS for column in schema.columns}
+    strata, why = list(within), []
+    given = list(asked.given)
+    if given and all(is_label[name] for name in given) and _are_strata([columns[name] for name in given]):
+        strata, given = [*strata, *given], []
+    if given:
+        return _conditional(asked, columns, strata, clusters, told)
+    for one, other in ((asked.right, asked.left), (asked.left, asked.right)):
+        number = _groups(columns[one[0]]) if len(one) == 1 and is_label[one[0]] else 0
+        if number and not (one == asked.left and all(is_label[name] for name in asked.right)):
+            used = {each: columns[each] for each in (*other, one[0], *apart, *asked.given)}
+            return _compared(used, one[0], other, number, strata, clusters, told)
+    numbers = [column for column in schema.columns if column.kind == "count" and column.distinct <= 10]
+    why.append(f"independence_test, because neither side is one column of groups: do {_listed(asked.left)} and "
+               f"{_listed(asked.right)} go together?")  # fmt: skip
+    why += [
+        f"{each.name!r} holds {each.distinct} numbers: kinds={{{str(each.name)!r}: 'label'}} makes them groups."
+        for each in numbers
+    ]
+    why.append(_assumption(strata, clusters, "the values of one side"))
+    return Plan(
+        f"Are {', '.join(asked.left)} and {', '.join(asked.right)} independent{_once(asked)}?",
+        tuple(why),
+        lambda missing, **options: _independence(asked, columns, strata, clusters, missing, told, options),
+    )
+
+
+def _compared(
+    columns: Mapping[str, Any],
+    by: str,
+    others: Sequence[str],
+    number: int,
+    strata: Sequence[str],
+    clusters: Any,
+    kinds: Mapping[str, Any],
+) -> Plan:
+    """A test of the groups of one column."""
+    name, compare = ("two_sample_test", two_sample_test) if number == 2 else ("k_sample_test", k_sample_test)
+    why = f"{name}, because {by!r} holds {number} labels: do their rows differ in {_listed(others)}?"
+    fixed: dict[str, Any] = {"by": by, "kinds": kinds or None, "within": list(strata) or None, "clusters": clusters}
+    return Plan(
+        f"Do the rows of each {by} come from one distribution of {', '.join(others)}?",
+        (why, _assumption(strata, clusters, "the labels of rows")),
+        lambda **options: compare(columns, **fixed, **options),
+    )
+
+
+def _independence(
+    asked: Question,
+    columns: Mapping[str, Any],
+    strata: Sequence[str],
+    clusters: Any,
+    missing: str,
+    kinds: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> TestResult:
+    by_column = [clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else []
+    used = [*asked.left, *asked.right, *strata, *by_column]
+    index, told = slice(None), ()
+    if missing == "drop":
+        there = np.all([present(columns[name]) for name in used], axis=0)
+        index = np.flatnonzero(there)
+        gone = len(there) - len(index)
+        told = (f"{gone} of {len(there)} rows were left out: a value is missing.",) if gone else ()
+        missing = "raise"
+    part: dict[str, Any] = {name: np.asarray(columns[name])[index] for name in used}
+    design: dict[str, Any] = {"within": {name: part[name] for name in strata} if strata else None}
+    design["clusters"] = {name: part[name] for name in by_column} if by_column else clusters
+    x, y = ({name: part[name] for name in names} for names in (asked.left, asked.right))
+    result = independence_test(x, y, missing=missing, kinds=kinds or None, **design, **options)
+    return replace(result, warnings=(*told, *result.warnings))
+
+
+def _conditional(
+    asked: Question, columns: Mapping[str, Any], strata: Sequence[str], clusters: Any, kinds: Mapping[str, Any]
+) -> Plan:
+    if strata or clusters is not None:
+        raise KindError(
+            f"{_listed(asked.given)} behind | is conditioned on by regressions, which know no within= or clusters=: "
+            "leave these out, or give labels with enough rows each behind |."
+        )
+    rests = "that regressions find what the columns behind | say about both sides"
+    why = (
+        f"conditional_independence_test, because {_listed(asked.given)} behind | make no strata of enough rows each.",
+        f"It assumes that rows are independent, and {rests}.",
+    )
+    x, y, z = ({name: columns[name] for name in names} for names in (asked.left, asked.right, asked.given))
+    question = f"Are {', '.join(asked.left)} and {', '.join(asked.right)} independent{_once(asked)}?"
+    return Plan(question, why, lambda **options: conditional_independence_test(x, y, z, kinds=kinds or None, **options))
+
+
+def _once(asked: Question) -> str:
+    return f", given {', '.join(asked.given)}" if asked.given else ""
+
+
+def _groups(column: Any) -> int:
+    """How many groups the labels of a column make, 0 if they are too many or one of them has too few rows."""
+    held = np.asarray(column)[present(column)].astype(str)
+    counts = np.unique(held, return_counts=True)[1]
+    return len(counts) if 2 <= len(counts) <= MOST_GROUPS and counts.min() >= LEAST_POINTS else 0
+
+
+def _are_strata(columns: Sequence[Any]) -> bool:
+    there = np.all([present(column) for column in columns], axis=0)
+    held = np.stack([np.asarray(column)[there].astype(str) for column in columns])
+    return held.shape[1] >= ROWS_IN_A_STRATUM * len(np.unique(held, axis=1).T)
+
+
+def _assumption(strata: Sequence[str], clusters: Any, what: str) -> str:
+    """What the permutations rest on."""
+    where = f" within each {_listed(strata)}" if strata else ""
+    if clusters is None:
+        return f"It assumes that {what} could be exchanged{where} if nothing is there, as those of independent rows."
+    whole = f"blocks of {clusters} rows" if isinstance(clusters, int) else f"whole clusters of {clusters!r}"
+    return f"It assumes that {whole} could be exchanged{where} if nothing is there, rows inside them may depend."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(map(repr, names))

@@ -1,0 +1,123 @@
+"""One line, and the test that fits it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, KindError, ParameterError
+from meanmap.stats.asking.grammar import Question
+
+RNG = np.random.default_rng(0)
+N = 96
+SITE = np.repeat(["p", "q", "r"], 32)
+FARM = pd.DataFrame(
+    {
+        "site": SITE,
+        "new seed": np.tile(["no", "yes"], N // 2),
+        "sun": RNG.normal(size=N) + 2.0 * (SITE == "r"),
+        "water": RNG.normal(size=N),
+        "plot": np.arange(N) % 4,
+        "name": [f"plot {i}" for i in range(N)],
+    }
+)
+FARM["harvest"] = FARM["water"] + 2.0 * (SITE == "r") + (FARM["new seed"] == "yes") + 0.5 * RNG.normal(size=N)
+FEW = {"n_permutations": 99, "rng": 0}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a ~ b", (("a",), ("b",), ())),
+        ("a+b~c", (("a", "b"), ("c",), ())),
+        ("a, b ~ c | d , `e f`", (("a", "b"), ("c",), ("d", "e f"))),
+        (". ~ a | d", (("b", "c", "e f"), ("a",), ("d",))),
+        ("`a` ~ .", (("a",), ("b", "c", "d", "e f"), ())),
+    ],
+)
+def test_lines(line, expected):
+    found = Question.read(line, ["a", "b", "c", "d", "e f"])
+    assert (found.left, found.right, found.given) == expected
+
+
+@pytest.mark.parametrize(
+    "line", ["a", "a ~", "~ a", "a ~ b ~ c", "a | b", "a ~ b | ", "a b ~ c", "a ~ `b", "", "a ~ + b"]
+)
+def test_lines_that_are_none(line):
+    with pytest.raises(ParameterError, match='expected such as "harvest ~ sun"'):
+        Question.read(line, ["a", "b", "c"])
+
+
+def groups(value):
+    return FARM[FARM["new seed"] == value][["harvest"]]
+
+
+# What is asked, and the call that answers it.
+CHOICES = {
+    "harvest ~ `new seed`": lambda: mm.two_sample_test(groups("no"), groups("yes"), **FEW),
+    "`new seed` ~ harvest": lambda: mm.two_sample_test(groups("no"), groups("yes"), **FEW),
+    "harvest ~ site": lambda: mm.k_sample_test(FARM[["harvest", "site"]], by="site", **FEW),
+    "harvest ~ sun": lambda: mm.independence_test(FARM[["harvest"]], FARM[["sun"]], **FEW),
+    "harvest ~ sun | site": lambda: mm.independence_test(FARM[["harvest"]], FARM[["sun"]], within=FARM.site, **FEW),
+    "harvest ~ `new seed` | site": lambda: mm.two_sample_test(
+        FARM[["harvest", "new seed", "site"]], by="new seed", within="site", **FEW
+    ),
+    "harvest ~ sun | water": lambda: mm.conditional_independence_test(
+        FARM[["harvest"]], FARM[["sun"]], FARM[["water"]], **FEW
+    ),
+    "harvest ~ sun | water, site": lambda: mm.conditional_independence_test(
+        FARM[["harvest"]], FARM[["sun"]], FARM[["water", "site"]], **FEW
+    ),
+}
+
+
+@pytest.mark.parametrize("line", CHOICES)
+def test_the_test_that_fits(line):
+    found, expected = mm.test(line, FARM, **FEW), CHOICES[line]()
+    assert found.pvalue == expected.pvalue
+    assert type(found) is type(expected)
+    assert found.why[0].split(",")[0] in ("two_sample_test", "k_sample_test", "independence_test") or "|" in line
+    assert "assumes" in found.why[-1]
+    assert found.why[0] in str(found)
+    assert found.to_dict()["why"] == list(found.why)
+
+
+def test_numbers_become_groups_if_one_says_so():
+    plain = mm.test("harvest ~ plot", FARM, **FEW)
+    assert any("kinds={'plot': 'label'} makes them groups" in line for line in plain.why)
+    assert "4-sample test" in mm.test("harvest ~ plot", FARM, kinds={"plot": "label"}, **FEW).method
+
+
+def test_text_and_rare_labels_are_no_groups():
+    assert "independence" in mm.test("sun ~ name", FARM, **FEW).method
+
+
+def test_rows_that_miss_a_stratum_are_left_out():
+    holes = FARM.copy()
+    holes.loc[[0, 40], "site"] = None
+    found = mm.test("harvest ~ sun | site", holes, missing="drop", **FEW)
+    assert "2 of 96 rows were left out: a value is missing." in found.warnings
+    kept = FARM.drop(index=[0, 40])
+    assert found.pvalue == mm.test("harvest ~ sun | site", kept, **FEW).pvalue
+
+
+def test_strata_and_clusters_beside_the_line():
+    found = mm.test(". ~ `new seed`", FARM.drop(columns=["name", "plot"]), within="site", **FEW)
+    assert found.columns == ("sun", "water", "harvest")
+    assert "within each 'site'" in found.why[-1]
+    assert "blocks of 4 rows" in mm.test("sun ~ water", FARM, clusters=4, **FEW).why[-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: mm.test("harvest ~ rain", FARM), ColumnError, "no column 'rain'; it has 'site'"),
+        (lambda: mm.test("sun ~ sun", FARM), ParameterError, "names 'sun' twice"),
+        (lambda: mm.test("a ~ b", np.zeros((9, 2))), KindError, "the data have no names"),
+        (lambda: mm.test("sun ~ harvest | water", FARM, within="site"), KindError, "know no within="),
+        (lambda: mm.test("sun ~ .", FARM[["sun"]]), ParameterError, "leaves no column for the point"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
