@@ -14,6 +14,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Index, Seed, Values
+from meanmap.families.gaussian_parts import Parts
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
 
 __all__ = ["Distribution", "build", "require_proper"]
@@ -53,6 +54,16 @@ class Distribution(eqx.Module):
     def event_shape(self) -> tuple[int, ...]:
         """The axes of one draw; `()` for a number."""
         return ()
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of coordinates of one draw, 1 for a number; a label counts as a unit vector."""
+        return self.event_shape[0] if self.event_shape else 1
+
+    def gaussian_parts(self, coordinate: str) -> Parts | None:
+        """A batch of N laws as mixtures of normal laws and points, in a coordinate; None where they are no such."""
+        del coordinate
+        return None
 
     def _proper(self) -> Any:
         return np.ones(self.shape, bool)

@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.types import Array, Values
 from meanmap.families.family import Family
+from meanmap.families.gaussian_parts import Parts, points_with_weights
 from meanmap.families.reading import as_fields, check_members, read_parameters
 
 __all__ = ["Bernoulli"]
@@ -83,6 +84,12 @@ class Bernoulli(Family):
 
     def _log_unnormalised(self, x: jax.Array) -> jax.Array:
         return jnp.where((x == 0) | (x == 1), self.logit * x, -jnp.inf)
+
+    def gaussian_parts(self, coordinate: str) -> Parts:
+        """Two points, 0 and 1."""
+        del coordinate
+        p = jnp.asarray(self.mean)
+        return points_with_weights(jnp.stack([1 - p, p], axis=-1), jnp.array([[0.0], [1.0]], p.dtype))
 
     def _mean(self) -> jax.Array:
         return jax.nn.sigmoid(self.logit)

@@ -10,6 +10,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.core.types import Array, Values
 from meanmap.families.family import Family
+from meanmap.families.gaussian_parts import Parts, points_with_weights
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.weights import normalised_weights
 
@@ -126,6 +127,17 @@ class Categorical(Family):
         logits = jnp.broadcast_to(self.logits, (*batch, k))
         chosen = jnp.take_along_axis(logits, jnp.broadcast_to(label, batch)[..., None], axis=-1)[..., 0]
         return jnp.where(label == x, chosen, -jnp.inf)
+
+    @property
+    def dimension(self) -> int:
+        """The number of labels, each a unit vector."""
+        return self.logits.shape[-1]
+
+    def gaussian_parts(self, coordinate: str) -> Parts:
+        """A unit vector for each label."""
+        del coordinate
+        p = jnp.asarray(self.mean)
+        return points_with_weights(p, jnp.eye(p.shape[-1], dtype=p.dtype))
 
     def _mean(self) -> jax.Array:
         return jax.nn.softmax(self.logits, axis=-1)

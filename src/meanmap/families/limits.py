@@ -12,6 +12,7 @@ from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family, Limit
+from meanmap.families.gaussian_parts import Parts, one_normal
 from meanmap.families.reading import all_concrete, check_members, members, read_parameters
 
 __all__ = ["Flat", "PointMass"]
@@ -59,6 +60,11 @@ class PointMass(Limit):
     def event_shape(self) -> tuple[int, ...]:
         """`()` or `(d,)`."""
         return tuple(self.x.shape[self.x.ndim - self.event_axes :])
+
+    def gaussian_parts(self, coordinate: str) -> Parts:
+        """A normal law without spread."""
+        mean = jnp.reshape(jnp.asarray(self.mean_in(coordinate)), (self.shape[0], -1))
+        return one_normal(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
 
     def _mean(self) -> jax.Array:
         return self.x

@@ -11,6 +11,7 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.families.family import Family
+from meanmap.families.gaussian_parts import Parts
 from meanmap.families.reading import as_fields, check_members, read_parameters, run
 
 __all__ = ["Mixture"]
@@ -80,6 +81,19 @@ class Mixture(Distribution):
         """Average over the components' axis, which is followed by `trailing` axes."""
         weights = self.weights.reshape(self.weights.shape + (1,) * trailing)
         return (weights * values).sum(-1 - trailing)
+
+    def gaussian_parts(self, coordinate: str) -> Parts | None:
+        """Those of the components, each times its weight."""
+        inner = self.components
+        parts = inner.reshape(-1).gaussian_parts(coordinate)
+        if parts is None:
+            return None
+        weights, means, covariances = (jnp.reshape(part, (*inner.shape, *part.shape[1:])) for part in parts)
+        joint = jnp.asarray(self.weights)[..., None] * weights
+        return tuple(  # pyright: ignore[reportReturnType]
+            jnp.reshape(part, (part.shape[0], part.shape[1] * part.shape[2], *part.shape[3:]))
+            for part in (joint, means, covariances)
+        )
 
     def _mean(self) -> jax.Array:
         mean = self.components._mean()

@@ -12,6 +12,7 @@ from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.types import Array, Values
 from meanmap.families.base import require_proper
 from meanmap.families.family import Family
+from meanmap.families.gaussian_parts import Parts, one_normal
 from meanmap.families.reading import as_fields, check_members, members, read_parameters, run
 from meanmap.families.real_gamma import HALF_LOG_TWO_PI
 from meanmap.families.weights import normalised_weights
@@ -147,6 +148,11 @@ class MultivariateNormal(Family):
     def _improper(self) -> Any:
         values = jnp.linalg.eigvalsh(self.precision)
         return values[..., 0] < -1e-10 * jnp.abs(values).max(-1)  # of rounding, an eigenvalue may lie below zero
+
+    def gaussian_parts(self, coordinate: str) -> Parts:
+        """The law itself."""
+        del coordinate
+        return one_normal(jnp.asarray(self.mean), jnp.asarray(self.covariance))
 
     def _mean(self) -> jax.Array:
         factor = self._factor()

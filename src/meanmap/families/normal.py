@@ -9,6 +9,7 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.types import Array
 from meanmap.families.family import Family
+from meanmap.families.gaussian_parts import Parts, one_normal
 from meanmap.families.reading import as_fields, check_members, read_parameters
 from meanmap.families.real_gamma import HALF_LOG_TWO_PI, excess_minus_log
 from meanmap.families.weights import normalised_weights
@@ -114,6 +115,11 @@ class Normal(Family):
         tilted = jax.tree.map(jnp.add, incoming, self)
         mean = tilted.precision_mean / tilted.precision
         return self.from_natural(mean * incoming.precision - incoming.precision_mean, jnp.zeros_like(mean))
+
+    def gaussian_parts(self, coordinate: str) -> Parts:
+        """The law itself."""
+        del coordinate
+        return one_normal(jnp.asarray(self.mean)[:, None], jnp.asarray(self.variance)[:, None, None])
 
     def _mean(self) -> jax.Array:
         return self.precision_mean / self.precision

@@ -17,7 +17,6 @@ from meanmap.families import Beta, Mixture, MultivariateNormal, Normal, PointMas
 from meanmap.features.base import CHUNK, Features
 from meanmap.features.means import frequencies_in_x, mean_waves
 from meanmap.kernels.distributions.bags import Bags
-from meanmap.kernels.distributions.domain import dimension
 from meanmap.kernels.distributions.laws import characteristic, check_traced_frequency
 
 __all__ = ["FeaturesOfLaws", "Kind", "MeanFourier", "compiled"]
@@ -126,7 +125,7 @@ class MeanFourier(FeaturesOfLaws):
         """One entry for each variable."""
         found = zip(self.kernel.variables(x), self.frequencies, strict=True)
         return tuple(
-            _table(law, frequencies_in_x(kernel, block, dimension(law)), place)
+            _table(law, frequencies_in_x(kernel, block, law.dimension), place)
             if tabulate and not isinstance(law, CHEAP)
             else _Law(law, place)
             for (_, law, kernel, place), block in found
@@ -140,14 +139,14 @@ class MeanFourier(FeaturesOfLaws):
             if isinstance(entry, _Table):
                 total = total * entry.values[entry.index]
             else:
-                w = frequencies_in_x(kernel, block, dimension(entry.law))
+                w = frequencies_in_x(kernel, block, entry.law.dimension)
                 total = total * jnp.asarray(characteristic(entry.law, w, entry.place))
         return self.scale * mean_waves(total, self.phases, jnp)
 
     def check(self, points: Points, argument: str) -> None:
         """As many variables and columns as the features were drawn for, at frequencies that can be computed."""
         found = self.kernel.variables(points, argument)
-        widths = [dimension(law) for _, law, _, _ in found]
+        widths = [law.dimension for _, law, _, _ in found]
         expected = [block.shape[1] for block in self.frequencies]
         if widths != expected:
             raise ShapeError(
@@ -160,7 +159,7 @@ class MeanFourier(FeaturesOfLaws):
                 and is_concrete(block)
                 and all(map(is_concrete, jax.tree.leaves(kernel)))
             ):
-                largest = abs(frequencies_in_x(kernel, np.asarray(block), dimension(law))).max()
+                largest = abs(frequencies_in_x(kernel, np.asarray(block), law.dimension)).max()
                 check_traced_frequency(law, place, largest, name, argument)
 
     @property

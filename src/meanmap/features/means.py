@@ -13,7 +13,6 @@ from meanmap.families.base import Distribution
 from meanmap.features.base import Features
 from meanmap.features.fourier import Fourier
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.distributions.domain import dimension
 from meanmap.kernels.distributions.laws import characteristic
 
 __all__ = ["frequencies_in_x", "mean_features", "mean_waves"]
@@ -40,7 +39,7 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
     coordinate = family.coordinates[0] if coordinate is None else coordinate
     with Door(features, family) as door:
         cast: Fourier = door.cast(features)
-        w = frequencies_in_x(cast.kernel, cast.frequencies, dimension(family))
+        w = frequencies_in_x(cast.kernel, cast.frequencies, family.dimension)
         c = characteristic(family, w, coordinate)
         library = jnp if isinstance(c, jax.Array) else np
         return door.leave(cast.scale * mean_waves(c, cast.phases, library))

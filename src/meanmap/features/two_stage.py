@@ -18,7 +18,7 @@ from meanmap.features.fourier import Fourier
 from meanmap.features.mean_fourier import FeaturesOfLaws, Kind, MeanFourier, compiled
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import dimension, variables
+from meanmap.kernels.distributions.domain import variables
 from meanmap.kernels.distributions.expected import ExpectedProduct
 from meanmap.kernels.distributions.gaussian import EmbeddingGaussian
 from meanmap.kernels.distributions.mean_variance import MeanVariance
@@ -261,7 +261,7 @@ def _draw_means(kernel: ExpectedProduct, points: Points, plan: _Plan, key: jax.A
     keys = jax.random.split(key_frequencies, len(found))
     blocks, square = [], 1.0
     for (_, law, member, _), k in zip(found, keys, strict=True):
-        origin = np.zeros((1, dimension(law)), plan.dtype)
+        origin = np.zeros((1, law.dimension), plan.dtype)
         blocks.append(member.frequencies(k, plan.number(plan.d_in), origin))
         square = square * member.diagonal(origin)[0]
     scale = jnp.sqrt(2 / plan.d_in * jnp.asarray(square, plan.dtype))

@@ -11,12 +11,11 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError, ShapeError
 from meanmap.core.types import Data, Points
 from meanmap.families.base import Distribution, proper_members
-from meanmap.families.categorical import Categorical
 from meanmap.families.limits import Flat
 from meanmap.families.reading import all_concrete, members, to_jax
 from meanmap.kernels.distributions.bags import Bags, check_bags
 
-__all__ = ["Messages", "Ready", "check_same_kind", "dimension", "label", "per_variable", "settings", "variables"]
+__all__ = ["Messages", "Ready", "check_same_kind", "label", "per_variable", "settings", "variables"]
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,6 @@ def label(argument: str, name: Any) -> str:
     return argument if name is None else f"{argument}[{name!r}]"
 
 
-def dimension(law: Any) -> int:
-    """The number of coordinates of one draw; a label counts as a unit vector."""
-    if isinstance(law, Bags):
-        return law.dimension
-    if isinstance(law, Categorical):
-        return law.logits.shape[-1]
-    return law.event_shape[0] if law.event_shape else 1
-
-
 def check_same_kind(x: Points, y: Points) -> None:
     """Refuse two sets of points whose variables differ in name, family or dimension."""
     (names, first), (others, second) = variables(x), variables(y)
@@ -89,9 +79,9 @@ def check_same_kind(x: Points, y: Points) -> None:
             raise KindError(
                 f"{label('x', name)} is {_kind(a)} and {label('y', name)} is {_kind(b)}; expected the same family."
             )
-        if dimension(a) != dimension(b):
+        if a.dimension != b.dimension:
             raise ShapeError(
-                f"{label('x', name)} has {dimension(a)} columns and {label('y', name)} has {dimension(b)}; "
+                f"{label('x', name)} has {a.dimension} columns and {label('y', name)} has {b.dimension}; "
                 "expected the same."
             )
 

@@ -13,12 +13,11 @@ from meanmap.families.reading import all_concrete
 from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import dimension, label, per_variable, settings, variables
+from meanmap.kernels.distributions.domain import label, per_variable, settings, variables
 from meanmap.kernels.distributions.expectations import SPECTRAL_REACH, TRACED_NODES
 from meanmap.kernels.distributions.laws import (
     check_distribution,
     check_traced_frequency,
-    gaussian_parts,
     resolve_coordinate,
 )
 from meanmap.kernels.distributions.parts import CHUNK, BagPart, GaussianPart, Joint, SpectralPart
@@ -131,8 +130,8 @@ class ExpectedProduct(DistributionKernel):
         for name, law, kernel, _ in self.variables(points, argument):
             if isinstance(law, Bags):
                 kernel.check(law.points[0], label(argument, name))
-            elif dimension(law) == 1 or np.ndim(getattr(_base(kernel), "lengthscale", 0.0)) == 1:
-                kernel.check(np.zeros((1, dimension(law))), label(argument, name))
+            elif law.dimension == 1 or np.ndim(getattr(_base(kernel), "lengthscale", 0.0)) == 1:
+                kernel.check(np.zeros((1, law.dimension)), label(argument, name))
 
     def check_traced(self, points: Points, argument: str) -> None:
         """No variable that spreads over more lengthscales than the fixed rule resolves."""
@@ -140,7 +139,7 @@ class ExpectedProduct(DistributionKernel):
             lengthscale = getattr(_base(kernel), "lengthscale", None)
             if isinstance(law, Bags) or not isinstance(_base(kernel), RBF) or not all_concrete((law, lengthscale)):
                 continue
-            if law.event_shape or gaussian_parts(law, place) is not None:
+            if law.event_shape or law.gaussian_parts(place) is not None:
                 continue
             smallest = np.min(np.asarray(lengthscale))
             check_traced_frequency(law, place, SPECTRAL_REACH / smallest, name, argument)
@@ -191,9 +190,9 @@ def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Point
 
 
 def _prepare_laws(lengthscale: Array, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
-    gaussian = gaussian_parts(x, place)
+    gaussian = x.gaussian_parts(place)
     if gaussian is not None:
-        return GaussianPart(lengthscale), gaussian, None if y is None else gaussian_parts(y, place)
+        return GaussianPart(lengthscale), gaussian, None if y is None else y.gaussian_parts(place)
     check_distribution(x, "expected product")
     if np.size(lengthscale) != 1:
         raise ShapeError(f"the lengthscale of {label('x', name)} has {np.size(lengthscale)} entries; expected one.")

@@ -9,13 +9,13 @@ import numpy as np
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.types import Array
-from meanmap.families import Bernoulli, Categorical, Mixture, MultivariateNormal, Normal, PointMass
+from meanmap.families import Categorical, Mixture, PointMass
 from meanmap.families.base import Distribution
 from meanmap.families.beta import Beta
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.domain import label
 
-__all__ = ["TRACED_FREQUENCY", "characteristic", "gaussian_parts", "moments", "resolve_coordinate"]
+__all__ = ["TRACED_FREQUENCY", "characteristic", "moments", "resolve_coordinate"]
 
 # Where frequencies are traced, the characteristic function of a Beta in x is computed up to this one.
 TRACED_FREQUENCY = 256.0
@@ -64,45 +64,6 @@ def _of_bags(bags: Bags, w: Array) -> jax.Array:
     # One bag at a time: the waves of all of them would be as large as bags × points × frequencies.
     cosines, sines = jnp.split(jax.lax.map(one, (bags.points, bags.weights)), 2, axis=-1)
     return jax.lax.complex(cosines, sines)
-
-
-def gaussian_parts(law: Any, coordinate: str) -> tuple[Any, Any, Any] | None:
-    """Weights (N, K), means (N, K, d) and covariances (N, K, d, d) of a mixture of normal laws or points, or None."""
-    if isinstance(law, Mixture):
-        inner = law.components
-        parts = gaussian_parts(inner.reshape(-1), coordinate)
-        if parts is None:
-            return None
-        weights, means, covariances = (jnp.reshape(part, (*inner.shape, *part.shape[1:])) for part in parts)
-        joint = jnp.asarray(law.weights)[..., None] * weights
-        return tuple(  # pyright: ignore[reportReturnType]
-            jnp.reshape(part, (part.shape[0], part.shape[1] * part.shape[2], *part.shape[3:]))
-            for part in (joint, means, covariances)
-        )
-    if isinstance(law, Normal):
-        return _single(jnp.asarray(law.mean)[:, None], jnp.asarray(law.variance)[:, None, None])
-    if isinstance(law, MultivariateNormal):
-        return _single(jnp.asarray(law.mean), jnp.asarray(law.covariance))
-    if isinstance(law, PointMass):
-        mean = jnp.reshape(jnp.asarray(law.mean_in(coordinate)), (law.shape[0], -1))
-        return _single(mean, jnp.zeros((*mean.shape, mean.shape[1]), mean.dtype))
-    if isinstance(law, Bernoulli):
-        p = jnp.asarray(law.mean)
-        return _points(jnp.stack([1 - p, p], axis=-1), jnp.array([[0.0], [1.0]], p.dtype))
-    if isinstance(law, Categorical):
-        p = jnp.asarray(law.mean)
-        return _points(p, jnp.eye(p.shape[-1], dtype=p.dtype))
-    return None
-
-
-def _single(mean: jax.Array, covariance: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    return jnp.ones((mean.shape[0], 1), mean.dtype), mean[:, None], covariance[:, None]
-
-
-def _points(weights: jax.Array, points: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Laws on the same finite set of points."""
-    (n, k), d = weights.shape, points.shape[1]
-    return weights, jnp.broadcast_to(points, (n, k, d)), jnp.zeros((n, k, d, d), weights.dtype)
 
 
 def check_traced_frequency(law: Any, coordinate: str, largest: Any, name: Any, argument: str) -> None:

@@ -13,7 +13,7 @@ from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import Messages, dimension, label, per_variable, settings, variables
+from meanmap.kernels.distributions.domain import Messages, label, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.kernels.distributions.scales import median_of_pairs, spread_out
 from meanmap.kernels.stationary import RBF
@@ -101,7 +101,7 @@ class MeanVariance(DistributionKernel):
         """Widths that fit the dimension of each variable, in a coordinate that it has."""
         for name, law, mean_width, variance_width, place in self._variables(points, argument):
             resolve_coordinate(place, law, name)
-            d = dimension(law)
+            d = law.dimension
             for width, setting in ((mean_width, "mean_width"), (variance_width, "variance_width")):
                 if np.size(width) not in (1, d):
                     raise ShapeError(
