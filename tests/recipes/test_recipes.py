@@ -12,7 +12,8 @@ import scipy.integrate
 import meanmap as mm
 from meanmap import ep
 from meanmap.core.errors import ParameterError
-from meanmap.families import Family
+from meanmap.families import Bernoulli, Family
+from meanmap.families.gaussian_parts import points_with_weights
 from meanmap.stats import Null, Outcome, register_two_sample
 from meanmap.stats.samples import ways
 
@@ -121,6 +122,21 @@ def test_family():
     moments = [scipy.integrate.quad(lambda x, k=k: x**k * np.exp(-2 * x - x * x / 2), 0, 30)[0] for k in (0, 1)]
     assert float(by_quadrature["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-8)
     assert float(by_drawing["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-2)
+
+
+class Rademacher(Bernoulli):
+    """−1 or 1: two points, which kernels on distributions embed in closed form."""
+
+    def gaussian_parts(self, coordinate):
+        p = jnp.asarray(self.mean)
+        return points_with_weights(jnp.stack([1 - p, p], axis=-1), jnp.array([[-1.0], [1.0]], p.dtype))
+
+
+def test_law_on_points():
+    p = np.array([0.2, 0.7])
+    weights, base = np.stack([1 - p, p], axis=1), np.exp(-0.5 * np.subtract.outer([-1.0, 1.0], [-1.0, 1.0]) ** 2)
+    gram = mm.kernels.ExpectedProduct(mm.kernels.RBF(1.0))(Rademacher(p))
+    np.testing.assert_allclose(gram, weights @ base @ weights.T, rtol=1e-12)
 
 
 @pytest.fixture
