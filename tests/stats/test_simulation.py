@@ -1,4 +1,6 @@
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -64,6 +66,33 @@ def test_a_seed_repeats_everything_and_more_repeats_go_on_from_there():
     again = rejection_rate(test, normal, repeats=8, rng=first.seed)
     np.testing.assert_array_equal(first.pvalues, again.pvalues[:5])
     assert len(set(again.pvalues)) > 3
+
+
+def line(n, generator):
+    return generator.normal(size=n), 0.5 + generator.normal(size=n)
+
+
+def test_who_does_the_work_does_not_matter():
+    alone = rejection_rate(t_test, normal, repeats=40, rng=3).pvalues
+    with ThreadPoolExecutor(2) as threads:
+        assert (rejection_rate(t_test, normal, repeats=40, executor=threads, rng=3).pvalues == alone).all()
+        curve = power_curve(t_test, line, [5, 9], repeats=20, executor=threads, rng=3)
+    assert curve == power_curve(t_test, line, [5, 9], repeats=20, rng=3)
+    for wrong in (2, "threads"):
+        with pytest.raises(KindError, match=r"expected a concurrent.futures.Executor, such as"):
+            rejection_rate(t_test, normal, executor=wrong)
+
+
+@pytest.mark.slow
+def test_processes_and_workers_of_dask_do_the_work():
+    alone = rejection_rate(scipy.stats.ttest_ind, normal, repeats=20, rng=3).pvalues
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+        found = rejection_rate(scipy.stats.ttest_ind, normal, repeats=20, executor=processes, rng=3)
+    assert (found.pvalues == alone).all()
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+        found = rejection_rate(t_test, normal, repeats=20, executor=client.get_executor(), rng=3)
+    assert (found.pvalues == rejection_rate(t_test, normal, repeats=20, rng=3).pvalues).all()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -225,6 +227,7 @@ def rejection_rate(
     *,
     repeats: int = 1000,
     level: float = 0.05,
+    executor: Executor | None = None,
     rng: Seed = None,
 ) -> RejectionRate:
     """How often a test rejects data drawn again and again: its level under the hypothesis, its power otherwise.
@@ -241,6 +244,9 @@ def rejection_rate(
         Data sets.
     level : float
         Rejected is what has a p-value of at most this.
+    executor : concurrent.futures.Executor, optional
+        Who does the work: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
+        Functions that are sent to processes must be importable there: not a lambda.
     rng : None, int, numpy.random.Generator or JAX key
         Where the data sets and the tests' seeds come from: one stream for each data set, so that the first hundred are
         the same whatever `repeats`.
@@ -264,8 +270,10 @@ def rejection_rate(
     """
     probability(level, example=0.05)
     whole_number(repeats, "repeats")
+    _check_executor(executor)
     random = Rng.of(rng)
-    return _simulate(test, draw, int(repeats), level, random, np.random.SeedSequence(random.generator.integers(2**63)))
+    root = np.random.SeedSequence(random.generator.integers(2**63))
+    return _simulate(test, draw, int(repeats), level, random, root, executor)
 
 
 @own_words
@@ -276,6 +284,7 @@ def power_curve(
     *,
     repeats: int = 200,
     level: float = 0.05,
+    executor: Executor | None = None,
     rng: Seed = None,
 ) -> PowerCurve:
     """Rejection rates at several sample sizes: how many points does the test need?
@@ -288,7 +297,7 @@ def power_curve(
         Draws a data set of size n.
     sizes : sequence of int
         Sample sizes, in any order.
-    repeats, level, rng
+    repeats, level, executor, rng
         As in `rejection_rate`, for each size.
 
     Returns
@@ -308,6 +317,7 @@ def power_curve(
     """
     probability(level, example=0.05)
     whole_number(repeats, "repeats")
+    _check_executor(executor)
     if not len(sizes):
         raise ParameterError("sizes is empty; expected sample sizes such as [50, 100, 200].")
     ordered = sorted({whole_number(size, "each of sizes") for size in sizes})
@@ -315,7 +325,7 @@ def power_curve(
     roots = np.random.SeedSequence(random.generator.integers(2**63)).spawn(len(ordered))
     rates: list[RejectionRate] = []
     for size, root in zip(ordered, roots, strict=True):
-        rate = _simulate(test, lambda generator, n=size: draw(n, generator), int(repeats), level, random, root)
+        rate = _simulate(test, partial(draw, size), int(repeats), level, random, root, executor)
         if rate.repeats:
             rates.append(rate)
         if not rate.report.converged:
@@ -324,22 +334,43 @@ def power_curve(
 
 
 def _simulate(
-    test: Callable[..., Any], draw: Callable[..., Any], repeats: int, level: float, random: Rng, root: Any
+    test: Callable[..., Any],
+    draw: Callable[..., Any],
+    repeats: int,
+    level: float,
+    random: Rng,
+    root: Any,
+    executor: Executor | None,
 ) -> RejectionRate:
-    seeded = _takes_rng(test)
+    words = [int(word) for word in root.generate_state(4)]
+    one = partial(_one, test, draw, _takes_rng(test), words)
     pvalues: list[float] = []
     report = Report("finished", True, repeats)
+    found = map(one, range(repeats)) if executor is None else executor.map(one, range(repeats))
     try:
-        for number in track(range(repeats), "data sets"):
-            generator = np.random.default_rng([int(word) for word in root.generate_state(4)] + [number])
-            data = draw(generator)
-            arguments = data if isinstance(data, tuple) else (data,)
-            settings = {"rng": int(generator.integers(2**53))} if seeded else {}
-            pvalues.append(_pvalue(test(*arguments, **settings)))
+        for pvalue in track(found, "data sets", repeats):
+            pvalues.append(pvalue)
     except KeyboardInterrupt:
         note = f"stopped by the user with {len(pvalues)} of {repeats} data sets done."
         report = Report("interrupted", False, len(pvalues), notes=(note,))
     return RejectionRate(np.array(pvalues), level, random.seed, report)
+
+
+def _one(test: Callable[..., Any], draw: Callable[..., Any], seeded: bool, words: list[int], number: int) -> float:
+    """The p-value of one data set, which has a stream of its own."""
+    generator = np.random.default_rng([*words, number])
+    data = draw(generator)
+    arguments = data if isinstance(data, tuple) else (data,)
+    settings = {"rng": int(generator.integers(2**53))} if seeded else {}
+    return _pvalue(test(*arguments, **settings))
+
+
+def _check_executor(executor: Any) -> None:
+    if executor is not None and not isinstance(executor, Executor):
+        raise KindError(
+            f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, such as "
+            "ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn')), or Dask's client.get_executor()."
+        )
 
 
 def _takes_rng(test: Callable[..., Any]) -> bool:
