@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, KindError, NonFiniteError
+from meanmap.core.errors import KindError, NonFiniteError
 from meanmap.learning.default import unit_free_kernel
 
 PAGE = Path(__file__).parents[1] / "docs" / "invariances.rst"
@@ -277,19 +277,15 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
     "a table of Arrow": (both(lambda frame: frame), arrow),
     "rows with missing values": (both(with_holes), SAME),
 }
-REFUSED = "refused by name"
 MISSING = "refused with their number"
 SCIKIT = "refused by scikit-learn"
-EXCEPTIONS = {
-    (name, "a constant column more"): REFUSED for name in ("conditional_independence_test", "joint_independence_test")
-}
+EXCEPTIONS: dict[tuple[str, str], str] = {}
 EXCEPTIONS |= {(name, "rows with missing values"): MISSING for name in ("embed", "default_kernel")}
 EXCEPTIONS |= {
     ("estimators", way): SCIKIT
     for way in ("a dictionary of lists", "a structured array", "a Table", "strided, read-only columns")
 }
 RAISED: dict[str, tuple[Any, str]] = {
-    REFUSED: (ColumnError, "constant"),
     MISSING: (NonFiniteError, "missing value|not finite"),
     SCIKIT: ((TypeError, ValueError), "float|array"),
 }

@@ -219,3 +219,28 @@ def test_bags_of_any_size_are_left_to_their_kernel():
     found = [mm.condition(x, means, kernel_x=kernel, ridge=0.01)(x[:2]).mean() for x in (bags, rows)]
     np.testing.assert_allclose(found[0], found[1])
     assert mm.condition(bags, means, kernel_x=kernel, ridge=0.01).schema is None
+
+
+def test_fields_are_told_what_values_mean():
+    """Numbers as labels, in one kind of variable or in each."""
+    zips, heights = np.where(HEIGHT > 170, 80331, 10115), HEIGHT
+    field = mm.KernelField([(0, 1)], relations=["r"], variables=["zip", "height"])
+    fitted = field.fit({"r": (zips, heights)}, kinds={"zip": "label"})
+    assert fitted.samples["zip"].schema["zip"].kind == "label"
+    text = field.fit({"r": (zips.astype(str), heights)})
+    assert fitted.query({0: 80331})[1].mean() == pytest.approx(text.query({0: "80331"})[1].mean())
+    turns = mm.KernelField([(0, 1)]).fit((PEOPLE["phase"], PEOPLE["phase"]), kinds="angle")
+    assert turns.samples["x"].schema["x"].kind == "angle"
+    with pytest.raises(
+        InputError, match=r"kinds is \{'street': 'label'\}; expected what the values of each kind of variab"
+    ):
+        field.fit({"r": (zips, heights)}, kinds={"street": "label"})
+
+
+def test_a_table_inside_of_a_column_is_refused():
+    for fit in (
+        lambda: mm.KernelGraph([("s", "t")]).fit({("s", "t"): (NUMBERS, HEIGHT)}),
+        lambda: mm.KernelField([(0, 1)]).fit((NUMBERS, NUMBERS)),
+    ):
+        with pytest.raises(KindError, match=r"is a table; expected one column, or an array \(n, d\) for a vector"):
+            fit()

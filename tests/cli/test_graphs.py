@@ -36,6 +36,45 @@ def model(farm):
     return path
 
 
+@pytest.fixture(scope="module")
+def holes(tmp_path_factory):
+    """Sixty rows, two of them whole: two of three values are there."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=60)
+    table = np.column_stack([a, a + 0.2 * rng.normal(size=60), a > 0]).astype(object)
+    table[:, 2] = np.where(table[:, 2], "yes", "no")
+    table[np.arange(58), np.arange(58) % 3] = ""
+    path = tmp_path_factory.mktemp("holes") / "holes.csv"
+    path.write_text("a,b,c\n" + "".join(",".join(map(str, row)) + "\n" for row in table))
+    return path
+
+
+def test_each_pair_of_columns_leaves_out_its_own_rows(holes, tmp_path):
+    dropped = run("discover", holes, "--method", "tree")
+    assert dropped.exit_code == 2
+    assert "2 rows left, too few: 58 of 60 rows" in dropped.stderr
+    tree = run("discover", holes, "--method", "tree", "--missing", "pairwise", "--json")
+    found = json.loads(tree.stdout)
+    assert len(found["edges"]) == 2
+    told = "rows of table are left out where a value of the pair is missing: 'a' (20), 'b' (19), 'c' (19)."
+    assert told in found["notes"]
+    fitted = run("graph", "fit", holes, "-o", tmp_path / "m.meanmap", "--missing", "pairwise", "--edges", "a-b,b-c")
+    assert "are left out where a value of the pair is missing: 'a' (20), 'b' (19), 'c' (19)." in fitted.stdout
+    pc = run("discover", holes, "--missing", "pairwise")
+    assert "--missing is 'pairwise'; expected drop, category or raise" in pc.stderr
+
+
+def test_an_error_about_what_is_left_says_what_was_left_out(tmp_path):
+    """Where b is there, a does not vary."""
+    path = tmp_path / "left.csv"
+    path.write_text("a,b\n" + "".join(f"{i if i < 30 else 7},{'' if i < 30 else i * i}\n" for i in range(50)))
+    found = run("test", "independence", path, "--x", "a", "--y", "b")
+    assert found.exit_code == 2
+    assert "constant" in found.stderr
+    assert "30 of 50 rows" in found.stderr
+    assert "a value is missing in 'b' (30)" in found.stderr
+
+
 ARROWS = [("sun", "growth"), ("water", "growth")]
 
 

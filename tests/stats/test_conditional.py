@@ -186,7 +186,7 @@ def test_units_do_not_matter_and_a_seed_repeats(method):
 
 def test_the_size_of_blocks_does_not_matter(monkeypatch):
     x, y, z = independent("nonlinear", 300, 2, 4)
-    for method, module, size in (("kci", "conditional_statistics", 37), ("features", "conditional_streams", 41)):
+    for method, module, size in (("kci", "conditional.statistics", 37), ("features", "conditional.streams", 41)):
         whole = mm.conditional_independence_test(x, y, z, method=method, rng=0)
         with monkeypatch.context() as patch:
             patch.setattr(f"meanmap.stats.{module}.BLOCK", size)
@@ -312,10 +312,10 @@ def test_far_values_stay_in_order_and_near_ones_as_they_are():
     back = read.numbers[:, 0] * read.scales[0]
     assert (np.argsort(back) == np.argsort(column)).all()
     np.testing.assert_allclose(np.diff(back[:200]), np.diff(column[:200]), rtol=1e-9)
-    assert "1e+150 in row 203" in read.wild[0]
+    assert "1e+150 in row 203" in read.notes[0]
     ties = read_variable(np.r_[np.zeros(90), np.arange(1.0, 11)], "x")  # the median is most of them
     np.testing.assert_allclose(ties.numbers[:, 0] * ties.scales[0], np.r_[np.zeros(90), np.arange(1.0, 11)] - 0.55)
-    assert ties.wild == ()
+    assert ties.notes == ()
 
 
 def test_doubts_are_stated():
@@ -324,6 +324,16 @@ def test_doubts_are_stated():
     assert any("degrees of freedom" in text for text in result.warnings)
     assert any("no p-value can be below" in text for text in result.warnings)
     assert any("noise" in t for t in mm.conditional_independence_test(x, y, z, method="residuals", rng=0).warnings)
+
+
+def test_constant_columns_are_left_out_and_told():
+    x, y, z = np.random.default_rng(14).normal(size=(3, 40))
+    plain = mm.conditional_independence_test(x, y, z, rng=0)
+    for changes in ({"x": {"a": x, "b": np.ones(40)}}, {"z": {"a": z, "b": ["u"] * 40}}):
+        found = mm.conditional_independence_test(**{"x": x, "y": y, "z": z, **changes}, rng=0)
+        assert (found.pvalue, found.statistic) == (plain.pvalue, plain.statistic)
+        (name,) = changes
+        assert f"column 'b' of {name} is constant: nothing depends on it, and it is left out." in found.warnings
 
 
 GOOD = np.random.default_rng(11).normal(size=(3, 40))
@@ -336,7 +346,12 @@ GOOD = np.random.default_rng(11).normal(size=(3, 40))
         ({"z": np.zeros((40, 0))}, EmptyError, "independence_test"),
         ({"z": {}}, EmptyError, "independence_test"),
         ({"x": np.ones(40)}, ColumnError, "x is constant"),
-        ({"z": {"a": GOOD[0], "b": ["u"] * 40}}, ColumnError, "column 'b' of z is constant"),
+        ({"z": {"a": np.ones(40), "b": ["u"] * 40}}, ColumnError, "column 'b' of z is constant"),
+        (
+            {"x": {"a": GOOD[0], "b": np.ones(40)}, "kernel": mm.kernels.RBF([1.0, 1.0])},
+            ColumnError,
+            "column 'b' of x is constant",
+        ),
         ({"y": GOOD[1, :30]}, ShapeError, "y has 30 points and z has 40"),
         ({"x": [1.0, np.nan, *GOOD[0, 2:]]}, NonFiniteError, "not finite"),
         ({"x": GOOD[0, :4], "y": GOOD[1, :4], "z": GOOD[2, :4]}, EmptyError, "at least 5"),

@@ -105,6 +105,14 @@ def test_level_at_length(null):
 LINE = np.arange(9.0)
 
 
+def test_variables_that_do_not_vary_are_left_out_and_told():
+    a, b = np.random.default_rng(5).normal(size=(2, 30))
+    plain = joint_independence_test({"a": a, "b": b}, rng=0)
+    found = joint_independence_test({"a": a, "flat": ["u"] * 30, "b": b}, rng=0)
+    assert (found.pvalue, found.statistic) == (plain.pvalue, plain.statistic)
+    assert "flat is constant: nothing depends on it, and it is left out." in found.warnings
+
+
 @pytest.mark.parametrize(
     ("variables", "settings", "error", "message"),
     [

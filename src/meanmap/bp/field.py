@@ -63,7 +63,14 @@ class Field(ABC, Generic[Fitted]):
         self.relations, self.variables, self.schedule = relations, variables, schedule
         self.kernels: Any = None  # numbers are read as numbers; no kernel is used to learn
 
-    def fit(self, pairs: Data, *, observed: Data = None, likelihood: Any = None) -> Fitted:
+    def fit(
+        self,
+        pairs: Data,
+        *,
+        observed: Data = None,
+        likelihood: Any = None,
+        kinds: Mapping[Hashable, Any] | str | None = None,
+    ) -> Fitted:
         """Learn the relations, and what observations say.
 
         Parameters
@@ -75,9 +82,11 @@ class Field(ABC, Generic[Fitted]):
         likelihood : class, Likelihood or function, or mapping from kinds to these, optional
             What observations say: a class learns from `observed`; a function of N observations and n points gives
             (N, n).
+        kinds : mapping from kinds of variables to what their values mean, or one for all, optional
+            Where the data type does not say, such as {"phase": "angle", "zip": "label"}: see [`Schema.of`][].
         """
         with Door():
-            read = read_relations(self, pairs)
+            read = read_relations(self, pairs, kinds)
             for kind, sample in read.samples.items():
                 self._check(sample.points, kind)
             likelihoods = learn_likelihoods(read.samples, observed, likelihood, self.default_likelihood)

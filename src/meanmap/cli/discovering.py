@@ -10,7 +10,7 @@ from meanmap.cli.options import (
     Delimiter,
     Kinds,
     LabelColumns,
-    Missing,
+    MissingInPairs,
     Plot,
     Report,
     Seed,
@@ -38,7 +38,7 @@ def discover(
         Path | None, typer.Option(callback=to_be_written, help="Write the graph into this file.")
     ] = None,
     seed: Seed = None,
-    missing: Missing = "drop",
+    missing: MissingInPairs = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
@@ -55,8 +55,8 @@ def discover(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
-    table = reading.table(data, names_in(columns))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=method == "tree")
+    table = reading.for_pairs(data, names_in(columns))
     found: Any
     with waiting("discovering"):
         if method == "tree":

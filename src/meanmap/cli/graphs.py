@@ -12,7 +12,7 @@ from meanmap.cli.options import (
     Delimiter,
     Kinds,
     LabelColumns,
-    Missing,
+    MissingInPairs,
     Plot,
     Report,
     kinds_in,
@@ -35,7 +35,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", callback=to_be_written, help="Where the model is written.")],
     edges: Annotated[str | None, typer.Option(help="Edges, a-b,b-c,...; the Chow-Liu tree unless given.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
-    missing: Missing = "drop",
+    missing: MissingInPairs = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
@@ -47,14 +47,14 @@ def fit(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=True)
     pairs = _pairs(edges)
-    table = reading.table(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
+    table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
         model = mm.KernelGraph(graph).fit(table, kinds=reading.kinds)
     mm.save(model, output)
-    for note in (*reading.notes, *outputs.own_notes(graph)):
+    for note in (*reading.notes, *(outputs.own_notes(graph) or model.samples.notes)):
         say(note)
     say(f"{output}: {', '.join('-'.join(map(str, edge)) for edge in model.graph.named_edges)}")
 

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.cli.options import before_errors
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.pieces.files import ParquetFiles, names_files
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import looks_like_dates
+from meanmap.core.tables.missing import present
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
-from meanmap.io.tables import read_table
+from meanmap.io.tables import read_columns, read_table
 from meanmap.stats.settings import LEAST_POINTS
 
 # Rows of a Parquet file that are read at once; longer ones, and several, piece by piece.
@@ -32,11 +34,13 @@ class Reading:
     missing: str
     kinds: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    by_pairs: bool = False
 
     def __post_init__(self) -> None:
         self.labels = [*self.labels, *(name for name, kind in self.kinds.items() if kind == "label")]
-        if self.missing not in MISSING:
-            raise ParameterError(f"--missing is {self.missing!r}; expected drop, category or raise.")
+        if self.missing not in (*MISSING, *(("pairwise",) if self.by_pairs else ())):
+            more = "drop, category, pairwise" if self.by_pairs else "drop, category"
+            raise ParameterError(f"--missing is {self.missing!r}; expected {more} or raise.")
 
     def table(self, path: str, columns: list[str] | None) -> Table:
         """Columns of a file; how many rows were left out is noted."""
@@ -46,9 +50,28 @@ class Reading:
             table, dropped = read_table(
                 path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
             )
-        if dropped and len(table) < LEAST_POINTS:
-            raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
-        for name, column in table.columns.items():
+        if dropped:
+            before_errors(self.notes[-1])
+            if len(table) < LEAST_POINTS:
+                raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
+        self._look_at(table.columns, path, chosen)
+        return table
+
+    def for_pairs(self, path: str, columns: list[str] | None) -> Any:
+        """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
+        if self.missing != "pairwise":
+            return self.table(path, columns)
+        chosen = columns or None
+        with waiting(f"reading {path}"):
+            found = read_columns(path, chosen, delimiter=self.delimiter, labels=self.labels, tell=self.notes.append)
+        there = {name: column[present(column)] for name, column in found.items()}
+        texts = {name: column.astype(str) if column.dtype == object else column for name, column in there.items()}
+        self._look_at(texts, path, chosen)
+        return found
+
+    def _look_at(self, columns: dict[str, Any], path: str, chosen: list[str] | None) -> None:
+        """Notes on columns that may not be what they seem."""
+        for name, column in columns.items():
             if column.dtype.kind == "U" and name not in (*self.kinds, *self.labels) and looks_like_dates(column):
                 self.notes.append(
                     f"{name!r} of {path} looks like dates and is read as labels: pass --kinds {name}=time"
@@ -56,10 +79,9 @@ class Reading:
         if not chosen:
             self.notes += [
                 f"{name!r} of {path} counts the rows: it hides what the other columns say, and --columns leaves it out"
-                for name, column in table.columns.items()
+                for name, column in columns.items()
                 if _counts_rows(column)
             ]
-        return table
 
     def told(self, table: Table, path: str) -> Table:
         """The table with its columns turned into what they are said to be."""

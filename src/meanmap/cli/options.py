@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-__all__ = ["Command", "kinds_in", "names_in", "refusals", "refused", "say", "to_be_written"]
+__all__ = ["Command", "before_errors", "kinds_in", "names_in", "refusals", "refused", "say", "to_be_written"]
 
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
@@ -47,6 +47,13 @@ FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 
 Missing = Annotated[
     str, typer.Option(help="Missing values in used columns: drop the rows, make labels a category, or raise.")
 ]
+MissingInPairs = Annotated[
+    str,
+    typer.Option(
+        help="Missing values in used columns: drop the rows, make labels a category, raise, or, in a tree, pairwise: "
+        "leave out of each pair of columns only the rows that it lacks."
+    ),
+]
 LabelColumns = Annotated[
     str, typer.Option("--labels", help="Columns, a,b,..., that are labels though they look numeric.")
 ]
@@ -74,11 +81,21 @@ def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
     return found
 
 
+# What was left out of the files of this command.
+_LEFT_OUT: list[str] = []
+
+
+def before_errors(note: str) -> None:
+    """Remember that rows were left out: an error about what is left repeats it."""
+    _LEFT_OUT.append(note)
+
+
 class Command(TyperCommand):
     """The door of every command: what goes wrong behind it ends in one line, and nothing that is read is written."""
 
     def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
         """Run the command."""
+        _LEFT_OUT.clear()
         with refusals():
             self._keep_apart(ctx.params)
             return super().invoke(ctx)
@@ -129,7 +146,9 @@ def refusals() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except (InputError, KindError) as problem:
-        raise refused(str(problem).replace("n_permutations is", "--permutations is")) from None
+        text = str(problem).replace("n_permutations is", "--permutations is")
+        told = [note for note in _LEFT_OUT if note not in text]
+        raise refused(f"{text} ({'; '.join(told)})" if told else text) from None
     except BrokenPipeError:  # a reader such as `head` that has enough, of which nothing needs to be said
         raise
     except OSError as problem:

@@ -21,7 +21,7 @@ from meanmap.core.tables.missing import MISSING_LABEL
 from meanmap.core.tables.table import Table
 from meanmap.io.binary import read_arrays, read_parquet
 
-__all__ = ["MISSING", "read_table"]
+__all__ = ["MISSING", "read_columns", "read_table"]
 
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -83,17 +83,47 @@ def read_table(
     ...     read_table(path)
     (Table(2 rows: height, eyes [labels]), 1)
     """
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None))
+    return _complete(read, str(path), missing, tell or (lambda note: None))
+
+
+def read_columns(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    labels: Sequence[str] = (),
+    tell: Callable[[str], object] | None = None,
+) -> dict[str, np.ndarray]:
+    """Columns of a file as `read_table` reads them, with their missing values: NaN, of labels None."""
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None))
+    if not len(next(iter(read.values()), ())):
+        raise EmptyError(f"{path} has {'names of columns and no rows' if read else 'no columns'}.")
+    for name, values in read.items():
+        if values.dtype.kind == "U":
+            read[name] = values.astype(object)
+            read[name][values == ""] = None
+    return read
+
+
+def _read(
+    path: str | Path,
+    columns: Sequence[str] | None,
+    delimiter: str | None,
+    labels: Sequence[str],
+    tell: Callable[[str], object],
+) -> dict[str, np.ndarray]:
+    """The columns that were chosen, "" for missing labels."""
     kind = Path(path).suffix.lower() if str(path) != "-" else ""
     if kind in (".npy", ".npz"):
         read = read_arrays(Path(path), kind)
     elif kind == ".parquet":
         read = read_parquet(Path(path), columns)
     else:
-        read = _text(path, kind, columns, delimiter, frozenset(labels), tell or (lambda note: None))
+        read = _text(path, kind, columns, delimiter, frozenset(labels), tell)
     chosen = list(read) if columns is None else list(columns)
     _check_names([*chosen, *labels], list(read), path)
-    read = {name: _as_labels(read[name], f"{path}[{name!r}]") if name in labels else read[name] for name in chosen}
-    return _complete(read, str(path), missing, tell or (lambda note: None))
+    return {name: _as_labels(read[name], f"{path}[{name!r}]") if name in labels else read[name] for name in chosen}
 
 
 def _as_labels(values: np.ndarray, where: str) -> np.ndarray:

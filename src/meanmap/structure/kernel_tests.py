@@ -110,7 +110,7 @@ class KernelTests:
 
     def notes(self) -> list[str]:
         """What a reader of the answers should know of the data."""
-        found = [text for variable in self._variables.values() for text in variable.wild]
+        found = [text for variable in self._variables.values() for text in variable.notes]
         found += [
             f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
             for x, given in sorted(self._functions)

@@ -36,8 +36,8 @@ class FieldSamples:
     kind: np.ndarray
 
 
-def read_relations(field: Any, pairs: Data) -> FieldSamples:
-    """Pairs of each relation, as the edges of the graph need them."""
+def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str | None = None) -> FieldSamples:
+    """Pairs of each relation, as the edges of the graph need them; `told` is what values of each kind mean."""
     graph: Graph = field.graph
     kinds, kind = _labels(field.variables, graph.names, graph.size, "variables")
     labels, relation = _edge_labels(graph, field.relations)
@@ -45,6 +45,12 @@ def read_relations(field: Any, pairs: Data) -> FieldSamples:
     if not isinstance(pairs, Mapping) and len(labels) > 1:
         raise KindError(f"pairs is one pair of samples, but there are {len(labels)} relations: pass a mapping.")
     _check_names(labels, found)
+    meant = {kinds[0]: told} if isinstance(told, str) else dict(told or {})
+    unknown = next((name for name in meant if name not in kinds), None)
+    if unknown is not None or (isinstance(told, str) and len(kinds) > 1):
+        raise InputError(
+            f"kinds is {told!r}; expected what the values of each kind of variable mean: {', '.join(map(repr, kinds))}."
+        )
     symmetric = field.relations is None and len(kinds) == 1
     parts: dict[Hashable, list[Any]] = {name: [] for name in kinds}
     ends: dict[Hashable, int] = dict.fromkeys(kinds, 0)
@@ -71,7 +77,7 @@ def read_relations(field: Any, pairs: Data) -> FieldSamples:
         if not parts[name]:
             raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
         where = "pairs" if name == ONE else f"pairs of {name!r}"
-        schema = variable_schema(name, parts[name], "pairs", given.get(name))
+        schema = variable_schema(name, parts[name], "pairs", given.get(name), meant.get(name))
         with Door() as door:
             samples[name] = read_sample(name, parts[name], where, given.get(name), schema, door)
     template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])

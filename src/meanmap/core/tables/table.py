@@ -237,6 +237,11 @@ def _as_numbers(column: Data) -> Any:
 
 def _read_column(column: Data, argument: str) -> Any:
     """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
+    if isinstance(column, Table | Mapping) or _is_frame(column):
+        raise KindError(
+            f"{argument} is a table; expected one column, or an array (n, d) for a vector, whose columns have no "
+            "names: pass its to_numpy()."
+        )
     if isinstance(column, jax.Array):
         check_numeric(column, argument)
         check_size(column, argument)

@@ -175,7 +175,7 @@ def conditional_independence_test(
             left, right = (residuals(s, k, given, door, random.generator) for s, k in zip(sides, kernels, strict=True))
             value, law = judge(left, right, given, method, chosen, n_permutations, random.generator)
             used, fitted = (left.kernel, right.kernel), Fitted.of(left, right)
-    told += tuple(text for read in (*sides, conditions) if isinstance(read, Variable) for text in read.wild)
+    told += tuple(text for read in (*sides, conditions) if isinstance(read, Variable) for text in read.notes)
     names = {
         "kci": "kernel conditional independence test",
         "residuals": "conditional independence test, HSIC of Gaussian process residuals",

@@ -132,7 +132,7 @@ def read_side(data: Data, argument: str, kernel: Kernel | str | None, door: Door
     if kernel is None or isinstance(kernel, str):
         return read_variable(data, argument)
     try:
-        variable = read_variable(data, argument)
+        variable = read_variable(data, argument, whole=True)
     except KindError:
         return Unread(read_points(kernel, data, argument, door), kernel)
     if variable.indicators.shape[1]:

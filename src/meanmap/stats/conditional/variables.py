@@ -35,14 +35,15 @@ class Variable:
     indicators : array (n, b)
         One centred column of zeros and ones for each label. Rows with different labels are √2 apart, as two typical
         rows of a standardised number are.
-    wild : tuple of str
-        For each numeric column with a value very far from all others a sentence that says so.
+    notes : tuple of str
+        A sentence for each column that was left out, since it is constant, and for each numeric one with a value very
+        far from all others.
     """
 
     numbers: np.ndarray
     scales: np.ndarray
     indicators: np.ndarray
-    wild: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def columns(self) -> np.ndarray:
@@ -51,22 +52,27 @@ class Variable:
 
     def rows(self, index: np.ndarray) -> "Variable":
         """Some of the rows."""
-        return Variable(self.numbers[index], self.scales, self.indicators[index], self.wild)
+        return Variable(self.numbers[index], self.scales, self.indicators[index], self.notes)
 
 
-def read_variable(data: Data, argument: str) -> Variable:
-    """Read numbers, labels or a table of both; constant columns are refused by name."""
+def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
+    """Read numbers, labels or a table of both; constant columns are left out with a note.
+
+    They are refused by name where nothing else is left, or a chosen kernel needs the `whole` table.
+    """
     if is_sparse(data):
         raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
     table = _table(data, argument)
     check_rows(len(table), argument, LEAST_POINTS)
-    blocks, of, indicators = [], [], [np.zeros((len(table), 0))]
+    blocks, of, indicators, notes = [], [], [np.zeros((len(table), 0))], []
     for name in table.names:
         column = np.asarray(table[name])
         which = f"column {name!r} of {argument}" if len(table.names) > 1 else argument
         if (column == column[0]).all():
-            raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
-        if table.is_real(name):
+            if whole or len(notes) == len(table.names) - 1:
+                raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
+            notes.append(f"{which} is constant: nothing depends on it, and it is left out.")
+        elif table.is_real(name):
             blocks.append(column.reshape(len(table), -1).astype(np.float64))
             of += [which] * blocks[-1].shape[1]
         else:
@@ -78,7 +84,7 @@ def read_variable(data: Data, argument: str) -> Variable:
     centred = numbers - numbers.mean(axis=0)
     peaks = np.abs(centred).max(axis=0)
     scales = peaks * (centred / peaks).std(axis=0)  # squares of 1e-300 would vanish
-    return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), wild)
+    return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), (*notes, *wild))
 
 
 def read_given(data: Data) -> Variable:

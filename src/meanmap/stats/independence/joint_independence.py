@@ -98,6 +98,9 @@ def joint_independence_test(
     variables, told = _admitted(variables, missing, kinds)
     with Door() as door:
         names, columns = _split(variables)
+        if kernel is None or isinstance(kernel, str):
+            names, columns, dull = _varying(names, columns)
+            told += dull
         wanted = one_for_each(kernel, len(names))
         kernels: list[Kernel] = []
         for choice, column, name in zip(wanted, columns, names, strict=True):
@@ -160,6 +163,21 @@ def _split(variables: Any) -> tuple[list[str], list[Any]]:
     if len(names) < 2:
         raise InputError(f"variables holds {len(names)} variable(s); expected at least 2.")
     return names, columns
+
+
+def _varying(names: list[str], columns: list[Any]) -> tuple[list[str], list[Any], tuple[str, ...]]:
+    """The variables that vary, of which there have to be two; the others depend on nothing, and are told."""
+    dull = [name for name, column in zip(names, columns, strict=True) if _is_constant(column)]
+    if len(names) - len(dull) < 2:
+        return names, columns, ()
+    kept = [(name, column) for name, column in zip(names, columns, strict=True) if name not in dull]
+    told = tuple(f"{name} is constant: nothing depends on it, and it is left out." for name in dull)
+    return [name for name, _ in kept], [column for _, column in kept], told
+
+
+def _is_constant(column: Any) -> bool:
+    array = np.asarray(column) if hasattr(column, "dtype") else np.zeros(0)
+    return array.dtype != object and len(array) > 1 and bool((array == array[:1]).all())
 
 
 def _common_length(lengths: list[int], names: list[str]) -> int:
