@@ -116,7 +116,7 @@ class ExactSums(Value):
         """Those of rows that were rounded to whole units already, as `grid.units` does."""
         total = self
         for start in range(0, len(units), AT_ONCE):
-            total = total.merge(self._of(np.asarray(units[start : start + AT_ONCE], np.float64)))
+            total = total.merge(self._of(units[start : start + AT_ONCE]))
         return total
 
     def merge(self, other: "ExactSums") -> "ExactSums":
@@ -152,18 +152,19 @@ class ExactSums(Value):
         return Moments(self.n, self.grid.origin, sums, products)
 
     def _of(self, units: np.ndarray) -> "ExactSums":
-        peaks = np.abs(units).max(axis=1, initial=0.0)
-        if not np.isfinite(peaks).all():
-            raise NonFiniteError("a feature of a row is not finite.")
-        if peaks.max(initial=0.0) <= MOST:
-            found = {0: units}
+        if max(units.max(initial=0.0), -units.min(initial=0.0)) <= MOST:  # never so where a number is missing
+            found = {0: units.astype(np.float64)}
         else:
+            units = units.astype(np.float64)
+            peaks = np.abs(units).max(axis=1)
+            if not np.isfinite(peaks).all():
+                raise NonFiniteError("a feature of a row is not finite.")
             level = np.ceil(np.maximum(np.log2(np.maximum(peaks, 1.0) / MOST), 0.0) / STEP).astype(int)
             found = {far: np.rint(units[level == far] * 2.0 ** (-STEP * far)) for far in np.unique(level).tolist()}
         sums = replace(self, levels=tuple(found), **_zeros(len(found), self.grid.size))
         for i, part in enumerate(found.values()):
             sums.counts[i] = len(part)
-            sums.sums[i] = part.sum(axis=0)
+            sums.sums[i] = np.ones(len(part)) @ part
             sums.products[i] = part.T @ part
         return sums
 
