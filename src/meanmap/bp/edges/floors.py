@@ -1,8 +1,12 @@
-"""The floor of what observed variables tell their neighbours."""
+"""The floor of messages: what learned operators give dips below zero where the truth is nearly zero."""
 
 import numpy as np
 
-__all__ = ["raised", "typical"]
+__all__ = ["FLOOR", "raised", "typical"]
+
+# Values are raised to this share: of the largest value of a message that is sent on, whose product with others would
+# otherwise change the sign of everything behind it, and of the mean of what is known of an observed variable.
+FLOOR = 1e-3
 
 
 def raised(message: np.ndarray, floor: float | None) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
-from meanmap.bp.edges.floors import raised
+from meanmap.bp.edges.floors import FLOOR, raised
 from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
@@ -27,8 +27,6 @@ MOST_ROWS = 4000
 LENGTHSCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 RIDGES = np.geomspace(1e-5, 1e-1, 9)
 FOLDS = 10
-# A density ratio estimated from data dips below zero where it is nearly zero.
-LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,7 @@ class LearnedLikelihood(Likelihood):
         return columns(self.observed.points)
 
     def at(self, observed: Data, points: Points) -> np.ndarray:
-        """The density ratio; where it comes out small or negative, `LEAST` of its mean."""
+        """The density ratio; where it comes out small or negative, `FLOOR` of its mean."""
         return self.at_points(self._read(observed), points)
 
     def at_points(self, read: Any, points: Points) -> np.ndarray:
@@ -112,4 +110,4 @@ class LearnedLikelihood(Likelihood):
 
 def _positive(values: np.ndarray) -> np.ndarray:
     """Scaled rows of a density ratio. Nothing positive is left far from all that was seen: that says nothing."""
-    return raised(values, LEAST)
+    return raised(values, FLOOR)

@@ -13,6 +13,7 @@ from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.approximation import Approximation, approximation
 from meanmap.bp.edges.coordinates import transformed
+from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.relations import Relations
@@ -31,11 +32,8 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Flooding, Graph
 from meanmap.graphs.rooted import Rooted, informed
 
-__all__ = ["FLOOR", "FittedKernelField"]
+__all__ = ["FittedKernelField"]
 
-# Values of a message below this share of its largest are raised to it: learned messages dip below zero, and a product
-# of negative values would flip the sign of everything behind it.
-FLOOR = 1e-3
 # So many contradictions are told.
 MOST_CONTRADICTIONS = 5
 # With fewer pairs beliefs further than so many steps from all evidence are noted.

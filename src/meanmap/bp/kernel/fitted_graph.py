@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.engine.messages import Given
@@ -29,14 +30,12 @@ from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
 from meanmap.graphs.rooted import informed
 
-__all__ = ["FLOOR", "FittedKernelGraph"]
+__all__ = ["FittedKernelGraph"]
 
 # Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
 QUERIES_AT_ONCE = 128
 # Ranks are filled up to multiples of this.
 RANK_STEP = 16
-# Learned messages dip below zero where the truth is nearly zero. Values are raised to this share of the largest.
-FLOOR = 1e-3
 
 
 class FittedKernelGraph(FittedModel):

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.observations import Likelihood, read_likelihood
 from meanmap.bp.evidence.field_evidence import Evidence, Observed
 from meanmap.bp.field import DAMPING
-from meanmap.bp.kernel.fitted_field import FLOOR, FittedKernelField
+from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.bp.kernel.images import band_of
 from meanmap.bp.kernel.restored import Restored
 from meanmap.core.arrays import as_array

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.floors import raised
+from meanmap.bp.edges.floors import FLOOR, raised
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.evidence.observed import Observed
-from meanmap.bp.kernel.fitted_graph import FLOOR, FittedKernelGraph
+from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import joined
