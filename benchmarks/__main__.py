@@ -21,7 +21,7 @@ from benchmarks import pages, peers, table
 __all__ = ["main", "measured"]
 
 # The longest first, so that all cores are done at about the same time.
-ORDER = ("speed", "dependences", "power", "rows", "conditional", "posteriors", "discovery", "first_calls")
+ORDER = ("speed", "images", "dependences", "power", "rows", "conditional", "posteriors", "discovery", "first_calls")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -22,7 +22,7 @@ README = ROOT / "README.md"
 FOLDER = ROOT / "docs" / "benchmarks"
 # Pages whose sentences name numbers.
 PAGES = (ROOT / "docs" / "index.rst", ROOT / "docs" / "choosing.rst", FOLDER / "index.rst")
-PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "first_calls", "posteriors")
+PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "images", "first_calls", "posteriors")
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]

@@ -5,7 +5,8 @@ A peer takes part where an environment variable says which Python has it:
     python3 -m venv pgmpy && pgmpy/bin/pip install pgmpy==1.1.2
     python3 -m venv pgmax && pgmax/bin/pip install jax==0.4.30 jaxlib==0.4.30 numpy==1.26.4 "scipy<1.14" \
         "numba<0.61" tqdm joblib scikit-learn && pgmax/bin/pip install --no-deps pgmax==0.6.1
-    MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python make bench
+    python3 -m venv denoisers && denoisers/bin/pip install scikit-image==0.26.0 bm3d==4.0.3 scikit-learn
+    MEANMAP_PGMPY=pgmpy/bin/python MEANMAP_PGMAX=pgmax/bin/python MEANMAP_DENOISERS=denoisers/bin/python make bench
 """
 
 import atexit
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
+__all__ = ["DENOISERS", "PGMAX", "PGMPY", "Elsewhere", "Running", "missing", "spent"]
 
 _spent = 0.0
 
@@ -98,7 +99,7 @@ PACKAGES = {
 def missing() -> list[str]:
     """What the whole run needs and does not find, a line each."""
     found = [f"{name}: install {where}" for name, where in PACKAGES.items() if not importlib.util.find_spec(name)]
-    for peer, name in ((PGMPY, "pgmpy"), (PGMAX, "PGMax")):
+    for peer, name in ((PGMPY, "pgmpy"), (PGMAX, "PGMax"), (DENOISERS, "scikit-image and bm3d")):
         if not peer.there:
             found.append(f"{name}: {peer.variable} has to name a Python that has it; benchmarks/peers says how")
     if not os.environ.get("MEANMAP_DATA"):
@@ -108,3 +109,4 @@ def missing() -> list[str]:
 
 PGMPY = Elsewhere("pgmpy_tree.py", "MEANMAP_PGMPY")
 PGMAX = Elsewhere("pgmax_graph.py", "MEANMAP_PGMAX")
+DENOISERS = Elsewhere("denoisers.py", "MEANMAP_DENOISERS")
