@@ -244,3 +244,15 @@ def test_a_table_inside_of_a_column_is_refused():
     ):
         with pytest.raises(KindError, match=r"is a table; expected one column, or an array \(n, d\) for a vector"):
             fit()
+
+
+def test_regressions_are_told_what_columns_mean():
+    """Levels in order as numbers, at the fit and later."""
+    rooms = {"size": np.where(HEIGHT > 175, "big", np.where(HEIGHT > 168, "middle", "small")), "height": HEIGHT}
+    numbers = {"size": np.where(HEIGHT > 175, 2.0, np.where(HEIGHT > 168, 1.0, 0.0)), "height": HEIGHT}
+    y = PEOPLE["town"] == "Ulm"
+    told = mm.ep.models.logistic_regression(rooms, y, kinds={"size": ("small", "middle", "big")})
+    plain = mm.ep.models.logistic_regression(numbers, y)
+    assert told.design.schema["size"].kind == "rank"
+    first = [{name: column[:3] for name, column in table.items()} for table in (rooms, numbers)]
+    np.testing.assert_allclose(told.predict_proba(first[0]), plain.predict_proba(first[1]))

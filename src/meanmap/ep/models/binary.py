@@ -1,5 +1,6 @@
 """Regression of two labels: logistic and probit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,7 @@ def logistic_regression(
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
+    kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> BinaryRegression:
     """P(y = 1) = 1/(1 + exp(−xᵀw)), with a Gaussian belief about w by expectation propagation.
@@ -74,6 +76,9 @@ def logistic_regression(
         Whether columns are standardised before the prior is laid on them; the result is in their own units always.
     intercept : bool
         Whether there is one.
+    kinds : mapping of column to kind, optional
+        What columns of X mean where their data type does not say, such as {"size": ("low", "middle", "high")}: see
+        [`Schema.of`][].
     **settings
         Passed on to [`meanmap.ep.infer`][].
 
@@ -100,7 +105,7 @@ def logistic_regression(
     >>> bool(fit.predict_proba({"dose": [3.0], "age": [50]})[0, 1] > 0.95)
     True
     """
-    return _binary("logistic", X, y, prior_sd, intercept_sd, standardise, intercept, settings)
+    return _binary("logistic", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
 def probit_regression(
@@ -111,6 +116,7 @@ def probit_regression(
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
+    kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> BinaryRegression:
     """P(y = 1) = Φ(xᵀw), with a Gaussian belief about w by expectation propagation.
@@ -124,13 +130,21 @@ def probit_regression(
     >>> fit.predict([-3.0, 3.0]).tolist()
     ['no', 'yes']
     """
-    return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, settings)
+    return _binary("probit", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
 def _binary(
-    link: str, X: Data, y: Data, prior_sd: Array, intercept_sd: float, standardise: bool, intercept: bool, settings: Any
+    link: str,
+    X: Data,
+    y: Data,
+    prior_sd: Array,
+    intercept_sd: float,
+    standardise: bool,
+    intercept: bool,
+    kinds: Mapping[str, Any] | None,
+    settings: Any,
 ) -> BinaryRegression:
-    design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
+    design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     classes, codes = read_labels(y, len(matrix))
     factor = LINKS[link][0]
     post = fit_linear(

@@ -1,5 +1,6 @@
 """Regression of counts: Poisson with a log link."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,7 @@ def poisson_regression(
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
+    kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> CountRegression:
     """Counts with mean exposure × exp(xᵀw), with a Gaussian belief about w by expectation propagation.
@@ -62,7 +64,7 @@ def poisson_regression(
         Whole numbers, 0 or more.
     exposure : number or (n,) array
         How long, or over how many, each count was taken.
-    prior_sd, intercept_sd, standardise, intercept, **settings
+    prior_sd, intercept_sd, standardise, intercept, kinds, **settings
         As for [`logistic_regression`][].
 
     Examples
@@ -75,7 +77,7 @@ def poisson_regression(
     >>> bool(abs(fit.coefficients.mean[1] - 1) < 3 * fit.coefficients.sd[1])
     True
     """
-    design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
+    design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     counts = read_outcomes(y, len(matrix))
     times = _exposure(exposure, len(matrix))
     wrong = (counts < 0) | (counts != np.round(counts))

@@ -1,5 +1,6 @@
 """The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
-from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
@@ -41,13 +42,20 @@ class Design:
 
     @classmethod
     def of(
-        cls, X: Data, *, standardise: bool, intercept: bool, centre: bool | None = None
+        cls,
+        X: Data,
+        *,
+        standardise: bool,
+        intercept: bool,
+        centre: bool | None = None,
+        kinds: Mapping[str, Any] | None = None,
     ) -> tuple["Design", np.ndarray]:
         """The design of a table, and its matrix.
 
         With an intercept, or something else that takes the place of one (`centre`), standardised columns have mean 0
         and standard deviation 1; without, they keep their zero and have mean square 1.
         """
+        given, ((X,), _) = X, admitted((X,), ("X",), "raise", kinds)
         centred = intercept if centre is None else centre
         names, values = _columns(X)
         check_rows(len(values), "X", least=2)
@@ -61,7 +69,8 @@ class Design:
             )
         middle = values.mean(0) if centred and standardise else np.zeros(len(names))
         scale = spread if standardise else np.ones(len(names))
-        design = cls(names, middle, scale, bool(intercept), Schema.of_points(X, "X"))
+        schema = Schema.of(given, kinds=kinds, names=("X",)) if kinds else Schema.of_points(given, "X")
+        design = cls(names, middle, scale, bool(intercept), schema)
         return design, design._with_ones((values - middle) / design.scale)
 
     @property

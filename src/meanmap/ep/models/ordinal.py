@@ -1,5 +1,6 @@
 """Regression of ordered labels: probit with cutpoints that the evidence chooses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,14 @@ class OrdinalRegression(Regression):
 
 
 def ordinal_regression(
-    X: Data, y: Data, *, levels: Any = None, prior_sd: Array = 2.5, standardise: bool = True, **settings: Any
+    X: Data,
+    y: Data,
+    *,
+    levels: Any = None,
+    prior_sd: Array = 2.5,
+    standardise: bool = True,
+    kinds: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> OrdinalRegression:
     """P(y ≤ k) = Φ(c_k − (x − x̄)ᵀw): ordered labels, with a Gaussian belief about w by expectation propagation.
 
@@ -57,7 +65,7 @@ def ordinal_regression(
         Ordered labels.
     levels : sequence, optional
         All labels from the lowest to the highest; needed where they are text. By default the numbers that occur.
-    prior_sd, standardise, **settings
+    prior_sd, standardise, kinds, **settings
         As for [`logistic_regression`][].
 
     Notes
@@ -77,7 +85,7 @@ def ordinal_regression(
     >>> fit.predict({"hours": [-3.0, 0.0, 3.0]}).tolist()
     [0, 1, 2]
     """
-    design, matrix = Design.of(X, standardise=standardise, intercept=False, centre=True)
+    design, matrix = Design.of(X, standardise=standardise, intercept=False, centre=True, kinds=kinds)
     classes, codes = read_codes(y, len(matrix), levels)
     prior = prior_of(design, prior_sd, 1.0)
 

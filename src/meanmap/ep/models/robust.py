@@ -1,5 +1,6 @@
 """Regression of numbers with outliers: Student noise, whose scale is integrated out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,7 @@ def robust_regression(
     intercept_sd: float = 10.0,
     standardise: bool = True,
     intercept: bool = True,
+    kinds: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> RobustRegression:
     """y = xᵀw + Student noise: linear regression that lets outliers go.
@@ -101,7 +103,7 @@ def robust_regression(
     prior_sd, intercept_sd : number
         Standard deviations of the prior for columns and outcomes that are both standardised, the outcome by its median
         and its median absolute deviation.
-    standardise, intercept, **settings
+    standardise, intercept, kinds, **settings
         As for [`logistic_regression`][].
 
     Notes
@@ -122,7 +124,7 @@ def robust_regression(
     >>> round(float(fit.coefficients.mean[1]), 1), int((fit.outlying > 10).sum())
     (3.0, 5)
     """
-    design, matrix = Design.of(X, standardise=standardise, intercept=intercept)
+    design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     outcome = read_outcomes(y, len(matrix))
     freedom = float(parameter(degrees, "degrees", axes=0))
     middle = float(np.median(outcome)) if intercept else 0.0
