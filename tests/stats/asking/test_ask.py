@@ -96,9 +96,11 @@ def test_rows_that_miss_a_stratum_are_left_out():
     holes = FARM.copy()
     holes.loc[[0, 40], "site"] = None
     found = mm.test("harvest ~ sun | site", holes, missing="drop", **FEW)
-    assert "2 of 96 rows were left out: a value is missing." in found.warnings
+    assert "2 of 96 rows of the table were left out: a value is missing in 'site' (2)." in found.warnings
     kept = FARM.drop(index=[0, 40])
     assert found.pvalue == mm.test("harvest ~ sun | site", kept, **FEW).pvalue
+    kept = mm.test("harvest ~ sun | site", holes, missing="category", **FEW)
+    assert any("are a label" in warning for warning in kept.warnings)
 
 
 def test_strata_and_clusters_beside_the_line():

@@ -281,6 +281,7 @@ X, Y = np.random.default_rng(11).normal(size=(2, 20))
         (lambda: mm.two_sample_test(X, Y, weights=-np.ones(40)), NonFiniteError, "weights has negative"),
         (lambda: mm.two_sample_test(X, Y, weights=["a"] * 40), KindError, "expected numbers"),
         (lambda: mm.two_sample_test(X, Y, within=X, missing="drop"), ParameterError, "make it a column"),
+        (lambda: mm.two_sample_test(FRAME, by="group", within=FRAME.site), ParameterError, "by= puts rows into groups"),
         (lambda: mm.two_sample_test({"u": X}, {"u": Y}, within="u"), ColumnError, "no column left to test"),
         (lambda: mm.independence_test(X, Y, within=np.arange(20)), InputError, "no stratum has two rows"),
         (lambda: mm.independence_test(X, Y, within=X > 0, null="gamma"), ParameterError, "expected 'auto'"),

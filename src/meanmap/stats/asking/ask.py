@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.missing import present
+from meanmap.core.tables.missing import present, settled
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, KernelLike, Seed
@@ -168,18 +168,11 @@ def _independence(
 ) -> TestResult:
     by_column = [clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else []
     used = [*asked.left, *asked.right, *strata, *by_column]
-    index, told = slice(None), ()
-    if missing == "drop":
-        there = np.all([present(columns[name]) for name in used], axis=0)
-        index = np.flatnonzero(there)
-        gone = len(there) - len(index)
-        told = (f"{gone} of {len(there)} rows were left out: a value is missing.",) if gone else ()
-        missing = "raise"
-    part: dict[str, Any] = {name: np.asarray(columns[name])[index] for name in used}
+    (part,), told = settled(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
     design: dict[str, Any] = {"within": {name: part[name] for name in strata} if strata else None}
     design["clusters"] = {name: part[name] for name in by_column} if by_column else clusters
     x, y = ({name: part[name] for name in names} for names in (asked.left, asked.right))
-    result = independence_test(x, y, missing=missing, kinds=kinds or None, **design, **options)
+    result = independence_test(x, y, kinds=kinds or None, **design, **options)
     return replace(result, warnings=(*told, *result.warnings))
 
 

@@ -81,7 +81,13 @@ def without_design(samples: Sequence[Any], names: Sequence[str], *columns: Any) 
 
 
 def design_of(
-    samples: Sequence[Any], names: Sequence[str], within: Any, clusters: Any, weights: Any, missing: str = "raise"
+    samples: Sequence[Any],
+    names: Sequence[str],
+    within: Any,
+    clusters: Any,
+    weights: Any,
+    missing: str = "raise",
+    by: str | None = None,
 ) -> Design | None:
     """The design of samples one after another; None where nothing was said.
 
@@ -94,9 +100,12 @@ def design_of(
     arrays = [
         each for each in given.values() if each is not None and not is_whole(each) and not _names(each, samples[0])
     ]
-    if arrays and missing != "raise":
+    if arrays and (by is not None or missing != "raise"):
+        said, does = (
+            ("by=", "puts rows into groups") if by is not None else (f"missing={missing!r}", "may leave rows out")
+        )
         raise ParameterError(
-            f"missing={missing!r} may leave rows out, and within=, clusters= or weights= is an array for all of them: "
+            f"{said} {does}, and within=, clusters= or weights= is an array for all of them as they came: "
             "make it a column of the table and give its name."
         )
     sizes = list(map(_rows_of, samples))

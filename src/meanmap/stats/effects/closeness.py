@@ -13,6 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.stats.effects.effect import doubt_about_mean
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.samples import Samples, read_samples
@@ -21,8 +22,6 @@ from meanmap.stats.samples.two_sample import two_samples
 __all__ = ["ClosenessResult", "closeness_test"]
 
 DRAWS = 1000
-# Fewer rows than this in a sample, and the normal law of its mean is doubtful.
-FEW = 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +132,6 @@ def closeness_test(
     law, sizes = found.law, together.sizes[:2]
     null = Null("law at the margin", law.draws(bound, random.generator, DRAWS), exact=False)
     pvalue = law.below(bound) if claim == "close" else law.above(bound)
-    doubts = [f"the normal law of means is doubtful for {min(sizes)} rows."] if min(sizes) < FEW else []
     return ClosenessResult(
         law.squared,
         float(pvalue),
@@ -142,7 +140,7 @@ def closeness_test(
         f"test of closeness of {names[0]} and {names[1]}",
         sizes,
         random.seed,
-        (*told, *together.doubts, *doubts),
+        (*told, *together.doubts, *doubt_about_mean(*sizes)),
         claim=claim,
         margin=words,
         distance=law.estimate,

@@ -15,7 +15,7 @@ from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.stats.effects.effect import Effect, Interval
+from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
 from meanmap.stats.effects.groups import averaged
 from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
 from meanmap.stats.limits import DistanceLaw
@@ -111,7 +111,7 @@ def independence_effect(
         level,
         "dependence of x and y",
         (len(chosen),),
-        told,
+        (*told, *doubt_about_mean(len(chosen))),
     )
 
 

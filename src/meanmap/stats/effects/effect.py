@@ -7,7 +7,15 @@ import numpy as np
 
 from meanmap.core.values import Value
 
-__all__ = ["Effect", "Interval"]
+__all__ = ["Effect", "Interval", "doubt_about_mean"]
+
+# With fewer rows in a sample its mean may not be normal yet; coverage is tested from here on.
+FEW = 50
+
+
+def doubt_about_mean(*sizes: int) -> tuple[str, ...]:
+    """What is said of intervals and tests that rest on the normal law of the mean of few rows."""
+    return (f"the normal law of means is doubtful for {min(sizes)} rows.",) if min(sizes) < FEW else ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

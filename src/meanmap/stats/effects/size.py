@@ -8,7 +8,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.stats.effects.effect import Effect, Interval
+from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.samples.k_sample import several_samples
 from meanmap.stats.samples.samples import read_samples
@@ -146,5 +146,5 @@ def _effect(
         level,
         method,
         sizes,
-        warnings,
+        (*warnings, *doubt_about_mean(*sizes)),
     )

@@ -95,7 +95,7 @@ def k_sample_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     names, listed, told = several_samples(samples, by, missing, kinds)
-    design = design_of(listed, names, within, clusters, weights, "raise" if by else missing)
+    design = design_of(listed, names, within, clusters, weights, missing, by)
     listed = without_design(listed, names, within, clusters, weights)
     listed = from_strata(listed, names, design) if kernel is None or isinstance(kernel, str) else listed
     with Door() as door:

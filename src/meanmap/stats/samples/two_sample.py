@@ -153,7 +153,7 @@ def two_sample_test(
                 return plan.result(of_x, of_y, n_permutations)
         x, y = in_memory(x), in_memory(y)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
-    design = design_of((x, y), names, within, clusters, weights, "raise" if by else missing)
+    design = design_of((x, y), names, within, clusters, weights, missing, by)
     x, y = without_design((x, y), names, within, clusters, weights)
     if kernel is None or isinstance(kernel, str):
         x, y = from_strata((x, y), names, design)
