@@ -35,7 +35,7 @@ def test_all_fitted_models_have_one_interface():
 @pytest.mark.parametrize("kind", FIELDS)
 def test_all_fields_take_the_same_and_answer_with_the_same(kind):
     assert shared(kind) >= {"graph", "relations", "variables", "schedule"}
-    assert shared(kind.fit) == {"self", "pairs", "observed", "likelihood"}
+    assert shared(kind.fit) == {"self", "pairs", "observed", "likelihood", "kinds"}
     hidden = pairs()[0]
     noise = 0.5 * np.random.default_rng(3).normal(size=400)
     field = kind(RING).fit(pairs(), observed=(hidden, hidden + noise), likelihood=bp.NoiseLikelihood)

@@ -48,7 +48,7 @@ def column_kernels(pooled: np.ndarray, scales: np.ndarray) -> tuple[Laplace, ...
     Examples
     --------
     >>> kernels = column_kernels(np.array([[0.0, 5.0, 0.0], [2.0, 35.0, 2.0]]), np.array([2.0, 30.0, 2.0]))
-    >>> [kernel.lengthscale.min() for kernel in kernels]
+    >>> [float(kernel.lengthscale.min()) for kernel in kernels]
     [2.0, 30.0]
     """
     if not 1 < len(scales) <= MOST_COLUMNS:
