@@ -99,6 +99,13 @@ def ring(x: pd.DataFrame) -> tuple[float, ...]:
     return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
 
 
+def image(x: pd.DataFrame) -> tuple[float, ...]:
+    """An image restored from a noisy one: pixels in standard deviations of the clean one."""
+    noisy, clean = (x.dropna().iloc[:40, j].to_numpy().reshape(5, 8) for j in (1, 0))
+    restored = mm.KernelGrid().fit(clean, noisy, rng=0).restore(noisy).mean()
+    return tuple(((np.ravel(restored) - clean.mean()) / clean.std())[:5])
+
+
 def transformed(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Of the transformers and regressors: inner products of features, and a prediction."""
     from meanmap.estimators import ConditionalMeanRegressor, FourierFeatures, LowRankFeatures
@@ -166,6 +173,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         .values()
     ),
     "KernelField": lambda x, y, wrap: ring(x),
+    "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
     "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
     "learn_kernel": lambda x, y, wrap: (
