@@ -1,5 +1,6 @@
 """Two-sample and independence tests by betting: look after every batch, and stop when convinced."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,16 +10,14 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
 from meanmap.core.pictures import new_axes
-from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
-from meanmap.features.lowrank import PivotedCholesky
-from meanmap.kernels.reading import read_points
 from meanmap.stats.anytime.wager import Wager
+from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
@@ -33,7 +32,7 @@ NAMES = ("x", "y")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bet(Value):
+class Bet(Value, ABC):
     """A bet against a hypothesis that goes on from batch to batch.
 
     Attributes
@@ -85,9 +84,9 @@ class Bet(Value):
         return replace(self, left=left, wager=wager, log_evalues=np.append(self.log_evalues, float(wager.log_evalue)))
 
     @staticmethod
+    @abstractmethod
     def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
         """Vectors that are symmetric about zero under the hypothesis, and features that are left for the next batch."""
-        raise NotImplementedError
 
     def plot(self, ax: Axes = None) -> Any:
         """Draw the e-value after each batch; returns the matplotlib Axes."""
@@ -221,11 +220,9 @@ class IndependenceBet(Bet):
                 ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
                 reading, (data,) = Reading.of((data,), (name,), missing, ours or None, LEAST_POINTS)
                 one = kernels_of(want, data, name, "median", random.generator)[0]
-                points = read_points(one, data, name, door)
-                shuffled = rows(points, random.generator.permutation(count(points)))
-                features.append(PivotedCholesky.of_points(one, shuffled, door, tolerance=1e-3, max_rank=RANK))
+                features.append(features_of(one, data, name, random.generator, door, tolerance=1e-3, most=RANK))
                 readings.append(reading)
-                phi.append(transformed(features[-1], points))
+                phi.append(_features(features[-1], data, name, door))
         vectors, left = cls._vectors(*phi)
         return cls(tuple(features), tuple(readings), left, Wager.begin(vectors), np.zeros(1), random.seed)
 

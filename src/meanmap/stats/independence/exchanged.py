@@ -6,15 +6,11 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
-from meanmap.core.points import count, rows
 from meanmap.core.progress import track
-from meanmap.features.base import transformed
-from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.reading import read_points
 from meanmap.stats.designs.design import Design
 from meanmap.stats.independence.hsic import SINGLE, largest_standardised
-from meanmap.stats.independence.moments import TRACE_TOLERANCE
+from meanmap.stats.independence.moments import all_features, features_of
 from meanmap.stats.permutations import Permuted
 
 __all__ = ["MOST_ROWS", "design_hsic"]
@@ -40,7 +36,10 @@ def design_hsic(
     any other for the level.
     """
     sides = [
-        [_features(kernel, values, name, generator, door) for kernel in listed]
+        [
+            all_features(features_of(kernel, values, name, generator, door, most=MOST_FEATURES), values, name, door)
+            for kernel in listed
+        ]
         for values, name, listed in zip(data, names, kernels, strict=True)
     ]
     n = len(design.units)
@@ -66,14 +65,6 @@ def design_hsic(
     counted = np.argwhere(np.isfinite(behind))
     pairs = [(Permuted(values[:, i, j], float(rounding[i, j])), float(behind[i, j])) for i, j in counted]
     return largest_standardised(pairs, len(orders)), doubts
-
-
-def _features(kernel: Kernel, values: Any, name: str, generator: np.random.Generator, door: Door) -> np.ndarray:
-    points = read_points(kernel, values, name, door)
-    shuffled = rows(points, generator.permutation(count(points)))
-    feature = PivotedCholesky.of_points(kernel, shuffled, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
-    phi = transformed(feature, points)
-    return np.asarray(phi - phi.mean(axis=0), float)
 
 
 def _constant(phi: np.ndarray, design: Design) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError
 from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
@@ -27,7 +27,7 @@ from meanmap.stats.independence.variables import constant, for_two, kernels_of, 
 from meanmap.stats.result import TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
 from meanmap.stats.states.feature_map import FeatureMap
-from meanmap.stats.states.passes import SampleState, drawn, one_pass
+from meanmap.stats.states.passes import SampleState, drawn, known_seed, one_pass
 from meanmap.stats.states.reading import ROWS, Reading
 
 __all__ = ["IndependencePlan", "cut_short", "in_one_pass"]
@@ -113,15 +113,11 @@ class IndependencePlan(Value):
         kernel, kernel_x, kernel_y, rng
             As for [`independence_test`][].
         """
-        for source, name in ((x, "x"), (y, "y")):
-            if is_stream(source):
-                raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
         return cls._of(x, y, for_two(kernel, kernel_x, kernel_y), "several", Rng.of(rng))
 
     @classmethod
     def _of(cls, x: Data, y: Data, kernel: KernelLike, default: str, random: Rng) -> "IndependencePlan":
-        if random.seed is None:
-            raise ParameterError("a plan needs a seed that is known: make it outside jit.")
+        seed = known_seed(random)
         sample = drawn([x, y], random.generator, NAMES, BLOCK)
         (first, (ours,)), (second, (theirs,)) = (
             Reading.of([part], [name], "raise", None, LEAST_POINTS) for part, name in zip(sample, NAMES, strict=True)
@@ -136,7 +132,7 @@ class IndependencePlan(Value):
             points = tuple(read_points(*each, door) for each in zip(kernels, sides, NAMES, strict=True))
             both = SideBySide(kernels[0], members)
             features = FeatureMap.of(both, points, groups=[member.size for member in members])
-        return cls((first, second), (kernels[0], kernels[1]), features, random.seed)
+        return cls((first, second), (kernels[0], kernels[1]), features, seed)
 
     def state(self, x: Data, y: Data = None) -> SampleState:
         """What some rows add.

@@ -28,7 +28,15 @@ MOST_FEATURES = 128
 BLOCK = 4096
 
 
-def features_of(kernel: Kernel, sample: Data, name: str, generator: np.random.Generator, door: Door) -> PivotedCholesky:
+def features_of(
+    kernel: Kernel,
+    sample: Data,
+    name: str,
+    generator: np.random.Generator,
+    door: Door,
+    tolerance: float = TRACE_TOLERANCE,
+    most: int = MOST_FEATURES,
+) -> PivotedCholesky:
     """Features of one variable, fitted to a sample of it in a random order of its own.
 
     Of points that would serve as well as pivots, such as labels that were not seen yet, the first is taken. In the
@@ -37,7 +45,7 @@ def features_of(kernel: Kernel, sample: Data, name: str, generator: np.random.Ge
     points = read_points(kernel, sample, name, door)
     check_rows(count(points), name, LEAST_POINTS)
     points = rows(points, generator.permutation(count(points)))
-    return PivotedCholesky.of_points(kernel, points, door, tolerance=TRACE_TOLERANCE, max_rank=MOST_FEATURES)
+    return PivotedCholesky.of_points(kernel, points, door, tolerance=tolerance, max_rank=most)
 
 
 @dataclass(frozen=True)

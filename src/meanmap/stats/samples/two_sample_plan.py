@@ -9,9 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import ParameterError
 from meanmap.core.pieces.partitions import is_dask
-from meanmap.core.pieces.sources import is_stream
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
@@ -23,7 +21,7 @@ from meanmap.stats.samples.samples import columns_of, read_samples
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
 from meanmap.stats.states.feature_map import FeatureMap
-from meanmap.stats.states.passes import SampleState, drawn, one_pass
+from meanmap.stats.states.passes import SampleState, drawn, known_seed, one_pass
 from meanmap.stats.states.reading import Reading, left_out
 
 __all__ = ["TwoSamplePlan"]
@@ -97,18 +95,14 @@ class TwoSamplePlan(Value):
             As for [`two_sample_test`][].
         """
         random = Rng.of(rng)
-        if random.seed is None:
-            raise ParameterError("a plan needs a seed that is known: make it outside jit.")
-        for source, name in ((x, "x"), (y, "y")):
-            if is_stream(source):
-                raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
+        seed = known_seed(random)
         sample = [drawn([source], random.generator, [name])[0] for source, name in ((x, "x"), (y, "y"))]
         reading, sample = Reading.of(sample, ("x", "y"), missing, kinds, LEAST_POINTS)
         with Door() as door:
             samples = read_samples(sample, ("x", "y"), kernel, random.generator, door, scale)
             features = feature_map(samples, random.generator, door)
         columns = columns_of(samples)
-        return cls(reading, samples.kernels, features, columns, random.seed, samples.doubts)
+        return cls(reading, samples.kernels, features, columns, seed, samples.doubts)
 
     def state(self, rows: Data, name: str = "rows") -> SampleState:
         """What some rows of a sample add.

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pieces.partitions import computed, delayed, is_dask, lengths, partitions, reduced, rows_at
+from meanmap.core.pieces.sources import is_stream
+from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import count_rows, in_memory, take_rows
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.linalg.exact import ExactSums
 
-__all__ = ["SAMPLE", "SampleState", "drawn", "one_pass", "parts_of"]
+__all__ = ["SAMPLE", "SampleState", "drawn", "known_seed", "one_pass", "parts_of"]
 
 # Rows of each sample that a plan is made from: landmarks, units and the range of distances.
 SAMPLE = 8192
@@ -51,13 +53,23 @@ class SampleState(Value):
         return SampleState(self.sums.merge(other.sums), self.rows + other.rows, dict(sorted(gaps.items())))
 
 
+def known_seed(random: Rng) -> int:
+    """The seed that a plan keeps; refused where there is none."""
+    if random.seed is None:
+        raise ParameterError("a plan needs a seed that is known: make it outside jit.")
+    return random.seed
+
+
 def drawn(
     sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int = SAMPLE
 ) -> list[Any]:
     """At most so many rows of sources that lie side by side, chosen by their numbers alone, in their order.
 
-    So they are the same rows wherever the data lie and however they are divided. None of the sources is an iterator.
+    So they are the same rows wherever the data lie and however they are divided.
     """
+    for source, name in zip(sources, names, strict=True):
+        if is_stream(source):
+            raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
     parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
     n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
     if n <= most:
