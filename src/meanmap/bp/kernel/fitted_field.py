@@ -23,7 +23,7 @@ from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.propagate import TRY_MORE, Engine
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
-from meanmap.bp.kernel.counting import COUNTED_FLOOR, chosen_counting
+from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.points import count
 from meanmap.core.synonyms import renamed
@@ -113,53 +113,72 @@ class FittedKernelField(FittedField):
             μ, how much of a message counts where there are cycles; 1 for belief propagation. What goes round a cycle
             is heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of
             the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
-            beliefs are not sure enough; `KernelGrid` says what was measured between. By default 1; where 100 labels
-            were seen that of 1, .7 and .5 with the least log loss on labels that are left out, which asks seven
-            times, and with less than 1 the floor is at least .03. Of 2708 papers that cite each other, with the words
-            of all and the topics of 30 % (of 5 %), one fresh split, .86 (.64) of the other topics were right with a
-            log loss of .53 (.98); with 1, .86 (.70) and .67 (1.43); by spreading words along citations .84 (.55) and
-            .76 (1.33).
+            beliefs are not sure enough; `KernelGrid` says what was measured between. By default messages count whole,
+            and beliefs about labels are corrected where 100 labels of a kind were seen, see below; 1 for messages that
+            count whole and beliefs as they are.
 
         Notes
         -----
         Potentials that are fitted to moments are p(x, y) / (p(x) p(y)) to the power μ, and a reweighted message takes
         their 1/μ-th power: the learned operators serve every μ.
+
+        Round cycles beliefs about labels are too sure. Where 100 were seen, each fifth of them is left out in turn with
+        all that is known of its nodes, which asks five more times, and beliefs p about the K labels of that kind become
+        (1 − ε) pᵗ / Σ pᵗ + ε / K, with the power and share of least log loss on what was left out: the most probable
+        label stays. Of 2708 papers that cite each other, with the words of all and the topics of 30 % (of 5 %), over
+        three fresh splits, .86 (.67) of the other topics were right, with a log loss of .54 (1.13) instead of .82
+        (1.93); by spreading words along citations .83 (.53) and .77 (1.38). A logistic regression on words that are
+        averaged over two steps of citations does better where few topics are known: .87 (.79) and .42 (.75).
         """
 
         def propagate(seen: Evidence, nodes: np.ndarray) -> Answered:
-            settings = self._kept(damping), np.dtype(dtype), tolerance
-            share, low, note = (counting, floor, ()) if counting is not None else self._counted(seen, floor, *settings)
-            weights, report = self.propagate(seen, nodes, low, *settings[:2], share, tolerance)
-            report = replace(report, notes=(*report.notes, *note))
+            kept, real = self._kept(damping), np.dtype(dtype)
+            weights, report = self.propagate(seen, nodes, floor, kept, real, counting, tolerance)
+            plain = counting is not None or self.graph.is_forest
+            corrections = {} if plain else self._corrections(seen, floor, kept, real, tolerance)
+            report = replace(report, notes=(*report.notes, *self._told(corrections)))
             place = {int(node): i for i, node in enumerate(nodes)}
 
             def belief(node: int) -> PointEmbedding:
                 found = weights[place[node]]
+                if self.kind[node] in corrections:
+                    labels, correct = corrections[self.kind[node]]
+                    found = labels.weights(correct(labels.probabilities(found)), found)
                 return self._belief(node, self._variable(node).atoms, found if seen.batched else found[0])
 
             return belief, report
 
         return self._answers(evidence, targets, observed, propagate)
 
-    def _counted(
+    def _corrections(
         self, seen: Evidence, floor: float | None, damping: float, dtype: np.dtype, tolerance: float | None
-    ) -> tuple[float | None, float | None, tuple[str, ...]]:
-        """The share that labels ask for which were seen, the floor that goes with it, and a note; None for whole."""
-        labelled = [node for node in seen.values if self._variable(node).sample.labels is not None]
-        if self.graph.is_forest or floor is None:
-            return None, floor, ()
+    ) -> dict[int, tuple[LabelAtoms, Calibration]]:
+        """What labels that were seen say about beliefs that do not know them, for each kind that has enough of them."""
+        found = {}
+        for kind, variable in enumerate(self.learned.variables.values()):
+            if variable.sample.labels is None:
+                continue
+            labels = LabelAtoms.of(variable.atoms)
+            numbers = {node: labels.number(value) for node, value in seen.values.items() if self.kind[node] == kind}
+            known = np.array([node for node, number in numbers.items() if number >= 0], dtype=np.int64)
 
-        def probabilities(evidence: Evidence, nodes: np.ndarray, share: float) -> np.ndarray:
-            low = floor if share == 1 else max(floor, COUNTED_FLOOR)
-            weights, _ = self.propagate(evidence, nodes, low, damping, dtype, None if share == 1 else share, tolerance)
-            same = [(self._variable(node).atoms == seen.values[node]).all(axis=(1, 2)) for node in nodes.tolist()]
-            return np.stack([found[:, here].sum(axis=1) for found, here in zip(weights, same, strict=True)], axis=1)
+            def answers(evidence: Evidence, nodes: np.ndarray, labels: LabelAtoms = labels) -> np.ndarray:
+                weights, _ = self.propagate(evidence, nodes, floor, damping, dtype, None, tolerance)
+                return np.stack([labels.probabilities(each) for each in weights], axis=1)
 
-        share = chosen_counting(np.array(labelled, dtype=np.int64), seen, probabilities)
-        if share == 1:
-            return None, floor, ()
-        low = max(floor, COUNTED_FLOOR)
-        return share, low, (f"counting={share:g}, floor={low:g}: so are labels best foretold that were left out.",)
+            correction = calibrated(known, np.array([numbers[node] for node in known.tolist()]), seen, answers)
+            if correction is not None:
+                found[kind] = labels, correction
+        return found
+
+    def _told(self, corrections: dict[int, tuple[LabelAtoms, Calibration]]) -> list[str]:
+        """Corrections in words."""
+        several, names = len(self.learned.variables) > 1, list(self.learned.variables)
+        return [
+            f"beliefs{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, and "
+            f"{correct.share:.0%} of each to all labels alike: so are labels best foretold that were left out."
+            for kind, (_, correct) in corrections.items()
+        ]
 
     def _known(self, node: int, value: Any) -> PointEmbedding:
         return self._belief(node, value, np.ones(1))
