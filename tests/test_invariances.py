@@ -172,6 +172,17 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         .probabilities(x.columns[3])
         .values()
     ),
+    "KernelGraph, rows": lambda x, y, wrap: tuple(
+        np.concatenate(
+            list(
+                mm.KernelGraph([(x.columns[0], x.columns[3])])
+                .fit(wrap(columns(x, 0, 3)), missing="drop")
+                .predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
+                .probabilities(x.columns[3])
+                .values()
+            )
+        )
+    ),
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),

@@ -1,7 +1,7 @@
 """Reading evidence about any variable: values that were seen, and likelihood functions."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -13,7 +13,8 @@ from meanmap.core.domains import Real, Rotations
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count
+from meanmap.core.points import count, rows
+from meanmap.core.tables.missing import present, take
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding
@@ -27,13 +28,15 @@ __all__ = ["Evidence", "Heard", "likelihood_at", "read_evidence", "read_values"]
 class Heard:
     """What came as evidence, by node number: values that were read, and functions as they are.
 
-    `sizes` says how many values came for a name where it was not a single one, `notes` what is odd about them.
+    `sizes` says how many values came for a name where it was not a single one, `notes` what is odd about them. Where
+    cells were missing, `there` says which were not; the others are filled with any value.
     """
 
     values: dict[int, Any]
     functions: dict[int, Callable[..., Any]]
     sizes: dict[Hashable, int]
     notes: tuple[str, ...]
+    there: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,25 +84,38 @@ def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> 
     return Evidence(heard.values, likelihoods, heard.functions, size, bool(heard.sizes), heard.notes)
 
 
-def read_values(graph: Graph, sample_of: Callable[[int], NodeSample], evidence: Any, door: Door) -> Heard:
-    """Read evidence about any variables; `sample_of` gives what was seen of a node."""
-    values, functions, sizes, notes = {}, {}, {}, []
+def read_values(
+    graph: Graph, sample_of: Callable[[int], NodeSample], evidence: Any, door: Door, gaps: bool = False
+) -> Heard:
+    """Read evidence about any variables; `sample_of` gives what was seen of a node. With `gaps`, columns may miss
+    values.
+    """
+    values, functions, sizes, notes, masks = {}, {}, {}, [], {}
     for name, value in _by_name(evidence).items():
         node = graph.index(name)
         if callable(value):
             functions[node] = value
             continue
-        sample = sample_of(node)
+        sample, there = sample_of(node), None
+        if gaps:
+            there = present(value)
+            sizes[name] = len(there)
+            if not there.all():
+                masks[node] = there
+            if not there.any():
+                values[node] = rows(sample.points, np.zeros(len(there), dtype=int))
+                continue
+            value = take(value, np.flatnonzero(there))
         single, data = _as_sample(sample, value, name)
         data, odd = sample.later(data, name)
         notes += [odd] if odd else []
         read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
         check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
         sample.check_known(read, f"evidence[{name!r}]")
-        values[node] = read
-        if not single:
+        values[node] = read if there is None else rows(read, np.maximum(np.cumsum(there) - 1, 0))
+        if not single and there is None:
             sizes[name] = count(read)
-    return Heard(values, functions, sizes, tuple(notes))
+    return Heard(values, functions, sizes, tuple(notes), masks)
 
 
 def _by_name(evidence: Any) -> Mapping[Any, Any]:

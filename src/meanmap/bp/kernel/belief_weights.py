@@ -43,7 +43,14 @@ class Factor(eqx.Module):
 
     def at(self, points: Points, floor: float | None) -> np.ndarray:
         """Values (..., m); ones where nothing positive was left of the message."""
-        values = self.coefficients @ self.coordinates.at(points).T
+        return self._scaled(self.coefficients @ self.coordinates.at(points).T, floor)
+
+    def each(self, points: Points, floor: float | None) -> np.ndarray:
+        """Values (B,) of B queries, each at a point of its own."""
+        values = np.sum(self.coefficients * self.coordinates.at(points), axis=-1, keepdims=True)
+        return self._scaled(values, floor)[..., 0]
+
+    def _scaled(self, values: np.ndarray, floor: float | None) -> np.ndarray:
         values = values / np.where(self.top > 0, self.top, 1)
         return np.where(self.top > 0, values if floor is None else np.maximum(values, floor * self.low), 1.0)
 

@@ -19,8 +19,8 @@ from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.evidence.kernel_evidence import Evidence, read_evidence
 from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
+from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
-from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
@@ -38,7 +38,7 @@ QUERIES_AT_ONCE = 128
 RANK_STEP = 16
 
 
-class FittedKernelGraph(FittedModel):
+class FittedKernelGraph(ManyRows):
     """A `KernelGraph` with learned operators, ready for queries.
 
     Attributes

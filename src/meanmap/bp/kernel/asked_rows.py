@@ -1,0 +1,104 @@
+"""Rows of a table that a fitted tree is asked about: which cells are there, and what these tell their neighbours."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.bp.evidence.kernel_evidence import read_values
+from meanmap.bp.kernel.row_messages import RowMessages
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.points import count
+from meanmap.core.tables.filling import columns_of
+from meanmap.core.types import Data
+from meanmap.graphs import Rooted
+
+__all__ = ["AskedRows"]
+
+# Rows are answered so many at a time that messages to all nodes are about this many numbers.
+MOST_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AskedRows:
+    """B rows with cells missing anywhere.
+
+    Attributes
+    ----------
+    model : FittedKernelGraph
+    tree : Rooted
+    points : dict
+        The values of each node that was seen in any row, B of them or one for all, any value where a cell is missing.
+    there : array (n, B) of bool
+        Which cells are there.
+    columns : tuple of int
+        The nodes that the table has a column for.
+    notes : tuple of str
+        What is odd about values.
+    """
+
+    model: Any
+    tree: Rooted
+    points: dict[int, Any]
+    there: np.ndarray
+    columns: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Any, tree: Rooted, frame: Data, door: Door, hidden: Collection[int] = ()) -> "AskedRows":
+        """Of a table, without its columns of hidden nodes; columns that are no variable are not looked at."""
+        columns, graph = columns_of(frame), model.graph
+        known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
+        if not known:
+            shown = ", ".join(map(repr, graph.names[:10]))
+            raise InputError(f"frame has no column of the model; expected some of {shown}.")
+        nodes = tuple(graph.index(name) for name in known)
+        seen = {name: column for name, column in known.items() if graph.index(name) not in hidden}
+        heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, gaps=True)
+        lengths = {name: len(column) for name, column in known.items()}
+        if len(set(lengths.values())) > 1:
+            raise ShapeError(f"the columns of frame differ in length: {lengths}.")
+        return cls._of(model, tree, heard, next(iter(lengths.values())), nodes)
+
+    @classmethod
+    def single(cls, model: Any, tree: Rooted, evidence: Any, door: Door) -> "AskedRows":
+        """Of single values by name: one row."""
+        heard = read_values(model.graph, model.samples.nodes.__getitem__, evidence, door)
+        if heard.functions or heard.sizes:
+            name = next(iter(heard.sizes), None) or model.graph.names[next(iter(heard.functions))]
+            raise InputError(f"evidence[{name!r}] is no single value; for many rows pass a table, such as a DataFrame.")
+        return cls._of(model, tree, heard, 1, tuple(heard.values))
+
+    @classmethod
+    def _of(cls, model: Any, tree: Rooted, heard: Any, size: int, nodes: tuple[int, ...]) -> "AskedRows":
+        there = np.zeros((model.graph.size, size), dtype=bool)
+        for node in heard.values:
+            there[node] = heard.there.get(node, True)
+        return cls(model, tree, heard.values, there, nodes, heard.notes)
+
+    @property
+    def size(self) -> int:
+        """The number of rows, B."""
+        return self.there.shape[1]
+
+    def parts(self) -> Iterator[tuple[slice, RowMessages]]:
+        """Some rows at a time, with their messages inwards."""
+        samples: list[NodeSample] = self.model.samples.nodes
+        counts = np.array([sample.count for sample in samples])
+        step = int(np.clip(MOST_NUMBERS // counts.sum(), 1, self.size)) if self.size else 1
+        for start in range(0, self.size, step):
+            part = slice(start, min(start + step, self.size))
+            yield part, RowMessages(self.tree, self.model, counts, self.there[:, part], self._features(part))
+
+    def _features(self, part: slice) -> dict[int, np.ndarray]:
+        """φ_t(x̄) of each directed edge that leaves a node that was seen."""
+        order, start = self.model.graph.outgoing
+        found = {}
+        for node, points in self.points.items():
+            some = points if count(points) == 1 else points[part]
+            for e in order[start[node] : start[node + 1]].tolist():
+                found[e] = self.model.likelihoods[e].observed.at(some)
+        return found
