@@ -43,6 +43,19 @@ def named(x: np.ndarray) -> dict[str, np.ndarray]:
     return dict(zip("abc", x.T, strict=True))
 
 
+def bags(x: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Bags of a hundred rows, and a number for each."""
+    each = np.array_split(x[:, :2], len(x) // 100)
+    return each, np.array([np.mean(bag[:, 0] * bag[:, 1]) for bag in each])
+
+
+def games(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Winners and losers among twenty players, as the first two columns decide."""
+    players = np.argsort(np.random.default_rng(0).random((len(x), 20)), axis=1)[:, :2]
+    first = x[:, 0] + players[:, 0] / 5 > x[:, 1] + players[:, 1] / 5
+    return np.where(first, players[:, 0], players[:, 1]), np.where(first, players[:, 1], players[:, 0])
+
+
 CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "two_sample_test": lambda x: mm.two_sample_test(x[::2], x[1::2], rng=0),
     "median_heuristic": lambda x: mm.median_heuristic(x),
@@ -72,6 +85,31 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "independence_effect": lambda x: mm.independence_effect(x[:, 0], x[:, 1], rng=0),
     "closeness_test": lambda x: mm.closeness_test(x[::2], x[1::2], 0.1, rng=0),
     "k_sample_test": lambda x: mm.k_sample_test(np.array_split(x, 3), rng=0),
+    "k_sample_effect": lambda x: mm.k_sample_effect(np.array_split(x, 3), rng=0),
+    "test": lambda x: mm.test("a ~ b | c", named(x), rng=0),
+    "stats.TwoSampleBet.of": lambda x: mm.stats.TwoSampleBet.of(x[::2], x[1::2], rng=0),
+    "stats.IndependenceBet.of": lambda x: mm.stats.IndependenceBet.of(x[:, 0], x[:, 1], rng=0),
+    "KernelField.fit": lambda x: mm.KernelField([(0, 1), (1, 2)], relations=["r", "s"], variables=["a", "b", "c"]).fit(
+        {"r": (x[:, 0], x[:, 1]), "s": (x[:, 1], x[:, 2])}
+    ),
+    "posterior_witness": lambda x: mm.posterior_witness(x[::2], x[1::2], mm.kernels.RBF(1.0)),
+    "embeddings.cross_covariance": lambda x: mm.embeddings.cross_covariance(
+        x[:, 0], x[:, 1], mm.kernels.RBF(1.0), mm.kernels.RBF(1.0)
+    ).norm(),
+    "sample_kernel, 40 draws": lambda x: mm.sample_kernel(x, rng=0, chains=1, warmup=20, draws=20),
+    "estimators.FourierFeatures": lambda x: mm.estimators.FourierFeatures(random_state=0).fit(x).transform(x),
+    "estimators.LearnedFeatures": lambda x: mm.estimators.LearnedFeatures(random_state=0).fit(x),
+    "estimators.ConditionalDensity": lambda x: mm.estimators.ConditionalDensity().fit(x[:, :1], x[:, 1]),
+    "estimators.BagRegressor": lambda x: mm.estimators.BagRegressor().fit(*bags(x)),
+    "estimators.TwoStageFeatures": lambda x: mm.estimators.TwoStageFeatures(random_state=0).fit(bags(x)[0]),
+    "ep.models.probit_regression": lambda x: mm.ep.models.probit_regression(x[:, :2], x[:, 2] > 1.0),
+    "ep.models.ordinal_regression": lambda x: mm.ep.models.ordinal_regression(
+        x[:, :2], np.digitize(x[:, 2], [0.3, 0.8, 1.3])
+    ),
+    "ep.models.robust_regression": lambda x: mm.ep.models.robust_regression(x[:, :2], x[:, 2]),
+    "ep.models.ranking": lambda x: mm.ep.models.ranking(*games(x)),
+    "ep.models.gp_classification": lambda x: mm.ep.models.gp_classification(x[:, :2], x[:, 2] > 1.0),
+    "ep.models.compound_gamma": lambda x: mm.ep.models.compound_gamma(np.abs(x[:, 0])),
 }
 
 

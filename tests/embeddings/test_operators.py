@@ -1,5 +1,7 @@
 """Covariances, adjoints and compositions against dense matrices."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -113,3 +115,20 @@ def test_messages(pairs):
         op.expect(lambda y: y[:3], x)
     with pytest.raises(ParameterError, match="ridge"):
         mm.condition(x, y, ridge=-1.0)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_covariances_of_many_points_hold_no_matrix_of_pairs(centred):
+    x = np.random.default_rng(0).normal(size=(4000, 2))
+    cross_covariance(x[:600], x[:600], K, L, centred).norm()  # compile
+    tracemalloc.start()
+    c = cross_covariance(x, x[:, 0], K, L, centred)
+    found = c.norm()
+    assert c.apply(mm.embed(x[:5, 0], L))(x[:2]).shape == (2,)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4000**2  # one byte for each pair
+    few = cross_covariance(x[:300], x[:300, 0], K, L, centred)
+    dense = mm.embeddings.Operator(few.output, few.input, few.dense())
+    assert few.norm() == pytest.approx(dense.norm(), rel=1e-10)
+    assert 0.0 < found < 1.0

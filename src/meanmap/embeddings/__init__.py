@@ -2,11 +2,12 @@
 
 from meanmap.embeddings.conditional import condition
 from meanmap.embeddings.coordinates import FeatureEmbedding
+from meanmap.embeddings.covariance import cross_covariance
 from meanmap.embeddings.element import Combination, Embedding
 from meanmap.embeddings.empirical import embed
 from meanmap.embeddings.families import FamilyEmbedding, mean_features
 from meanmap.embeddings.likelihood import likelihood
-from meanmap.embeddings.operators import Operator, cross_covariance
+from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.embeddings.posterior import PosteriorDifference, PosteriorEmbedding, posterior_embedding
 from meanmap.embeddings.rules import bayes_rule, chain_rule, sum_rule

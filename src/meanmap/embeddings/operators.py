@@ -1,5 +1,6 @@
 """Operators between RKHSs: conditional distributions, likelihoods, covariances and what is made of them."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -13,17 +14,31 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
-from meanmap.core.types import Array, Data, Index, KernelLike, Points
+from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, Weights
-from meanmap.embeddings.reading import read_pairs
 from meanmap.embeddings.readouts import values_at
-from meanmap.features.base import Features
 from meanmap.kernels.geometry import safe_sqrt
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["Operator", "cross_covariance"]
+__all__ = ["ImplicitMatrix", "Operator"]
+
+
+class ImplicitMatrix(eqx.Module):
+    """A symmetric matrix M that is applied and never held."""
+
+    @abstractmethod
+    def times(self, values: Array, library: Any) -> Any:
+        """M v for v of shape (n, m), with the functions of NumPy or of `jax.numpy`."""
+
+    @abstractmethod
+    def dense(self) -> Any:
+        """M as an array."""
+
+    @abstractmethod
+    def square(self, output: Basis, inputs: Basis, door: Door) -> float | None:
+        """tr(G M H M) for the Gram matrices G and H of two bases, on the host; none where these must be held."""
 
 
 class Operator(eqx.Module):
@@ -37,7 +52,7 @@ class Operator(eqx.Module):
     ----------
     output, input : Basis
         What Mᵢⱼ refers to: points, or feature coordinates.
-    matrix : array (p, q), optional
+    matrix : array (p, q) or ImplicitMatrix, optional
         M, unless it is the inverse in `solve`.
     solve : Ridge, optional
         M = (K + n λ I)⁻¹ as a factorisation that every right-hand side reuses.
@@ -104,11 +119,15 @@ class Operator(eqx.Module):
 
     def adjoint(self) -> "Operator":
         """A*, with ⟨A f, g⟩ = ⟨f, A* g⟩."""
-        matrix = None if self.matrix is None else self.matrix.T
+        matrix = self.matrix
+        if matrix is not None and not isinstance(matrix, ImplicitMatrix):
+            matrix = matrix.T
         return Operator(self.input, self.output, matrix, self.solve)
 
     def dense(self) -> Any:
         """M as an array."""
+        if isinstance(self.matrix, ImplicitMatrix):
+            return self.matrix.dense()
         if self.matrix is not None:
             return self.matrix
         assert self.solve is not None
@@ -144,6 +163,10 @@ class Operator(eqx.Module):
         """The Hilbert-Schmidt norm, √tr(A* A)."""
         with Door(self) as door:
             library = jnp if door.follows else np
+            if isinstance(self.matrix, ImplicitMatrix) and not door.follows:
+                found = self.matrix.square(self.output, self.input, door)
+                if found is not None:
+                    return float(np.sqrt(max(found, 0.0)))
             right = self.times(self.input.gram(door), door)
             left = library.matmul(self.output.gram(door), self.dense())
             square = library.maximum(library.sum(left * right), 0)
@@ -151,14 +174,17 @@ class Operator(eqx.Module):
 
     def times(self, values: Array, door: Door) -> Any:
         """M v for v of shape (q, m)."""
+        library = jnp if door.follows else np
         if self.solve is not None:
             return self.solve.solve(values)
-        return (jnp if door.follows else np).matmul(self.matrix, values)
+        if isinstance(self.matrix, ImplicitMatrix):
+            return self.matrix.times(values, library)
+        return library.matmul(self.matrix, values)
 
     def transposed_times(self, values: Array, door: Door) -> Any:
         """Mᵀ v for v of shape (p, m)."""
-        if self.solve is not None:
-            return self.solve.solve(values)
+        if self.matrix is None or isinstance(self.matrix, ImplicitMatrix):
+            return self.times(values, door)  # M is symmetric
         return (jnp if door.follows else np).matmul(self.matrix.T, values)
 
     def __repr__(self) -> str:
@@ -212,41 +238,3 @@ class Queries(Weights):
             return some if np.ndim(chosen) else some.dense()[0]
         index = index if isinstance(index, tuple) else (index,)
         return self.dense()[(*index, ..., slice(None))]
-
-
-def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, centred: bool = False) -> Operator:
-    """C_XY = E φ(X) ⊗ ψ(Y), the (cross-)covariance operator from the RKHS of y to that of x: ⟨f, C g⟩ = E f(X) g(Y).
-
-    Parameters
-    ----------
-    x, y : points
-        n pairs; pass the same data and kernel twice for the covariance operator C_XX.
-    kernel_x, kernel_y : Kernel or Features
-        The spaces. With features the operator is an (r, s) matrix, streamed over the data.
-    centred : bool
-        Subtract the product of the means, so that independence makes it zero; its squared norm is then HSIC.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import meanmap as mm
-    >>> k = mm.kernels.Linear()
-    >>> x = np.array([0.0, 1.0, 2.0])
-    >>> c = cross_covariance(x, 2 * x, k, k, centred=True)
-    >>> round(c.norm(), 3)                            # the covariance of x and 2 x
-    1.333
-    """
-    with Door(x, y, kernel_x, kernel_y) as door:
-        schemas = (Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y")))
-        first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
-        n = first.count
-        library = jnp if door.follows else np
-        if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
-            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
-        if isinstance(kernel_x, Features):
-            product, mean_x, mean_y = first.moments_with(second, door)
-            matrix = product / n - (library.outer(mean_x, mean_y) if centred else 0.0)
-        else:
-            matrix = library.eye(n, dtype=door.dtype) / n
-            matrix = matrix - 1 / n**2 if centred else matrix
-        return door.leave(Operator(first.basis, second.basis, matrix))

@@ -1,0 +1,97 @@
+"""Covariance operators: means over pairs, whose matrix is never held."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError
+from meanmap.core.tables.schema import Schema
+from meanmap.core.types import Array, Data, KernelLike, Points
+from meanmap.embeddings.bases import Basis, PointBasis
+from meanmap.embeddings.operators import ImplicitMatrix, Operator
+from meanmap.embeddings.reading import read_pairs
+from meanmap.features.base import Features
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.gram import streamed_product
+
+__all__ = ["PairMean", "cross_covariance"]
+
+
+class PairMean(ImplicitMatrix):
+    """M = I / n, or (I - 1 1ᵀ / n) / n: the mean over n pairs, of values that are centred first or not."""
+
+    count: int = eqx.field(static=True)
+    centred: bool = eqx.field(static=True)
+
+    def times(self, values: Array, library: Any) -> Any:
+        """M v for v of shape (n, m)."""
+        return (values - library.mean(values, axis=0) if self.centred else values) / self.count
+
+    def dense(self) -> Any:
+        """M as an array."""
+        return self.times(np.eye(self.count), np)
+
+    def square(self, output: Basis, inputs: Basis, door: Door) -> float | None:
+        """‖A‖² = tr(G M H M) for Gram matrices G and H of points, by tiles; none where these are not at hand."""
+        if not (isinstance(output, PointBasis) and isinstance(inputs, PointBasis)):
+            return None
+        n = self.count
+        kernels = door.cast(output.kernel), door.cast(inputs.kernel)
+        points = output.points, inputs.points
+        ones = np.ones((n, 1))
+        both = streamed_product(_Both(*kernels), points, points, ones).sum() / n**2
+        if not self.centred:
+            return both
+        g, h = (streamed_product(kernel, x, x, ones)[:, 0] / n for kernel, x in zip(kernels, points, strict=True))
+        return both - 2.0 * np.mean(g * h) + g.mean() * h.mean()
+
+
+class _Both(eqx.Module):
+    """k(x, x') l(y, y') at pairs."""
+
+    first: Kernel
+    second: Kernel
+
+    def gram(self, a: Points, b: Points) -> Any:
+        """At all pairs of pairs."""
+        return self.first.gram(a[0], b[0]) * self.second.gram(a[1], b[1])
+
+
+def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, centred: bool = False) -> Operator:
+    """C_XY = E φ(X) ⊗ ψ(Y), the (cross-)covariance operator from the RKHS of y to that of x: ⟨f, C g⟩ = E f(X) g(Y).
+
+    Parameters
+    ----------
+    x, y : points
+        n pairs; pass the same data and kernel twice for the covariance operator C_XX.
+    kernel_x, kernel_y : Kernel or Features
+        The spaces. With features the operator is an (r, s) matrix, streamed over the data; with kernels it holds the
+        points alone, and its norm takes O(n²) time, without a matrix of all pairs.
+    centred : bool
+        Subtract the product of the means, so that independence makes it zero; its squared norm is then HSIC.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> k = mm.kernels.Linear()
+    >>> x = np.array([0.0, 1.0, 2.0])
+    >>> c = cross_covariance(x, 2 * x, k, k, centred=True)
+    >>> round(c.norm(), 3)                            # the covariance of x and 2 x
+    1.333
+    """
+    with Door(x, y, kernel_x, kernel_y) as door:
+        schemas = (Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y")))
+        first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
+        n, library = first.count, jnp if door.follows else np
+        if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
+            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
+        if isinstance(kernel_x, Features):
+            product, mean_x, mean_y = first.moments_with(second, door)
+            matrix = product / n - (library.outer(mean_x, mean_y) if centred else 0.0)
+        else:
+            matrix = PairMean(n, centred)
+        return door.leave(Operator(first.basis, second.basis, matrix))
