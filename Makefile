@@ -18,7 +18,7 @@ QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expe
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-day test-all costs mutants check format bench docs clean
+.PHONY: help demo test test-day test-all costs mutants check format bench papers docs clean
 
 help: ## list the targets
 	@echo "meanmap: make TARGET, where TARGET is one of"
@@ -85,6 +85,10 @@ format: .venv/.dev-ready ## format the code and mend what lint can mend
 
 bench: .venv/.bench-ready ## measure every number of README and documentation again, in ten minutes, and write it there
 	.venv/bin/python -m benchmarks $(ARGS)
+
+papers: .venv/.ready ## every figure of the papers at its own size, and the pages that show them (a night)
+	.venv/bin/meanmap reproduce --all --scale paper --folder build/papers
+	.venv/bin/python -m benchmarks.papers build/papers $$(git rev-parse --short HEAD)
 
 docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -26,7 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 # The gallery's sources reach readers as gallery pages.
-exclude_patterns = ["_build", "_templates", "examples", "benchmarks/[!i]*.rst"]
+exclude_patterns = ["_build", "_templates", "examples", "benchmarks/[!i]*.rst", "reproductions/verdicts.rst"]
 templates_path = ["_templates"]
 default_role = "literal"
 # `fit` in a docstring is nearly always the one next to it; and full paths in a list of names are meant.

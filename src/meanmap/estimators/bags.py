@@ -36,6 +36,9 @@ class BagRegressor(RegressorMixin, BaseEstimator):
     Notes
     -----
     Szabó, Sriperumbudur, Póczos & Gretton (2016): kernel ridge regression with k(P, Q) = exp(−‖μ_P − μ_Q‖² / 2σ²).
+    Every point of every bag meets every other: O(points²), 20 s for 10⁵ points. [`TwoStageFeatures`][] before a linear
+    model costs O(points).
+
     X is a list of bags, each a list of numbers or an (nᵢ, d) array; they may differ in size, and new ones from those of
     the fit. In a plain (n, m) array each row is a bag of m numbers, in no order; with scikit-learn's rules for columns
     new rows have m, too: pass list(X) for others.

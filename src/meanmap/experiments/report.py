@@ -9,7 +9,7 @@ from meanmap.experiments.record import Record
 from meanmap.experiments.reproduce import Failure
 from meanmap.plots.page import Section, render
 
-__all__ = ["report", "write_report"]
+__all__ = ["claim_row", "report", "write_report"]
 
 
 def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure]) -> str:
@@ -49,7 +49,7 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     if isinstance(record, Failure):
         return Section(title, f"Not run. {record.reason}", experiment.source)
     scale = record.setting.scale
-    claims = tuple(_claim(claim, record.numbers[claim.number], scale in claim.scales) for claim in experiment.claims)
+    claims = tuple(claim_row(claim, record.numbers[claim.number], scale in claim.scales) for claim in experiment.claims)
     table = (("the paper's claim", "band", "measured", "holds"), *claims)
     claimed = {claim.number for claim in experiment.claims}
     others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
@@ -63,7 +63,8 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     )
 
 
-def _claim(claim: Claim, number: Number, shown: bool) -> tuple[str, ...]:
+def claim_row(claim: Claim, number: Number, shown: bool) -> tuple[str, ...]:
+    """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
     inside = claim.low <= number.value <= claim.high
     holds = "yes" if inside else "yes, within two standard errors" if claim.holds(number) else "no"
     return (claim.says, _band(claim), str(number), holds if shown else "not shown at this scale")

@@ -11,6 +11,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import bucket
+from meanmap.core.progress import track
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
 from meanmap.core.values import Value
@@ -203,7 +204,9 @@ def gp_classification(
     -----
     g = φ(x)ᵀw for the features of a pivoted Cholesky factorisation that leaves a millionth of the trace, and w has a
     standard Normal prior: Rasmussen & Williams (2006), sections 3.6 and 8.1. What the features leave is added to the
-    variance at new points. At most 512 features. Cost O(n r²) a sweep, for r features.
+    variance at new points. At most 512 features. Cost O(n r²) a sweep, for r features, and a run for each of the twelve
+    pairs of a lengthscale and a variance: some tens of seconds for 2000 points. Choose both on some of the rows, and
+    give `kernel` and `variance` for a single run.
 
     Examples
     --------
@@ -234,7 +237,7 @@ def gp_classification(
     width = bucket(1 + max(phi.shape[1] for phi in phis))
     factor = LINKS[link][0]
     tried, runs = [], []
-    for features, phi in zip(maps, phis, strict=True):
+    for features, phi in track(zip(maps, phis, strict=True), "kernels", total=len(maps)):
         for scale in variances:
             rows = _columns(phi, scale, wide, width)
             prior = MultivariateNormal.standard(width)

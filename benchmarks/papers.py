@@ -1,0 +1,163 @@
+"""Every figure of the papers beside ours, as pages: python -m benchmarks.papers FOLDER COMMIT.
+
+Takes in the records that `meanmap reproduce --folder FOLDER` left, of the library at COMMIT, and writes
+docs/reproductions from all that are kept. Without arguments the pages are written again and nothing is taken in.
+"""
+
+import datetime
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from benchmarks.pages import ROOT
+from benchmarks.table import list_table
+from meanmap.experiments.experiment import SCALES, Experiment, Number, how_many_hold, verdict
+from meanmap.experiments.record import read_record
+from meanmap.experiments.registry import PAPERS, all_experiments
+from meanmap.experiments.report import claim_row
+
+__all__ = ["FOLDER", "kept", "take", "written"]
+
+FOLDER = ROOT / "docs" / "reproductions"
+RECORDS = Path(__file__).with_name("papers")
+# Bytes of a picture.
+LARGEST = 200_000
+Kept = dict[str, Any]
+
+
+def take(folder: Path, commit: str) -> None:
+    """Keep the records in a folder: numbers as JSON, pictures as files. A larger scale replaces a smaller one."""
+    for path in sorted(folder.glob("*.json")):
+        record = read_record(path)
+        if record is None:
+            print(f"{path} is no record, or one of another version.", file=sys.stderr)
+            continue
+        content, before = json.loads(path.read_text(encoding="utf-8")), kept().get(record.id)
+        if before and SCALES.index(before["scale"]) > SCALES.index(record.setting.scale):
+            continue
+        for number, (png, _) in enumerate(record.figures, 1):
+            _picture(record.id, number).write_bytes(small(png))
+        content["captions"] = [caption for _, caption in content.pop("figures")]
+        content |= {"date": str(datetime.date.fromtimestamp(path.stat().st_mtime)), "commit": commit}
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        (RECORDS / f"{record.id}.json").write_text(text, encoding="utf-8")
+
+
+def kept() -> dict[str, Kept]:
+    """The records by id."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RECORDS.glob("*.json"))]
+    return {each["id"]: each for each in found}
+
+
+def small(png: bytes) -> bytes:
+    """The same picture in at most `LARGEST` bytes: with 256 colours, and then smaller."""
+    picture = Image.open(io.BytesIO(png)).convert("RGB")
+    while len(png) > LARGEST:
+        written = io.BytesIO()
+        picture.quantize(256).save(written, format="PNG", optimize=True)
+        png = written.getvalue()
+        picture = picture.resize((picture.width * 9 // 10, picture.height * 9 // 10))
+    return png
+
+
+def written(records: dict[str, Kept]) -> dict[Path, str]:
+    """The text of every page."""
+    experiments = all_experiments()
+    pages = {FOLDER / "verdicts.rst": "\n".join(_verdicts(experiments, records))}
+    for paper, source in PAPERS.items():
+        ours = [each for each in experiments.values() if paper in each.run.__module__.split(".")]
+        slug = paper.replace("_", "-")
+        lines = [
+            *_heading(source, "="),
+            f"What was printed in another form than it is used here: :ref:`errata-{slug}`.",
+            "",
+        ]
+        for experiment in ours:
+            lines += _section(experiment, records.get(experiment.id))
+        pages[FOLDER / f"{slug}.rst"] = "\n".join(lines)
+    return pages
+
+
+def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> Iterator[str]:
+    rows = []
+    for experiment in experiments.values():
+        found, record = ["not run", "", "", ""], records.get(experiment.id)
+        if record:
+            numbers, scale = _numbers(record), record["scale"]
+            held, shown = how_many_hold(experiment.claims, numbers, scale)
+            word = verdict(experiment.claims, numbers, scale)
+            found = [word, f"{held} of {shown}", scale, f"{record['seconds'] / 60:.1f}"]
+        rows.append([f":ref:`{_plain(experiment.title)} <{experiment.id}>`", *found])
+    yield from list_table(["figure", "verdict", "claims that hold", "scale", "minutes"], rows)
+
+
+def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
+    yield from (f".. _{experiment.id}:", "")
+    yield from _heading(_plain(experiment.title), "-")
+    if record is None:
+        yield from (
+            f"{_plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``.",
+            "",
+        )
+        return
+    numbers, scale = _numbers(record), record["scale"]
+    yield from (f"**{verdict(experiment.claims, numbers, scale).capitalize()}.** {_plain(record['answer'])}", "")
+    claims = [claim_row(claim, numbers[claim.number], scale in claim.scales) for claim in experiment.claims]
+    yield from list_table(["the paper's claim", "band", "measured", "holds"], [map(_plain, row) for row in claims])
+    for number, caption in enumerate(record["captions"], 1):
+        yield from (
+            f".. figure:: {_picture(experiment.id, number).name}",
+            f"   :alt: {caption}",
+            "",
+            f"   {_plain(caption)}",
+            "",
+        )
+    if record["table"]:
+        head, *rows = ([_plain(cell) for cell in row] for row in record["table"])
+        yield from list_table(head, rows)
+    others = [
+        (name, each) for name, each in numbers.items() if name not in {claim.number for claim in experiment.claims}
+    ]
+    if others:
+        yield from list_table(
+            ["other numbers", "measured"], [(_plain(name.replace("_", " ")), each) for name, each in others]
+        )
+    yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
+    command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
+    yield f"``{command}``: {record['seconds'] / 60:.1f} minutes on {record['date']}, with commit {record['commit']}."
+    if scale != "paper":
+        yield f"The paper's own size takes about {experiment.minutes['paper']:.0f} minutes."
+    yield ""
+
+
+def _numbers(record: Kept) -> dict[str, Number]:
+    return {name: Number(value, error) for name, (value, error) in record["numbers"].items()}
+
+
+def _picture(id: str, number: int) -> Path:
+    return FOLDER / f"{id}-{number}.png"
+
+
+def _heading(text: str, mark: str) -> tuple[str, str, str]:
+    return text, mark * len(text), ""
+
+
+def _plain(text: str) -> str:
+    """Text in which reStructuredText sees no marks."""
+    return re.sub(r"([\\*`|]|(?<=\w)_(?!\w))", r"\\\1", str(text))
+
+
+if __name__ == "__main__":
+    for place in (FOLDER, RECORDS):
+        place.mkdir(exist_ok=True)
+    if len(sys.argv) > 1:
+        take(Path(sys.argv[1]), sys.argv[2])
+    for path, text in written(kept()).items():
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
