@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from meanmap.core.compiling import compiled_quickly
+from meanmap.core.compiling import compiled_quickly, on_device
 
 pytestmark = pytest.mark.oldest
 
@@ -29,3 +29,16 @@ def test_the_same_answers_outside_and_inside():
 def test_errors_of_the_function_stay():
     with pytest.raises(ValueError, match="no negative powers"):
         raised(np.ones(2), power=-1)
+
+
+def test_arrays_come_to_the_device_without_a_program():
+    programs = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, _, **about: programs.append((event, about)))
+    tree = {"a": np.arange(37.0), "b": [np.arange(41), 2.0, None], "c": jnp.ones(2)}
+    programs.clear()
+    found = on_device(tree)
+    assert not [about for event, about in programs if event == "/jax/core/compile/backend_compile_duration"]
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(found))
+    assert jax.tree.all(jax.tree.map(lambda new, old: bool(np.all(new == old)), found, tree))
+    assert found["c"] is tree["c"]
+    assert jax.grad(lambda x: on_device({"x": x, "y": np.ones(1)})["x"])(1.0) == 1

@@ -209,7 +209,7 @@ class Readouts(eqx.Module):
         points = np.asarray(_matrix(self.points))
         n, d = points.shape
         width = diffusion_widths(points)
-        plain = _parzen(jnp.asarray(at), jnp.asarray(points), jnp.full(n, 1 / n), jnp.asarray(width))
+        plain = _parzen(at, points, np.full(n, 1 / n), width)
         steps = np.sqrt(d) * np.concatenate([np.diag(width), -np.diag(width)])
         around = (points[:, None, :] + steps).reshape(-1, d)
         mass = np.maximum(np.asarray(self.weights_at(around)), 0).mean(axis=-1, keepdims=True)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.compiling import on_device
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
@@ -94,7 +95,7 @@ def transform_in_chunks(features: Features, points: Points, chunk: int = CHUNK) 
     if any_sparse((features, points)):
         transform = lambda features, x: features.transform(x)  # noqa: E731
     else:
-        features, transform = jax.tree.map(jnp.asarray, features), _transform
+        features, transform = on_device(features), _transform
     size = min(chunk, bucket(n))
     for start in range(0, n, size):
         part = rows(points, slice(start, min(start + size, n)))

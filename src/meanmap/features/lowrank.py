@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
+from meanmap.core.compiling import on_device
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
@@ -123,7 +124,7 @@ class PivotedCholesky(Features):
         if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
             raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")
         chosen = rows(points, low.pivots if not any_sparse(points) else np.asarray(low.pivots))
-        factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, jnp.asarray(low.rank)))
+        factor, errors, in_use = door.leave((low.pivot_factor, low.trace_errors, on_device(low.rank)))
         if rank is None:
             ending = (low.report.status, low.report.converged, low.report.notes)
         else:
@@ -179,21 +180,20 @@ def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: in
     if n <= FEW_ROWS and not door.follows:
         gram = gram_matrix(kernel, points)
         return pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=tolerance, max_rank=max_rank)
-    on_device = jax.tree.map(jnp.asarray, kernel)
-    padded = jax.tree.map(jnp.asarray, pad(points, bucket(n)))
+    kernel, padded = on_device((kernel, pad(points, bucket(n))))
 
     def column(i: int) -> np.ndarray:
-        return np.asarray(_column(on_device, padded, rows(points, slice(i, i + 1))))[:n]
+        return np.asarray(_column(kernel, padded, rows(points, slice(i, i + 1))))[:n]
 
-    diagonal = np.asarray(point_values(on_device, padded))[:n]
+    diagonal = np.asarray(point_values(kernel, padded))[:n]
     low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
-    return jax.tree.map(jnp.asarray, low) if door.follows else low
+    return on_device(low) if door.follows else low
 
 
 def _fixed(kernel: Kernel, points: Points, rank: int) -> Factor:
     if any_sparse(points):
         raise KindError("x is sparse, and rank= works on dense points: pass max_rank= instead, or x.toarray().")
-    points = jax.tree.map(jnp.asarray, points)
+    points = on_device(points)
 
     def column(i):
         return kernel.gram(jax.tree.map(lambda leaf: leaf[i][None], points), points)[0]

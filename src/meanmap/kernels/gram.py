@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, pad, rows
 from meanmap.core.progress import track
@@ -59,17 +60,13 @@ def _slices(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _on_device(tree: Any) -> Any:
-    return jax.tree.map(jnp.asarray, tree)
-
-
 def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
     """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
     n = count(points)
     size = min(TILE, bucket(n))
     ranges = _slices(n, size)
     tiles = [pad(rows(points, part), size) for part in ranges]
-    return ranges, tiles if len(tiles) == 1 else [_on_device(tile) for tile in tiles]
+    return ranges, tiles if len(tiles) == 1 else [on_device(tile) for tile in tiles]
 
 
 def diagonal_array(kernel: KernelLike, x: Points, door: Door) -> Any:
@@ -114,7 +111,7 @@ def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray
     row_ranges, row_tiles = _tiles(x)
     column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
     if len(row_ranges) * len(column_ranges) > 1:
-        kernel = _on_device(kernel)  # once, not in every call
+        kernel = on_device(kernel)  # once, not in every call
     waiting: deque = deque()
 
     def write(i: slice, j: slice, tile: jax.Array) -> None:
@@ -146,7 +143,7 @@ def streamed_product(kernel: KernelLike, x: Points, y: Points, v: np.ndarray) ->
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
     ranges, x_tiles = _tiles(x)
     if len(ranges) > 1:
-        kernel, y_tiles, v_tiles = _on_device((kernel, y_tiles, v_tiles))  # once, not in every call
+        kernel, y_tiles, v_tiles = on_device((kernel, y_tiles, v_tiles))  # once, not in every call
     out = np.empty((count(x), v.shape[1]))
     waiting: deque = deque()
 
@@ -206,7 +203,7 @@ def product(kernel: KernelLike, x: Points, y: Points, v: jax.Array) -> jax.Array
 def times(kernel: KernelLike, x: Points, y: Points, v: Array, door: Door) -> Any:
     """K(x, y) v for v of shape (m, q), streamed, on the side of the door that the inputs came from."""
     if door.follows and not any_sparse((x, y)):
-        return product(kernel, x, y, jnp.asarray(v))
+        return product(kernel, x, y, on_device(v))
     with jax.enable_x64(True):  # sparse points stay on the host, in float64
         result = streamed_product(kernel, x, y, np.asarray(v))
     return jnp.asarray(result, door.dtype) if door.follows else result

@@ -59,7 +59,7 @@ class Given(eqx.Module):
     known : array (rows, B) of bool
         Which.
     values : array (rows, B, L)
-        What they are.
+        What they are; not below zero where messages have a floor.
     """
 
     known: Any

@@ -16,6 +16,7 @@ from meanmap.bp.engine.settled import beliefs_of, read_settled
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
 from meanmap.core.arrays import parameter
+from meanmap.core.compiling import on_device
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.report import Report
@@ -100,7 +101,7 @@ class Engine:
         passes = Passes.of(Rooted.at(graph), template) if schedule.forests_only else None
         # Once, not with every query; and as constants where a `jit` surrounds the first of them.
         with jax.ensure_compile_time_eval():
-            layout, passes = jax.tree.map(jnp.asarray, (layout, passes))
+            layout, passes = on_device((layout, passes))
         for name, part in {"graph": graph, "schedule": schedule, "layout": layout, "passes": passes}.items():
             object.__setattr__(self, name, part)
 
@@ -193,7 +194,7 @@ def _off_device(leaf: Any) -> Any:
 
 
 def _on_device(leaf: Any) -> Any:
-    return jnp.asarray(leaf.values) if isinstance(leaf, _OffDevice) else leaf
+    return on_device(leaf.values) if isinstance(leaf, _OffDevice) else leaf
 
 
 def how_it_ended(unit: str, count: Any, trace: Array, converged: Any, notes: list[str]) -> Report:

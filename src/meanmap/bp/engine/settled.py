@@ -29,8 +29,10 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
 @partial(jax.jit, static_argnames="potentials")
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
     """Two passes and what is read off them, in one program."""
-    messages = two_pass(passes, terms)
-    return messages, read_settled(terms, messages, potentials)
+    messages, below = two_pass(passes, terms)
+    if potentials or not isinstance(terms.layout.algebra, Product):
+        return messages, read_settled(terms, messages, potentials)
+    return messages, (beliefs_of(terms.layout, terms.own, messages), None, *_shares_sent(terms, messages, below))
 
 
 @compiled_quickly("potentials")
@@ -49,6 +51,17 @@ def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[j
     none = jnp.zeros((), own.dtype)
     reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
     return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
+
+
+def _shares_sent(terms: Terms, messages: jax.Array, below: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The shares of low and of negative values among messages that were sent once, so that they lie on the floor."""
+    layout, own, given, floor = terms.layout, terms.own, terms.given, terms.settings.floor
+    counted = own[layout.receiver[layout.row]] > 0  # not what fills up
+    if given is not None:
+        counted &= ~given.known[..., None]
+    number = jnp.maximum(jnp.sum(counted), 1)
+    low = below if floor is None else messages <= floor
+    return jnp.sum(low & counted) / number, jnp.sum(below & counted) / number
 
 
 def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -61,44 +61,54 @@ class Passes(eqx.Module):
 
 
 @jax.jit
-def two_pass(passes: Passes, terms: Terms) -> jax.Array:
-    """Messages (2 |E|, B, L) of all directed edges, from the nodes' own factors (n, B, L).
+def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
+    """Messages (2 |E|, B, L) of all directed edges, and which values were below zero before they were floored.
 
-    `given` has a row for each directed edge. Cost O(n L²).
+    From the nodes' own factors (n, B, L); `given` has a row for each directed edge. Cost O(n L²).
     """
     layout, operators, own, given, settings = terms.layout, terms.operators, terms.own, terms.given, terms.settings
     n, algebra = own.shape[0], layout.algebra
     if len(layout.row) == 0:
-        return jnp.ones((0, *own.shape[1:]), own.dtype)
+        return jnp.ones((0, *own.shape[1:]), own.dtype), jnp.zeros((0, *own.shape[1:]), bool)
     nobody = jnp.full((1, *own.shape[1:]), algebra.neutral, own.dtype)
     factors = algebra.open(jnp.concatenate([own[passes.node], nobody]))
     up_given, down_given = (_in_order(given, edges) for edges in (passes.inwards, passes.outwards))
 
+    floored = settings.floor is not None
+
+    def finished(raw: jax.Array, nodes: jax.Array, given: Given | None) -> tuple[jax.Array, jax.Array]:
+        """Messages, and as they are kept: a floor leaves signs free to mark what was below zero."""
+        sent = algebra.finish(raw, None if given is None else given.at(nodes), settings)
+        sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
+        return sent, jnp.where(raw < 0, -sent, sent) if floored else sent
+
     def inward(state: Any, nodes: jax.Array) -> tuple[Any, None]:
         up, heard = state
         products = algebra.close(algebra.join(_at(factors, nodes), _at(heard, nodes)))
-        sent = operators.send(products, passes.up_template[nodes])
-        sent = algebra.finish(sent, None if up_given is None else up_given.at(nodes), settings)
-        sent = jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)
+        sent, kept = finished(operators.send(products, passes.up_template[nodes]), nodes, up_given)
         heard = _gathered(algebra, heard, passes.parent[nodes], sent)
-        return (up.at[nodes].set(sent), heard), None
+        return (up.at[nodes].set(kept), heard), None
 
     nothing = jnp.full((n + 1, *own.shape[1:]), algebra.neutral, own.dtype)
-    up, _ = jax.lax.scan(inward, (nothing, algebra.nothing(nothing.shape, nothing.dtype)), passes.steps[::-1])[0]
+    start = nothing, algebra.nothing(nothing.shape, nothing.dtype)
+    up, _ = jax.lax.scan(inward, start, passes.steps[::-1])[0]
     edges = jnp.full((len(layout.row) + 1, *own.shape[1:]), algebra.neutral, own.dtype)
     edges = edges.at[passes.inwards].set(up[:-1])  # a root's −1 writes nothing to the extra row
     # What each node knows from its children but one; its parent has said nothing yet.
-    heard = layout.others(layout.silence(own).at[layout.row].set(edges[:-1]), own)
+    said = jnp.abs(edges) if floored else edges
+    heard = layout.others(layout.silence(own).at[layout.row].set(said[:-1]), own)
     others = _at(heard, jnp.append(layout.row[passes.inwards], 0))
 
     def outward(down: jax.Array, nodes: jax.Array) -> tuple[jax.Array, None]:
-        products = algebra.close(algebra.join(algebra.open(down[passes.parent[nodes]]), _at(others, nodes)))
-        sent = operators.send(products, passes.down_template[nodes])
-        sent = algebra.finish(sent, None if down_given is None else down_given.at(nodes), settings)
-        return down.at[nodes].set(jnp.where((nodes < n)[:, None, None], sent, algebra.neutral)), None
+        came = down[passes.parent[nodes]]
+        came = jnp.abs(came) if floored else came
+        products = algebra.close(algebra.join(algebra.open(came), _at(others, nodes)))
+        _, kept = finished(operators.send(products, passes.down_template[nodes]), nodes, down_given)
+        return down.at[nodes].set(kept), None
 
     down = jax.lax.scan(outward, nothing, passes.steps)[0]
-    return edges.at[passes.outwards].set(down[:-1])[:-1]
+    kept = edges.at[passes.outwards].set(down[:-1])[:-1]
+    return (jnp.abs(kept), jnp.signbit(kept)) if floored else (kept, kept < 0)
 
 
 def _at(values: Array, index: Index) -> Any:

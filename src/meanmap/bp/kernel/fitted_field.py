@@ -25,6 +25,7 @@ from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
+from meanmap.core.compiling import on_device
 from meanmap.core.points import count
 from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, DType, Points
@@ -206,7 +207,7 @@ class FittedKernelField(FittedField):
         given = self._given(seen, known, dtype)
         operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
-        found = self.engine.run(operators, jnp.asarray(own), given, **settings)
+        found = self.engine.run(operators, on_device(own), given, **settings)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own), *self._few(seen, nodes))
         report = replace(found.report, notes=(*notes, *found.report.notes))
         if not report.converged and self.engine.schedule == Flooding(SWEEPS):
@@ -347,7 +348,7 @@ class FittedKernelField(FittedField):
         for which, variable in enumerate(self.learned.variables.values()):
             edges = np.flatnonzero(known & (self.kind[self.graph.targets] == which))
             values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
-        return Given(jnp.asarray(np.repeat(known[:, None], seen.size, axis=1)), jnp.asarray(values))
+        return Given(*on_device((np.repeat(known[:, None], seen.size, axis=1), values)))
 
     def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Points) -> np.ndarray:
         """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""

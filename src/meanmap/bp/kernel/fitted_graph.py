@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
@@ -21,6 +20,7 @@ from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
+from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
 from meanmap.core.points import bucket
 from meanmap.core.report import Report
@@ -92,7 +92,7 @@ class FittedKernelGraph(ManyRows):
             into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
             out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
         with Door():
-            return Factored(jnp.asarray(into), jnp.asarray(out))
+            return Factored(*on_device((into, out)))
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -197,7 +197,7 @@ class FittedKernelGraph(ManyRows):
         for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
             part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
             given, own = self._prepared(observed, part, floor)
-            yield part, self._engine.run(self._operators, jnp.asarray(own), given, **settings)
+            yield part, self._engine.run(self._operators, on_device(own), given, **settings)
 
     def report(
         self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Array
@@ -228,7 +228,7 @@ class FittedKernelGraph(ManyRows):
             message = observed.message(e, part, floor)
             known[e] = True
             values[e, : size if len(message) == 1 else number, : message.shape[1]] = message
-        return Given(jnp.asarray(known), jnp.asarray(values)), own
+        return Given(*on_device((known, values))), own
 
     def _informed(self, seen: Evidence) -> np.ndarray:
         """Behind which directed edges there may be evidence."""
