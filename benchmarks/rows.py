@@ -93,9 +93,13 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
         {"r": (x[:, 0], x[:, 1]), "s": (x[:, 1], x[:, 2])}
     ),
     "posterior_witness": lambda x: mm.posterior_witness(x[::2], x[1::2], mm.kernels.RBF(1.0)),
-    "embeddings.cross_covariance": lambda x: mm.embeddings.cross_covariance(
+    "cross_covariance(x, y).norm()": lambda x: mm.embeddings.cross_covariance(
         x[:, 0], x[:, 1], mm.kernels.RBF(1.0), mm.kernels.RBF(1.0)
     ).norm(),
+    "embeddings.likelihood": lambda x: mm.embeddings.likelihood(x[:, :1], x[:, 1]),
+    "embeddings.bayes_rule": lambda x: mm.embeddings.bayes_rule(x[:, :1], x[:, 1], mm.embed(x[:9, 1])),
+    "features.PivotedCholesky.fit": lambda x: mm.features.PivotedCholesky.fit(mm.kernels.RBF(1.0), x, max_rank=200),
+    "Schema.of": lambda x: mm.Schema.of(named(x)),
     "sample_kernel, 40 draws": lambda x: mm.sample_kernel(x, rng=0, chains=1, warmup=20, draws=20),
     "estimators.FourierFeatures": lambda x: mm.estimators.FourierFeatures(random_state=0).fit(x).transform(x),
     "estimators.LearnedFeatures": lambda x: mm.estimators.LearnedFeatures(random_state=0).fit(x),

@@ -87,6 +87,8 @@ def test_messages(pairs):
         bayes_rule(x, y, mm.embed(z, L), kernel_y=K)
     with pytest.raises(InputError, match="the prior gives no weight to any pair"):
         bayes_rule(x, y, mm.embed([1e4, 1e4 + 1], L), kernel_x=K, kernel_y=L, ridge=1e-2)
+    with pytest.raises(InputError, match="x has 6001 points; the Bayes rule is made on at most 6000 pairs: pass fewer"):
+        bayes_rule(np.arange(6001.0), np.arange(6001.0), mm.embed(z, L), kernel_x=K, kernel_y=L, ridge=1e-2)
     phi = mm.features.Fourier.draw(K, like=1, n_features=4, rng=0)
     with pytest.raises(KindError, match="kernel_x is features; the Bayes rule is made on points"):
         bayes_rule(x, y, mm.embed(z, L), kernel_x=phi, kernel_y=L, ridge=1e-2)
