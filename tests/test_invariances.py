@@ -54,6 +54,13 @@ def sizes(effect: Any) -> tuple[float, ...]:
     return effect.distance.estimate, effect.distance.low, effect.share.high
 
 
+def network(x: pd.DataFrame, wrap: "Wrap") -> tuple[float, ...]:
+    """Shares of the labels of a column, given another, in five rows. Rows with gaps would be learned from, too."""
+    model = mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 3).dropna()))
+    belief = model.predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
+    return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
+
+
 def drift(x: Any, y: Any) -> tuple[float, ...]:
     monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
@@ -183,6 +190,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
             )
         )
     ),
+    "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),

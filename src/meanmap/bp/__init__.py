@@ -3,6 +3,7 @@
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import Density, NormalMixture
 from meanmap.bp.beliefs.histogram import Histogram
+from meanmap.bp.conditionals.dependency_network import DependencyNetwork, FittedDependencyNetwork
 from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
 from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
@@ -45,6 +46,7 @@ __all__ = [  # noqa: RUF022  # models first
     "KernelField",
     "KernelGrid",
     "ForestGrid",
+    "DependencyNetwork",
     "GaussianField",
     "DiscretizedField",
     "MixtureField",
@@ -60,6 +62,7 @@ __all__ = [  # noqa: RUF022  # models first
     "FittedKernelField",
     "FittedKernelGrid",
     "FittedForestGrid",
+    "FittedDependencyNetwork",
     "FittedGaussianField",
     "FittedDiscretizedField",
     "FittedMixtureField",

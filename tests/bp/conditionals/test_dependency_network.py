@@ -1,0 +1,191 @@
+"""Every column given the others: pieces against slow obvious answers, the whole against laws that are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, norm
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+
+import meanmap as mm
+from meanmap.bp.conditionals.column_conditional import thresholds
+from meanmap.bp.conditionals.joint_normal import JointNormal
+from meanmap.bp.conditionals.row_weights import row_weights
+from meanmap.bp.conditionals.stacking import mixture_weights
+from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+
+FEW = [ExtraTreesRegressor(12, min_samples_leaf=5, random_state=0)]
+
+
+def make_table(m: int = 240, seed: int = 0) -> dict:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, m))
+    c = a * np.sign(b) + 0.2 * rng.normal(size=m)
+    return {"a": a, "b": b, "c": c, "k": np.where(c + 0.3 * rng.normal(size=m) > 0, "up", "down")}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mm.bp.DependencyNetwork(FEW).fit(make_table())
+
+
+def with_gaps(table: dict, share: float, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(table)
+    return frame.mask(rng.random(frame.shape) < share)
+
+
+def test_gaps_get_the_conditional_law():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    law = JointNormal(rng.normal(size=4), root @ root.T)
+    rows = np.where(rng.random((30, 4)) < 0.5, np.nan, rng.normal(size=(30, 4)))
+    means, deviations = law.given(rows)
+    for row, mean, deviation in zip(rows, means, deviations, strict=True):
+        gap, seen = np.isnan(row), ~np.isnan(row)
+        gain = law.covariance[np.ix_(gap, seen)] @ np.linalg.inv(law.covariance[np.ix_(seen, seen)])
+        np.testing.assert_allclose(mean[gap], law.mean[gap] + gain @ (row - law.mean)[seen], rtol=1e-8)
+        left = law.covariance[np.ix_(gap, gap)] - gain @ law.covariance[np.ix_(seen, gap)]
+        np.testing.assert_allclose(deviation[gap] ** 2, np.diag(left), rtol=1e-6)
+        assert (mean[seen] == row[seen]).all()
+
+
+def test_a_law_is_learned_through_gaps():
+    rng = np.random.default_rng(1)
+    x = rng.multivariate_normal([1.0, -1.0, 0.0], [[1, 0.8, 0.3], [0.8, 1, 0.5], [0.3, 0.5, 1]], size=4000)
+    x[:, 1][x[:, 0] > 1.5] = np.nan  # which cells are missing depends on what is seen
+    law = JointNormal.fit(x)
+    np.testing.assert_allclose(law.mean, [1, -1, 0], atol=0.07)
+    np.testing.assert_allclose(law.covariance, [[1, 0.8, 0.3], [0.8, 1, 0.5], [0.3, 0.5, 1]], atol=0.1)
+
+
+@pytest.mark.parametrize("regression", [FEW[0], KNeighborsRegressor(7)], ids=["forest", "neighbours"])
+def test_weights_average_to_what_the_regression_predicts(regression):
+    rng = np.random.default_rng(0)
+    x, y, new = rng.normal(size=(80, 3)), rng.normal(size=80), rng.normal(size=(20, 3))
+    fitted = regression.fit(x, y)
+    weights = row_weights(fitted, x, new)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(weights @ y, fitted.predict(new), rtol=1e-10)
+
+
+def test_mixtures_have_the_least_score():
+    errors = np.random.default_rng(0).normal(size=(3, 40, 5)) + np.array([0.1, 0.5, 0.0])[:, None, None]
+    widths = np.array([1.0, 2.0, 1.0, 0.5, 0.0])
+    found = mixture_weights(errors, widths)
+    grid = [(i / 50, j / 50) for i in range(51) for j in range(51 - i)]
+    scores = [
+        np.sum((np.array([p, q, 1 - p - q]) @ errors.reshape(3, -1)).reshape(40, 5) ** 2 * widths) for p, q in grid
+    ]
+    best = np.sum((found @ errors.reshape(3, -1)).reshape(40, 5) ** 2 * widths)
+    assert best <= min(scores) * 1.001
+    assert found.sum() == pytest.approx(1)
+
+
+def test_thresholds_take_values_that_come_back_for_themselves():
+    at = thresholds(np.repeat([0.0, 1.0, 3.0], [50, 30, 20]))
+    for value in (0.0, 1.0, 3.0):
+        below = at[at < value].max()
+        assert value in at
+        assert value - below < 0.011
+
+
+def test_gaps_are_filled_where_no_line_helps(model):
+    truth = make_table(400, seed=1)
+    frame = with_gaps(truth, 0.25, 2)
+    whole = model.impute(frame)
+    lone = frame["c"].isna() & frame["a"].notna() & frame["b"].notna()
+    error = np.sqrt(np.mean((whole["c"] - truth["c"])[lone] ** 2))
+    assert error < 0.6 * truth["c"].std()
+    gone = frame["k"].isna() & frame["c"].notna()
+    right = int((whole["k"][gone] == truth["k"][gone]).sum())
+    assert binom.sf(right, int(gone.sum()), 0.93) < 1 - 1e-5  # as often as can be, .93
+    assert (whole["a"][frame["a"].notna()] == frame["a"].dropna()).all()
+    assert not whole.isna().to_numpy().any()
+
+
+def test_intervals_hold_what_they_say(model):
+    truth = make_table(500, seed=3)
+    low, high = model.predict(with_gaps(truth, 0.2, 4), ["c"])["c"].quantile([0.05, 0.95]).T
+    inside = int(((low <= truth["c"]) & (truth["c"] <= high)).sum())
+    assert 0.84 < inside / 500 < 0.96
+
+
+def test_scores_are_the_chain_rule(model):
+    frame = with_gaps(make_table(8, seed=5), 0.3, 6)
+    scores = model.score(frame)
+    for i in range(8):
+        total, before = 0.0, {"a": [np.nan]}
+        for name in "abck":
+            value = frame[name][i]
+            if pd.isna(value):
+                continue
+            belief = model.predict(before, [name])[name]
+            total += np.log(belief.probabilities()[value] if name == "k" else belief.density([value]))[0].item()
+            before[name] = [value]
+        assert scores[i] == pytest.approx(total, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def normal():
+    """b = a + noise, both of variance one: 800 rows."""
+    a, noise = np.random.default_rng(0).normal(size=(2, 800))
+    return mm.bp.DependencyNetwork(FEW).fit({"a": a, "b": a + noise})
+
+
+def test_scores_of_normal_rows_are_near_their_densities(normal):
+    a, noise = np.random.default_rng(1).normal(size=(2, 400))
+    scores = normal.score({"a": a, "b": a + noise})
+    assert abs(np.mean(scores - norm.logpdf(a) - norm.logpdf(noise))) < 0.1
+
+
+def test_draws_follow_the_joint_law(normal):
+    drawn = normal.sample(1500, rng=0)
+    np.testing.assert_allclose(np.cov(drawn["a"], drawn["b"]), [[1, 1], [1, 2]], atol=0.25)
+    back = normal.sample(1500, {"b": 2.0}, rng=0)["a"]
+    np.testing.assert_allclose([back.mean(), back.var()], [1, 0.5], atol=0.15)
+
+
+def test_draws_keep_what_is_known_and_are_repeatable(model):
+    drawn = model.sample(50, {"b": -1.0, "k": "up"}, rng=0)
+    assert set(drawn["b"]) == {-1.0}
+    assert set(drawn["k"]) == {"up"}
+    again = model.sample(50, {"b": -1.0, "k": "up"}, rng=0)
+    assert all((drawn[name] == again[name]).all() for name in drawn)
+    rows = model.sample(3, with_gaps(make_table(5, seed=7), 0.4, 8), rng=0)
+    assert rows["k"].shape == rows["a"].shape == (5, 3)
+
+
+def test_the_same_table_learns_the_same(model):
+    frame = with_gaps(make_table(20, seed=9), 0.3, 10)
+    again = mm.bp.DependencyNetwork(FEW).fit(make_table())
+    pd.testing.assert_frame_equal(model.impute(frame), again.impute(frame))
+
+
+def test_times_truth_values_and_gaps_in_what_is_learned():
+    rng = np.random.default_rng(0)
+    hours = rng.uniform(0, 24 * 60, 120)
+    table = pd.DataFrame({"at": pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, unit="h"), "x": hours / 24})
+    table["late"] = (table["x"] > 30).astype(object)
+    table = table.mask(rng.random(table.shape) < 0.1)
+    whole = mm.bp.DependencyNetwork(FEW).fit(table).impute(table)
+    assert not whole.isna().to_numpy().any()
+    gone = table["at"].isna() & table["x"].notna()
+    assert abs((whole["at"] - pd.Timestamp("2024-01-01"))[gone].dt.total_seconds() / 3600 - hours[gone]).max() < 48
+    assert set(whole["late"]) == {True, False}
+
+
+def test_what_cannot_be_learned_is_refused(model):
+    with pytest.raises(KindError, match="gives no weights on training rows"):
+        mm.bp.DependencyNetwork([LinearRegression()]).fit(make_table(40))
+    with pytest.raises(EmptyError, match="has 6 rows; expected at least 10"):
+        mm.bp.DependencyNetwork().fit(make_table(6))
+    with pytest.raises(ShapeError, match="one column"):
+        mm.bp.DependencyNetwork().fit({"a": np.arange(30.0)})
+    with pytest.raises(InputError, match="no column 'z'"):
+        model.predict({"a": [1.0]}, ["z"])
+    with pytest.raises(InputError, match="no column of the model"):
+        model.impute({"z": [1.0]})
+    with pytest.raises(KindError, match="expected a number column"):
+        model.impute({"a": ["x"]})
