@@ -83,6 +83,7 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "ep.models.poisson_regression": lambda x: mm.ep.models.poisson_regression(x[:, :2], np.abs(x[:, 2]).astype(int)),
     "two_sample_effect": lambda x: mm.two_sample_effect(x[::2], x[1::2], rng=0),
     "independence_effect": lambda x: mm.independence_effect(x[:, 0], x[:, 1], rng=0),
+    "conditional_independence_effect": lambda x: mm.conditional_independence_effect(*x.T, rng=0),
     "closeness_test": lambda x: mm.closeness_test(x[::2], x[1::2], 0.1, rng=0),
     "k_sample_test": lambda x: mm.k_sample_test(np.array_split(x, 3), rng=0),
     "k_sample_effect": lambda x: mm.k_sample_effect(np.array_split(x, 3), rng=0),

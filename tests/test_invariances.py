@@ -157,6 +157,11 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "independence_effect": lambda x, y, wrap: sizes(
         mm.independence_effect(wrap(given(x)), wrap(columns(x, 0, 2)), missing="drop", rng=0)
     ),
+    "conditional_independence_effect": lambda x, y, wrap: sizes(
+        mm.conditional_independence_effect(
+            wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), missing="drop", rng=0
+        )
+    ),
     "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
     "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
     "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),

@@ -84,6 +84,8 @@ def test_effects(files):
     assert "difference of x and y, with intervals of 95 %" in found.stdout
     found = json.loads(run("independence", table, "--x", "x", "--y", "y", "--effect", "--json", "--seed", 0).stdout)
     assert found["effect"]["correlation"][1] > 0
+    asked = ["conditional", table, "--x", "x", "--y", "y", "--z", "z", "--effect", "--json", "--seed", 0]
+    assert json.loads(run(*asked).stdout)["effect"]["method"] == "dependence of x and y given z"
     found = json.loads(run("two-sample", table, "--by", "group", "--columns", "x", "--effect", "--json").stdout)
     assert found["effect"]["method"] == "spread of 3 samples"
 

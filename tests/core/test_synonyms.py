@@ -15,6 +15,7 @@ CALLS = {
     "independence_test": ((TABLE["a"], TABLE["b"]), "random_state"),
     "joint_independence_test": (([TABLE["a"], TABLE["b"]],), "seed"),
     "conditional_independence_test": ((TABLE["a"], TABLE["b"], TABLE["b"]), "seed"),
+    "conditional_independence_effect": ((TABLE["a"], TABLE["b"], TABLE["b"]), "seed"),
     "two_sample_effect": ((TABLE, TABLE), "seed"),
     "k_sample_effect": (([TABLE, TABLE],), "seed"),
     "independence_effect": ((TABLE["a"], TABLE["b"]), "random_state"),

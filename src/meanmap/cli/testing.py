@@ -219,6 +219,7 @@ def conditional(
     y: Annotated[str, typer.Option("--y", help="Columns of the second.")],
     z: Annotated[str, typer.Option("--z", help="Columns that are given.")],
     method: Annotated[str, typer.Option(help="auto, kci, residuals or features.")] = "auto",
+    effect: WithEffect = False,
     kernel: KernelName = None,
     null: Null = "auto",
     permutations: Permutations = 1000,
@@ -242,8 +243,9 @@ def conditional(
     tables = inputs.variables(reading, data, [names_in(x), names_in(y), names_in(z)])
     options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
+    size = mm.conditional_independence_effect(*tables, kinds=reading.kinds, rng=seed) if effect else None
     question = f"Are {x} and {y} independent, given {z}?"
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject)
+    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, effect=size)
 
 
 def _tell(

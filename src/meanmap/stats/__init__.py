@@ -4,6 +4,7 @@ from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
 from meanmap.stats.asking.ask import test
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
+from meanmap.stats.effects.conditional import conditional_independence_effect
 from meanmap.stats.effects.dependence import independence_effect
 from meanmap.stats.effects.effect import Effect, Interval
 from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
@@ -39,6 +40,7 @@ __all__ = [
     "TwoSamplePlan",
     "TwoSampleResult",
     "closeness_test",
+    "conditional_independence_effect",
     "conditional_independence_test",
     "independence_effect",
     "independence_test",

@@ -24,7 +24,7 @@ from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.settings import LEAST_POINTS, check_draws
 
-__all__ = ["Fitted", "conditional_independence_test", "judge", "judge_streamed"]
+__all__ = ["Fitted", "conditional_independence_test", "judge", "judge_streamed", "read_triples"]
 
 # Which null distributions each method has; the first is what "auto" takes.
 METHODS = {
@@ -152,14 +152,9 @@ def conditional_independence_test(
     if z is not None:
         (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
     with Door() as door:
-        conditions = read_given(z)
         kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
-        sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
+        conditions, sides = read_triples(x, y, z, kernels, door)
         n = len(conditions.columns)
-        for side, name in zip(sides, "xy", strict=True):
-            rows = count(side.points) if isinstance(side, Unread) else len(side.columns)
-            if rows != n:
-                raise ShapeError(f"{name} has {rows} points and z has {n}; expected triples, one of each.")
         if method == "auto":
             # "features" has kernels of its own: a chosen one, or a null it lacks, is for whole matrices.
             whole = n <= WHOLE or any(map(_chosen, kernels)) or null not in ("auto", *METHODS["features"])
@@ -183,6 +178,20 @@ def conditional_independence_test(
     }
     warnings = told + _warnings(method, n, fitted, conditions.columns.shape[1], n_permutations)
     return TestResult(value, law.pvalue(value), law, used, names[method], (n,), random.seed, warnings)
+
+
+def read_triples(
+    x: Data, y: Data, z: Data, kernels: Sequence[Kernel | str | None], door: Door
+) -> tuple[Variable, list[Variable | Unread]]:
+    """z, and x and y, as columns; one of each for every triple."""
+    conditions = read_given(z)
+    sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
+    n = len(conditions.columns)
+    for side, name in zip(sides, "xy", strict=True):
+        rows = count(side.points) if isinstance(side, Unread) else len(side.columns)
+        if rows != n:
+            raise ShapeError(f"{name} has {rows} points and z has {n}; expected triples, one of each.")
+    return conditions, sides
 
 
 def _check(method: str, null: str, n_permutations: Any) -> None:

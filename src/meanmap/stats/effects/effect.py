@@ -34,7 +34,8 @@ class Interval(Value):
 class Effect(Value):
     """How large an effect is, with confidence intervals that may reach down to zero.
 
-    Made by [`two_sample_effect`][], [`k_sample_effect`][] and [`independence_effect`][].
+    Made by [`two_sample_effect`][], [`k_sample_effect`][], [`independence_effect`][] and
+    [`conditional_independence_effect`][].
 
     Attributes
     ----------

@@ -1,0 +1,114 @@
+"""How strong is the dependence that is left given a third variable?"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError
+from meanmap.core.rng import Rng
+from meanmap.core.settings import probability
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import admitted
+from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Data, Seed
+from meanmap.stats.conditional.conditional import read_triples
+from meanmap.stats.conditional.landmarks import median_distance, rbf
+from meanmap.stats.conditional.residuals import Given, residuals
+from meanmap.stats.conditional.variables import Variable
+from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws
+from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
+from meanmap.stats.settings import LEAST_POINTS
+
+__all__ = ["conditional_independence_effect"]
+
+TURNING = (
+    "dependence changes with z so that its mean over z is near zero: this size is of the mean. "
+    "conditional_independence_test sees the whole."
+)
+
+
+@own_words
+@one_blas_thread()
+def conditional_independence_effect(
+    x: Data,
+    y: Data,
+    z: Data,
+    *,
+    level: float = 0.95,
+    missing: str = "raise",
+    kinds: Mapping[str, Any] | None = None,
+    rng: Seed = None,
+) -> Effect:
+    """How strongly two variables depend on each other given a third, with confidence intervals.
+
+    Parameters
+    ----------
+    x, y, z, missing, kinds : as for [`conditional_independence_test`][]
+        n triples.
+    level : float
+        How often intervals cover, at least.
+    rng : None, int, numpy.random.Generator or JAX key
+        Draws 1200 triples where there are more.
+
+    Returns
+    -------
+    Effect
+        As of [`independence_effect`][], for what z leaves of x and of y: distance, share and correlation of features.
+
+    Notes
+    -----
+    Regressions take what z says out of x and y, and out of the features of what is left, as in the test; the
+    cross-covariance operator of these residual features is the mean over z of the conditional one. Where dependence
+    changes its direction with z, that mean may vanish though x and y are dependent given z; a warning says where this
+    shows. Intervals are those of [`independence_effect`][]: regressions that miss functions of z widen nothing, so what
+    the test says about its level holds for their coverage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=200)
+    >>> x, y = z + rng.normal(size=200), z + rng.normal(size=200)
+    >>> conditional_independence_effect(x, y, z, rng=0).correlation.low
+    0.0
+    >>> conditional_independence_effect(x, y + x, z, rng=0).correlation.low > 0.2
+    True
+    """
+    probability(level)
+    random = Rng.of(rng)
+    (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
+    with Door() as door:
+        conditions, sides = read_triples(x, y, z, ("median", "median"), door)
+        n = len(conditions.columns)
+        chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
+        given = Given.of(conditions.columns[chosen], random.generator)
+        read = [side for side in sides if isinstance(side, Variable)]  # all are: the kernels are the median's
+        left = [residuals(side.rows(chosen), "median", given, door, random.generator) for side in read]
+    for side, name in zip(left, "xy", strict=True):
+        if side.determined:
+            raise InputError(f"{name} is a function of z: given z there is nothing left whose dependence has a size.")
+    grams = [side.left @ side.left.T for side in left]
+    plain, normalised = covariance_laws(*grams)
+    where = given.columns / median_distance(given.columns)
+    local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
+    distance = Interval(plain.estimate, *plain.interval(level))
+    correlation = Interval(normalised.estimate, *normalised.interval(level))
+    told += tuple(note for variable in (*read, conditions) for note in variable.notes)
+    if distance.low == 0.0 and local.interval(level)[0] > 0.0:
+        told += (TURNING,)
+    if len(chosen) < n:
+        told += (f"{len(chosen)} of {n} triples, drawn at random, are what intervals are of.",)
+    reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
+    return Effect(
+        distance,
+        Effect.scaled(distance, 1 / reach, 1.0),
+        None,
+        Effect.scaled(correlation, 1.0, 1.0),
+        tuple(side.kernel for side in left),
+        level,
+        "dependence of x and y given z",
+        (len(chosen),),
+        (*told, *doubt_about_mean(len(chosen))),
+    )
