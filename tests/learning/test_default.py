@@ -1,5 +1,6 @@
 """A kernel with nothing to choose."""
 
+import dask.dataframe as dd
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -144,3 +145,16 @@ def test_categories_and_truth_values_are_labels_whatever_they_look_like():
     assert isinstance(kernel_for(np.eye(3, dtype=bool)), RBF)
     with pytest.raises(KindError, match=r"x holds categories, such as 1; .*astype\(float\)"):
         RBF(1.0)(pd.Series([1, 2, 1], dtype="category"))
+
+
+def test_collections_are_measured_on_rows_that_are_always_the_same(tmp_path, monkeypatch):
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"a": rng.normal(size=3000), "b": rng.choice(["u", "v"], 3000)})
+    frame.to_parquet(tmp_path / "x.parquet")
+    sources = dd.from_pandas(frame, npartitions=4), tmp_path / "x.parquet"
+    assert [default_kernel(source) for source in sources] == [default_kernel(frame)] * 2  # small ones are read whole
+    monkeypatch.setattr("meanmap.learning.default.MEASURED", 1000)
+    first, second, again = default_kernel(sources[0]), default_kernel(sources[1]), default_kernel(sources[0], rng=1)
+    assert first == second != again
+    lengthscales = [k.members[0].kernel.lengthscale for k in (first, default_kernel(frame))]
+    np.testing.assert_allclose(*lengthscales, rtol=0.15)

@@ -1,5 +1,7 @@
 """The median heuristic, in all its conventions, and kernels set by it."""
 
+import dask.array as da
+import dask.dataframe as dd
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -216,3 +218,13 @@ class TestAtMedian:
 
 def test_public_names():
     assert mm.median_heuristic is median_heuristic
+
+
+def test_rows_of_collections_and_files_are_those_of_the_array(tmp_path):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(5000, 2)) * [1.0, 30.0]
+    frame = pd.DataFrame(x, columns=["a", "b"])
+    frame.to_parquet(tmp_path / "x.parquet")
+    expected = median_heuristic(x, per_column=True, most_points=500, rng=3).tolist()
+    for source in (da.from_array(x, (1100, 1)), dd.from_pandas(frame, npartitions=3), tmp_path / "x.parquet"):
+        assert median_heuristic(source, per_column=True, most_points=500, rng=3).tolist() == expected

@@ -5,16 +5,17 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import InputError, NonFiniteError, ParameterError, ShapeError
-from meanmap.linalg.exact import MOST, ExactSums, Grid
+from meanmap.linalg.exact import MOST, ExactSums, Grid, correlations
 
 RNG = np.random.default_rng(0)
 WILD = RNG.standard_cauchy(size=(3000, 4)) * [1.0, 1e-3, 10.0, 1.0] + [0.0, 5.0, -300.0, 1.0]
 TAME = RNG.uniform(-1, 1, size=(3000, 4))
 
 
+@pytest.mark.parametrize("pairs", [True, False])
 @pytest.mark.parametrize("rows", [TAME, WILD, TAME * 2.0**100, TAME * 2.0**-400], ids=["tame", "wild", "huge", "tiny"])
-def test_no_order_and_no_cut_changes_a_bit(rows):
-    none = ExactSums.none(Grid.of(rows[:200]))
+def test_no_order_and_no_cut_changes_a_bit(rows, pairs):
+    none = ExactSums.none(Grid.of(rows[:200]), pairs)
     whole = none.add(rows)
     for trial in range(5):
         rng = np.random.default_rng(trial)
@@ -45,6 +46,28 @@ def test_they_are_the_sums_of_the_rounded_rows(rows):
     np.testing.assert_allclose(state.moments().mean, rows.mean(axis=0), atol=2.0**-9 * size.mean())
     second = np.einsum("ni,nj->ij", rows, rows) / len(rows)
     np.testing.assert_allclose(state.moments().second, second, atol=2.0**-8 * np.mean(size**2))
+
+
+@pytest.mark.parametrize("rows", [TAME, WILD], ids=["tame", "wild"])
+def test_squares_and_correlations_make_covariances(rows):
+    """With the correlations of all rows they are those of all products; without, variances still are."""
+    rows = rows + rows[:, :1]  # correlated
+    whole, squares = (ExactSums.none(Grid.of(rows[:200]), pairs).add(rows) for pairs in (True, False))
+    assert squares.products.tolist() == whole.products.diagonal(axis1=1, axis2=2).tolist()
+    expected = whole.moments()
+    found = squares.moments(correlations(rows))
+    np.testing.assert_allclose(found.mean, expected.mean)
+    # Correlations are those of rows that were not rounded: by up to 2⁻¹⁶ of their largest number.
+    size = np.sqrt(np.outer(*[expected.covariance().diagonal()] * 2))
+    np.testing.assert_allclose(found.covariance() / size, expected.covariance() / size, atol=1e-3)
+    other = squares.moments(correlations(rows[:50])).covariance()
+    np.testing.assert_allclose(other.diagonal(), expected.covariance().diagonal())
+
+
+def test_what_never_varied_in_a_sample_is_correlated_with_nothing():
+    found = correlations(np.c_[TAME[:, :2], np.ones(len(TAME))])
+    np.testing.assert_array_equal(found[2], [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(found[:2, :2], np.corrcoef(TAME[:, :2].T))
 
 
 def test_covariances_do_not_cancel():

@@ -5,7 +5,7 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.stats.permutations import CentredGram, permuted_mmd
-from meanmap.stats.samples import k_sample
+from meanmap.stats.samples import k_sample, samples_plan
 from meanmap.stats.samples.k_sample import between_groups
 
 FAILURE_RATE = 1e-5
@@ -126,7 +126,7 @@ def test_the_limit_is_near_the_permutations(monkeypatch):
         samples = [rng.exponential(size=(n, 1)) for n in (100, 120, 110)]
         whole.append(mm.k_sample_test(samples, n_permutations=199, rng=trial).pvalue)
         with monkeypatch.context() as patch:
-            patch.setattr(k_sample, "PERMUTED", 10)
+            patch.setattr(samples_plan, "PERMUTED", 10)
             limit.append(mm.k_sample_test(samples, n_permutations=199, rng=trial).pvalue)
             if not trial:
                 shifted = mm.k_sample_test([samples[0] + 0.5, *samples[1:]], rng=0)
@@ -138,7 +138,7 @@ def test_the_limit_is_near_the_permutations(monkeypatch):
 
 
 def test_a_small_sample_beside_many_points_is_told(monkeypatch):
-    monkeypatch.setattr(k_sample, "PERMUTED", 10)
+    monkeypatch.setattr(samples_plan, "PERMUTED", 10)
     result = mm.k_sample_test(three(np.random.default_rng(8)), n_permutations=99, rng=0)
     assert result.warnings[0].startswith("samples[0] has 20 points, and the p-value is that of a limit for many")
 
@@ -147,7 +147,7 @@ def test_a_small_sample_beside_many_points_is_told(monkeypatch):
 @pytest.mark.parametrize("threshold", ["WHOLE", "PERMUTED"])
 def test_level_of_many_points_at_length(monkeypatch, threshold):
     """Of features permuted, and of the limit, over 1000 data sets of unequal sizes."""
-    monkeypatch.setattr(k_sample, threshold, 10)
+    monkeypatch.setattr(k_sample if threshold == "WHOLE" else samples_plan, threshold, 10)
     rng, rejected = np.random.default_rng(9), 0
     for trial in range(1000):
         samples = [rng.exponential(size=(n, 2)) for n in (100, 200, 130)]

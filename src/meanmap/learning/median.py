@@ -11,10 +11,13 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
+from meanmap.core.pieces.partitions import is_dask
+from meanmap.core.pieces.sources import is_file
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import sampled
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Composite, Kernel, Wrapper
 from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
@@ -35,8 +38,8 @@ def median_heuristic(
 
     Parameters
     ----------
-    x : array_like, DataFrame or sparse matrix
-        n points.
+    x : array_like, DataFrame or sparse matrix; Parquet files; array or frame of Dask
+        n points. Of what need not fit in memory only the rows that are drawn come here, the same as of an array.
     per_column : bool
         One lengthscale per column, from the distances in that column alone, instead of a joint one.
     convention : {2, 1}
@@ -67,6 +70,8 @@ def median_heuristic(
     if convention not in (1, 2):
         raise ParameterError(f"convention is {convention!r}; expected 2, for exp(-r²/2l²), or 1, for exp(-r²/l²).")
     whole_number(most_points, "most_points", 2)
+    if is_file(x) or is_dask(x):
+        (x,) = sampled([x], Rng.of(rng).generator, ["x"], most_points)
     with Door(x) as door:
         points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
         factor = 1.0 if convention == 2 else 0.5**0.5

@@ -14,7 +14,7 @@ from meanmap.core.errors import InputError, NonFiniteError, ParameterError, Shap
 from meanmap.core.values import Value
 from meanmap.linalg.moments import Moments
 
-__all__ = ["DIGITS", "ExactSums", "Grid"]
+__all__ = ["DIGITS", "ExactSums", "Grid", "correlations"]
 
 # The largest distance from the origin that was seen when the grid was laid is between 2¹⁵ and 2¹⁶ units.
 DIGITS = 16
@@ -78,7 +78,9 @@ class ExactSums(Value):
         and count in units 2⁸ˡ times as large.
     counts : int array (levels,)
     sums : int array (levels, r)
-    products : int array (levels, r, r)
+    products : int array (levels, r, r) or (levels, r)
+        Of all pairs of numbers of a row, or only of each with itself, which costs a tenth: covariances are then known
+        where the correlations of a sample of the rows are.
 
     Examples
     --------
@@ -98,10 +100,9 @@ class ExactSums(Value):
     products: np.ndarray
 
     @classmethod
-    def none(cls, grid: Grid) -> "ExactSums":
-        """Those of no rows."""
-        r = grid.size
-        return cls(grid, (), np.zeros(0, np.int64), np.zeros((0, r), np.int64), np.zeros((0, r, r), np.int64))
+    def none(cls, grid: Grid, pairs: bool = True) -> "ExactSums":
+        """Those of no rows; products are of all pairs of numbers, or only of each with itself."""
+        return cls(grid, (), **_zeros(0, (grid.size,) * (1 + pairs)))
 
     @property
     def n(self) -> int:
@@ -119,6 +120,11 @@ class ExactSums(Value):
             total = total.merge(self._of(units[start : start + AT_ONCE]))
         return total
 
+    def add_totals(self, n: int, sums: np.ndarray, squares: np.ndarray) -> "ExactSums":
+        """Those of n rows of units up to `MOST` too, whose sums and sums of squares are known."""
+        there = {"counts": np.array([n]), "sums": sums[None], "products": squares[None]}
+        return self.merge(replace(self, levels=(0,), **{name: part.astype(np.int64) for name, part in there.items()}))
+
     def merge(self, other: "ExactSums") -> "ExactSums":
         """Those of both parts together."""
         if self.grid != other.grid:
@@ -130,7 +136,7 @@ class ExactSums(Value):
             return self if self.levels else other
         levels = tuple(sorted({*self.levels, *other.levels}))
         at = {level: i for i, level in enumerate(levels)}
-        total = replace(self, levels=levels, **_zeros(len(levels), self.grid.size))
+        total = replace(self, levels=levels, **_zeros(len(levels), self.products.shape[1:]))
         for part in (self, other):
             where = [at[level] for level in part.levels]
             total.counts[where] += part.counts
@@ -142,13 +148,20 @@ class ExactSums(Value):
             raise InputError(f"a sum over {total.n} rows does not fit into 63 bits: merge fewer states, of 10⁹ rows.")
         return total
 
-    def moments(self) -> Moments:
-        """Floating-point sums about the grid's origin, for means and covariances."""
+    def moments(self, correlations: np.ndarray | None = None) -> Moments:
+        """Floating-point sums about the grid's origin, for means and covariances.
+
+        Where only squares were added up, variances are those of all rows, and `correlations` (r, r) those of a sample.
+        """
         if not self.n:
             raise ParameterError("the state holds no row: there is no mean.")
         scale, unit = np.array([2.0 ** (STEP * level) for level in self.levels]), self.grid.unit
         sums = unit * np.einsum("l,li->i", scale, self.sums.astype(float))
-        products = unit[:, None] * np.einsum("l,lij->ij", scale**2, self.products.astype(float)) * unit
+        products = np.einsum("l,l...->...", scale**2, self.products.astype(float))
+        if correlations is None:
+            return Moments(self.n, self.grid.origin, sums, unit[:, None] * products * unit)
+        spread = np.sqrt(np.maximum(products * unit**2 - sums**2 / self.n, 0.0))
+        products = spread[:, None] * correlations * spread + np.outer(sums, sums) / self.n
         return Moments(self.n, self.grid.origin, sums, products)
 
     def _of(self, units: np.ndarray) -> "ExactSums":
@@ -161,14 +174,24 @@ class ExactSums(Value):
                 raise NonFiniteError("a feature of a row is not finite.")
             level = np.ceil(np.maximum(np.log2(np.maximum(peaks, 1.0) / MOST), 0.0) / STEP).astype(int)
             found = {far: np.rint(units[level == far] * 2.0 ** (-STEP * far)) for far in np.unique(level).tolist()}
-        sums = replace(self, levels=tuple(found), **_zeros(len(found), self.grid.size))
+        sums = replace(self, levels=tuple(found), **_zeros(len(found), self.products.shape[1:]))
         for i, part in enumerate(found.values()):
             sums.counts[i] = len(part)
             sums.sums[i] = np.ones(len(part)) @ part
-            sums.products[i] = part.T @ part
+            sums.products[i] = part.T @ part if sums.products.ndim == 3 else np.einsum("ij,ij->j", part, part)
         return sums
 
 
-def _zeros(levels: int, r: int) -> dict[str, np.ndarray]:
-    shapes = {"counts": (levels,), "sums": (levels, r), "products": (levels, r, r)}
+def correlations(rows: np.ndarray) -> np.ndarray:
+    """The correlations of the columns of some rows, (r, r); none of a column that does not vary with any other."""
+    covariance = Moments.of(rows, rows.mean(axis=0)).covariance(lost=0)
+    spread = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    share = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    found = share[:, None] * covariance * share
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def _zeros(levels: int, products: tuple[int, ...]) -> dict[str, np.ndarray]:
+    shapes = {"counts": (levels,), "sums": (levels, products[0]), "products": (levels, *products)}
     return {name: np.zeros(shape, np.int64) for name, shape in shapes.items()}

@@ -14,6 +14,7 @@ from meanmap.stats.independence.joint_independence import joint_independence_tes
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.drift import DriftMonitor
 from meanmap.stats.samples.k_sample import k_sample_test
+from meanmap.stats.samples.k_sample_plan import KSamplePlan
 from meanmap.stats.samples.samples import Outcome, Samples
 from meanmap.stats.samples.two_sample import two_sample_test
 from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
@@ -29,6 +30,7 @@ __all__ = [
     "IndependenceBet",
     "IndependencePlan",
     "Interval",
+    "KSamplePlan",
     "Null",
     "Outcome",
     "PowerCurve",

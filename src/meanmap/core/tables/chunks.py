@@ -26,6 +26,7 @@ __all__ = [
     "in_memory",
     "paired_chunks",
     "pieces_of",
+    "sampled",
     "take_rows",
 ]
 
@@ -128,6 +129,22 @@ def take_rows(source: Data, index: np.ndarray) -> Any:
     if is_dask(source):
         return rows_at(source, index, lengths(source, "the collection"), "the collection")
     return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
+
+
+def sampled(sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int) -> list[Any]:
+    """At most so many rows, in memory, of sources that lie side by side and are no iterators, in their order.
+
+    They are chosen by their numbers alone, hence the same rows wherever the data lie and however they are divided.
+    """
+    parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
+    n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
+    if n <= most:
+        return [in_memory(source) for source in sources]
+    index = np.sort(generator.choice(n, most, replace=False))
+    return [
+        rows_at(source, index, sizes, name) if is_dask(source) else take_rows(source, index)
+        for source, sizes, name in zip(sources, parts, names, strict=True)
+    ]
 
 
 def _cuts(source: Data, rows: int, argument: str) -> Iterator[Any]:

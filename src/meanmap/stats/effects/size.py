@@ -7,12 +7,14 @@ from meanmap.core.door import Door
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
 from meanmap.stats.effects.groups import Difference, difference_of
-from meanmap.stats.samples.k_sample import several_samples
 from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.samples.several import several_samples
 from meanmap.stats.samples.two_sample import two_samples
+from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["k_sample_effect", "two_sample_effect"]
 
@@ -118,6 +120,8 @@ def k_sample_effect(
     probability(level)
     random = Rng.of(rng)
     names, listed, told = several_samples(samples, by, missing, kinds)
+    if by is None:
+        listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         found = difference_of(read, random.generator, door)

@@ -68,14 +68,13 @@ def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random
     return Outcome(value, null, difference=FeatureEmbedding(mapped.features, x.mean - y.mean))
 
 
-def feature_map(samples: Samples, generator: np.random.Generator, door: Door) -> FeatureMap:
-    """Few features of all kernels, and the grid and precision for rows like those of the samples."""
+def feature_map(samples: Samples, generator: np.random.Generator, door: Door, correlated: bool = False) -> FeatureMap:
+    """Few features of all kernels; grid, precision and perhaps correlations for rows like those of the samples."""
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
-    return FeatureMap.of(
-        features, rows(samples.pooled, slice(None, None, -(-count(samples.pooled) // FOR_GRID))), dtype
-    )
+    sample = rows(samples.pooled, slice(None, None, -(-count(samples.pooled) // FOR_GRID)))
+    return FeatureMap.of(features, sample, dtype, correlated=correlated)
 
 
 def gaussian_limit(

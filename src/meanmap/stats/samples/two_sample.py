@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import jax
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces, is_stream
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import chunks_of, count_rows, in_memory
+from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
@@ -25,12 +23,13 @@ from meanmap.stats.designs.reading import check_permuted, design_of, from_strata
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
 from meanmap.stats.samples.exchanged import design_test
-from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples, values_of
+from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
+from meanmap.stats.samples.samples_plan import begun, is_long
 from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.states.passes import SAMPLE, one_pass
+from meanmap.stats.states.passes import one_pass
 
 __all__ = ["two_sample_test", "two_samples"]
 
@@ -142,15 +141,13 @@ def two_sample_test(
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
     elif by is None and y is not None:
         x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
-        if is_stream(x) or is_stream(y):
-            admitted((x, y), ("x", "y"), missing, kinds)  # refuses what needs rows in memory
-        if _is_long(x, y, statistic, null):
-            (x, y), whole = _beginnings((x, y)) if is_stream(x) or is_stream(y) else ((x, y), (x, y))
+        if _in_one_pass((x, y), statistic, null):
+            pair = "x", "y"
+            drawn = not (is_stream(x) or is_stream(y))
+            (x, y), whole = begun((x, y), pair, missing, kinds)
             if whole is not None:
-                seed = rng if random.seed is None else random.seed
-                plan = TwoSamplePlan.of(x, y, kernel, scale=scale, missing=missing, kinds=kinds, rng=seed)
-                of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, ("x", "y"))
-                return plan.result(of_x, of_y, n_permutations)
+                plan = TwoSamplePlan.made((x, y), pair, kernel, scale, missing, kinds, random, drawn)
+                return plan.result(*one_pass(plan, TwoSamplePlan.state, whole, pair), n_permutations)
         x, y = in_memory(x), in_memory(y)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, missing, by)
@@ -197,43 +194,17 @@ def two_samples(
     return list(groups.values()), tuple(groups), told
 
 
-def _is_long(x: Data, y: Data, statistic: str, null: str) -> bool:
-    """Whether the samples are compared in one pass: by features, with the limit as null."""
-    if any(map(is_stream, (x, y))):
-        total = PERMUTED + 1
-    elif all(map(_has_rows, (x, y))):
-        total = (count_rows(x) or 0) + (count_rows(y) or 0)
-    else:
-        return False
+def _in_one_pass(samples: Sequence[Any], statistic: str, null: str) -> bool:
+    """Whether samples are compared in one pass: by features, with the limit as null."""
     features = statistic in ("auto", "features") and null in ("auto", "spectral")
-    if total > PERMUTED and not features and (comes_in_pieces(x) or comes_in_pieces(y)):
+    long = is_long(samples)
+    if long and not features and any(map(comes_in_pieces, samples)):
         raise ParameterError(
             f"samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
             f"{PERMUTED} rows are compared by statistic='features' with null='spectral', not {statistic!r} with "
             f"{null!r}: pass arrays for these."
         )
-    return total > PERMUTED and features
-
-
-def _has_rows(data: Data) -> bool:
-    """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
-    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, "x") is not None
-
-
-def _beginnings(sources: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The first rows of both samples, and whole samples; these are None where that was all."""
-    streams = [chunks_of(source, SAMPLE, name) for source, name in zip(sources, "xy", strict=True)]
-    first = [next(stream, None) for stream in streams]
-    for block, name in zip(first, "xy", strict=True):
-        if block is None:
-            raise EmptyError(f"{name} gave no rows; expected pieces of a sample.")
-    second = [next(stream, None) for stream in streams]
-    if all(block is None for block in second):
-        return first, None
-    return first, [
-        chain([begun], [] if block is None else [block], stream)
-        for begun, block, stream in zip(first, second, streams, strict=True)
-    ]
+    return long and features
 
 
 def _for_one_kernel(statistic: str, null: str) -> bool:

@@ -13,7 +13,9 @@ from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Array, DType, Points
 from meanmap.core.values import Value
 from meanmap.features.base import Concatenated, Features
+from meanmap.linalg import exact
 from meanmap.linalg.exact import ExactSums, Grid
+from meanmap.linalg.moments import Moments
 
 __all__ = ["BLOCK", "FeatureMap", "working_precision"]
 
@@ -33,21 +35,30 @@ class FeatureMap(Value):
     grid : Grid
     precision : {"float32", "float64"}
         In which features are computed.
+    correlations : array (r, r) or None
+        Of features in a sample of rows. Then sums are of features and their squares alone, which takes half the time of
+        the sums of all their products.
     """
 
     features: Features
     grid: Grid
     precision: str
+    correlations: Array | None = None
 
     @classmethod
     def of(
-        cls, features: Features, sample: Points, precision: DType | None = None, groups: Sequence[int] = ()
+        cls,
+        features: Features,
+        sample: Points,
+        precision: DType | None = None,
+        groups: Sequence[int] = (),
+        correlated: bool = False,
     ) -> "FeatureMap":
-        """With a grid for rows like those of a sample, and the precision that these need."""
+        """With a grid for rows like those of a sample, the precision that these need, and perhaps correlations."""
         dtype = np.dtype(working_precision(sample) if precision is None else precision)
         cast = _cast(features, dtype)
-        found = [np.asarray(_mapped(cast, block), float)[:n] for block, n in _blocks([sample], dtype)]
-        return cls(features, Grid.of(np.concatenate(found), groups), dtype.name)
+        found = np.concatenate([np.asarray(_mapped(cast, block), float)[:n] for block, n in _blocks([sample], dtype)])
+        return cls(features, Grid.of(found, groups), dtype.name, exact.correlations(found) if correlated else None)
 
     @property
     def sizes(self) -> list[int]:
@@ -56,16 +67,28 @@ class FeatureMap(Value):
         return [member.size for member in members]
 
     def sums(self, parts: Iterable[Points]) -> ExactSums:
-        """Of the features of all points in parts of any lengths: O(n r (d + r)) time, memory of a block and O(r²)."""
+        """Of the features of all points in parts of any lengths, in memory of a block and of the sums.
+
+        O(n r (d + r)) time, of whose two terms the first is the larger where only squares are added up.
+        """
         dtype = np.dtype(self.precision)
-        features, total = _cast(self.features, dtype), ExactSums.none(self.grid)
+        features, total = _cast(self.features, dtype), ExactSums.none(self.grid, self.correlations is None)
         origin, unit = self.grid.origin.astype(dtype), self.grid.unit.astype(dtype)
         for block, n in _blocks(parts, dtype):
             if any_sparse(block):
                 total = total.add(np.asarray(features.transform(block), float))
-            else:
-                total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n])
+                continue
+            if self.correlations is not None:
+                sums, squares, peak = map(np.asarray, _totals(features, block, origin, unit, n))
+                if peak <= exact.MOST:  # never so where a number is missing
+                    total = total.add_totals(n, sums, squares)
+                    continue
+            total = total.add_units(np.asarray(_units(features, block, origin, unit))[:n])
         return total
+
+    def moments(self, sums: ExactSums) -> Moments:
+        """Means and covariances of the features of rows from their sums."""
+        return sums.moments(self.correlations)
 
 
 def working_precision(points: Points) -> Any:
@@ -119,6 +142,14 @@ def _transform(features: Features, x: Points) -> jax.Array:
 @jax.jit
 def _units(features: Features, x: Points, origin: Array, unit: Array) -> jax.Array:
     return jnp.rint((features.transform(x) - origin) / unit)
+
+
+@jax.jit
+def _totals(features: Features, x: Points, origin: Array, unit: Array, n: Array) -> tuple[jax.Array, ...]:
+    """Sums over the first n rows in whole units, of their squares, and the largest: of whole numbers, hence exact."""
+    units = jnp.rint((features.transform(x) - origin) / unit).astype(np.float64)
+    units = jnp.where(jnp.arange(len(units))[:, None] < n, units, 0.0)
+    return units.sum(axis=0), (units * units).sum(axis=0), jnp.abs(units).max(initial=0.0)
 
 
 def _cast(tree: Any, dtype: DType) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.partitions import computed, delayed, is_dask, lengths, partitions, reduced, rows_at
+from meanmap.core.pieces.partitions import computed, delayed, is_dask, partitions, reduced
 from meanmap.core.pieces.sources import is_stream
 from meanmap.core.rng import Rng
-from meanmap.core.tables.chunks import count_rows, in_memory, take_rows
+from meanmap.core.tables.chunks import sampled
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.linalg.exact import ExactSums
@@ -63,22 +63,11 @@ def known_seed(random: Rng) -> int:
 def drawn(
     sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int = SAMPLE
 ) -> list[Any]:
-    """At most so many rows of sources that lie side by side, chosen by their numbers alone, in their order.
-
-    So they are the same rows wherever the data lie and however they are divided.
-    """
+    """At most so many rows of sources that lie side by side, chosen by their numbers alone, in their order."""
     for source, name in zip(sources, names, strict=True):
         if is_stream(source):
             raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
-    parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
-    n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
-    if n <= most:
-        return [in_memory(source) for source in sources]
-    index = np.sort(generator.choice(n, most, replace=False))
-    return [
-        rows_at(source, index, sizes, name) if is_dask(source) else take_rows(source, index)
-        for source, sizes, name in zip(sources, parts, names, strict=True)
-    ]
+    return sampled(sources, generator, names, most)
 
 
 def one_pass(

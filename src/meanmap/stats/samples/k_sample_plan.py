@@ -1,0 +1,126 @@
+"""The test of several samples on data of any size: a plan, states of parts of the samples, and the result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.linalg.moments import Moments
+from meanmap.stats.collections import fused
+from meanmap.stats.permutations import SQUARED, Permuted
+from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.samples.samples_plan import SamplesPlan
+from meanmap.stats.samples.several import named
+from meanmap.stats.settings import FEW_FOR_A_LIMIT, PERMUTED, check_draws
+from meanmap.stats.states.passes import SampleState
+
+__all__ = ["RATE", "KSamplePlan"]
+
+# λ of the soft maximum over kernels: that of MMD-FUSE for two samples of one size, in the unit of this statistic.
+RATE = 2.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KSamplePlan(SamplesPlan):
+    """What a test of several samples decides before it looks at all rows: columns, kernels and features.
+
+    Used like [`TwoSamplePlan`][]: `plan.state(part)` is what any part of a sample adds, `state.merge(other)` adds two
+    up, and `plan.result(states)` is the test, in the order of the samples. [`k_sample_test`][] does just this with
+    samples of more than 20,000 rows in all.
+
+    Made by [`KSamplePlan.of`][].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> samples = [rng.normal(mean, 1.0, size=8000) for mean in (0.0, 0.0, 0.1)]
+    >>> plan = mm.stats.KSamplePlan.of(samples, mm.kernels.RBF(1.0), rng=0)
+    >>> states = [plan.state(sample[5000:]).merge(plan.state(sample[:5000])) for sample in samples]
+    >>> plan.result(states).pvalue == mm.k_sample_test(samples, mm.kernels.RBF(1.0), rng=0).pvalue < 0.01
+    True
+    """
+
+    @classmethod
+    @own_words
+    def of(
+        cls,
+        samples: Data,
+        kernel: KernelLike = None,
+        *,
+        scale: bool = True,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
+        rng: Seed = None,
+    ) -> "KSamplePlan":
+        """From the samples themselves, or from some of their rows.
+
+        Parameters
+        ----------
+        samples : sequence of points, files or collections, or mapping of name to these
+            As for [`k_sample_test`][]. Of larger ones some rows of each are drawn, 16,384 in all, by their numbers
+            alone. Some of the rows will do if these were drawn at random too.
+        kernel, scale, missing, kinds, rng
+            As for [`k_sample_test`][].
+        """
+        names, listed = named(samples)
+        return cls.made(listed, names, kernel, scale, missing, kinds, Rng.of(rng))
+
+    def result(self, states: Sequence[SampleState], n_permutations: int = 1000) -> TestResult:
+        """The test, from the states of all samples; `n_permutations` draws stand for the limit."""
+        check_draws(n_permutations)
+        if len(states) != len(self.names):
+            raise ParameterError(
+                f"there are {len(states)} states, and the plan is for {len(self.names)} samples: "
+                f"{', '.join(self.names)}. Pass one state of each, in this order."
+            )
+        value, law = self._limit(self._moments(states), n_permutations)
+        sizes = tuple(state.n for state in states)
+        return TestResult(
+            statistic=value,
+            pvalue=law.pvalue(value),
+            null=law,
+            kernel=self.kernels[0] if len(self.kernels) == 1 else self.kernels,
+            method=f"{len(self.names)}-sample test, {self._label('spread between mean embeddings')}",
+            sizes=sizes,
+            seed=self.seed,
+            warnings=(*flat(law, value), *_doubts(self.names, sizes), *self._told(states)),
+        )
+
+    def _limit(self, groups: list[Moments], n_draws: int) -> tuple[float, Null]:
+        """The spread of the means of features, and draws of it from its Gaussian limit."""
+        n, k = sum(group.n for group in groups), len(groups)
+        within = np.sum([(group.n - 1) * group.covariance() for group in groups], axis=0) / (n - k)
+        together = Moments.merged(groups)
+        mean, second = together.mean, together.second
+        values, vectors = np.linalg.eigh(within)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        # The statistic is a sum of squares: for the data of k group means, for each draw of k − 1 Gaussian vectors.
+        data = np.stack([np.sqrt(group.n) * (group.mean - mean) for group in groups])
+        normal = self._draws.standard_normal((k - 1, n_draws, len(values)))
+        draws = np.einsum("ij,gbj->gbi", root, normal, optimize=True)
+        found, norms, start = [], [], 0
+        for size in self.features.sizes:
+            part = slice(start, start + size)
+            start += size
+            trace = (k - 1) * float(np.trace(within[part, part]))
+            squares = np.r_[np.sum(data[:, part] ** 2), np.sum(draws[..., part] ** 2, axis=(0, 2))]
+            found.append(Permuted(squares - trace, SQUARED * trace))
+            norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
+        result, _ = fused(found, norms, RATE)
+        law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
+        return float(result.values[0]), law
+
+
+def _doubts(names: Sequence[str], sizes: tuple[int, ...]) -> tuple[str, ...]:
+    """What is said of a limit where a sample is small."""
+    if min(sizes) >= FEW_FOR_A_LIMIT:
+        return ()
+    few = f"{names[int(np.argmin(sizes))]} has {min(sizes)} points, and the p-value is that of a limit for many"
+    return (f"{few}: up to {PERMUTED} points in all it would be exact.",)

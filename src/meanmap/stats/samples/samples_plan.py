@@ -1,0 +1,160 @@
+"""What tests of samples of any size share: a plan, made from some of the rows, and the states of parts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import EmptyError
+from meanmap.core.pieces.partitions import is_dask
+from meanmap.core.pieces.sources import comes_in_pieces, is_stream
+from meanmap.core.rng import Rng
+from meanmap.core.tables.chunks import chunks_of, count_rows
+from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.table import Table
+from meanmap.core.types import Data, KernelLike
+from meanmap.core.values import Value
+from meanmap.linalg.moments import Moments
+from meanmap.stats.samples.feature_statistics import feature_map
+from meanmap.stats.samples.samples import columns_of, read_samples, values_of
+from meanmap.stats.settings import LEAST_POINTS, PERMUTED
+from meanmap.stats.states.feature_map import FeatureMap
+from meanmap.stats.states.passes import SAMPLE, SampleState, drawn, known_seed, one_pass
+from meanmap.stats.states.reading import Reading, left_out
+
+__all__ = ["SamplesPlan", "begun", "is_long"]
+
+# Of two samples `SAMPLE` rows each make a plan, of more fewer, but so many.
+LEAST = 256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SamplesPlan(Value):
+    """What a test of samples decides before it looks at all rows: columns, kernels and features.
+
+    Attributes
+    ----------
+    reading : Reading
+        Columns and what is done about missing values.
+    kernels : tuple of Kernel
+    features : FeatureMap
+        Nyström features of all kernels, the grid that they are rounded to, so that sums are exact, and their
+        correlations in the sample that the plan was made from.
+    columns : tuple of str
+    seed : int
+    names : tuple of str
+        What the samples are called.
+    notes : tuple of str
+        What is odd about the sample.
+    """
+
+    reading: Reading
+    kernels: tuple[Any, ...]
+    features: FeatureMap
+    columns: tuple[str, ...]
+    seed: int
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def made(
+        cls,
+        sources: Sequence[Any],
+        names: Sequence[str],
+        kernel: KernelLike,
+        scale: bool,
+        missing: str,
+        kinds: Mapping[str, Any] | None,
+        random: Rng,
+        correlated: bool = True,
+    ) -> Self:
+        """From some rows of each source, with their correlations if they were drawn from all rows."""
+        seed, most = known_seed(random), max(2 * SAMPLE // len(sources), LEAST)
+        sample = [drawn([each], random.generator, [name], most)[0] for each, name in zip(sources, names, strict=True)]
+        reading, sample = Reading.of(sample, names, missing, kinds, LEAST_POINTS)
+        with Door() as door:
+            samples = read_samples(sample, names, kernel, random.generator, door, scale)
+            features = feature_map(samples, random.generator, door, correlated)
+        return cls(reading, samples.kernels, features, columns_of(samples), seed, tuple(names), samples.doubts)
+
+    def state(self, rows: Data, name: str = "rows") -> SampleState:
+        """What some rows of a sample add.
+
+        Parameters
+        ----------
+        rows : points, files or iterator of pieces
+            With the columns of the samples; there may be none.
+        name : str
+            What to call them in errors.
+        """
+        if is_dask(rows):
+            return one_pass(self, SamplesPlan.state, [rows], [name])[0]
+        came, gaps = 0, Counter()
+
+        def points(door: Door) -> Iterator[Any]:
+            nonlocal came
+            for piece, number, missing in self.reading.pieces(rows, name):
+                where = f"{name}[{came}:]" if came else name
+                came += number
+                gaps.update(missing)
+                if piece is not None:
+                    yield self.features.features.read(piece, where, door)
+
+        with Door() as door:
+            sums = self.features.sums(points(door))
+        return SampleState(sums, came, dict(sorted(gaps.items())))
+
+    def _moments(self, states: Sequence[SampleState]) -> list[Moments]:
+        """Means and covariances of the features in each sample."""
+        for state, name in zip(states, self.names, strict=True):
+            check_rows(state.n, name, LEAST_POINTS)
+        return [self.features.moments(state.sums) for state in states]
+
+    def _told(self, states: Sequence[SampleState]) -> tuple[str, ...]:
+        """What is said of missing values and of the sample that the plan was made from."""
+        told = (left_out(n, state.rows, state.n, state.gaps) for n, state in zip(self.names, states, strict=True))
+        return (*(note for notes in told for note in notes), *self.notes)
+
+    @property
+    def _draws(self) -> np.random.Generator:
+        """Draws of the limit, the same for every result."""
+        return np.random.default_rng([self.seed, 1])
+
+    def _label(self, statistic: str) -> str:
+        return f"{statistic} fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else statistic
+
+
+def is_long(sources: Sequence[Any]) -> bool:
+    """Whether samples have so many rows in all that they are compared in one pass, as iterators may."""
+    if any(map(is_stream, sources)):
+        return True
+    return all(map(_has_rows, sources)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
+
+
+def begun(
+    sources: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[list[Any], list[Any] | None]:
+    """What a plan is made from, and whole samples, of which iterators have begun; None where those were all."""
+    if not any(map(is_stream, sources)):
+        return list(sources), list(sources)
+    admitted(sources, names, missing, kinds)  # refuses what needs rows in memory
+    streams = [chunks_of(source, SAMPLE, name) for source, name in zip(sources, names, strict=True)]
+    first = [next(stream, None) for stream in streams]
+    for block, name in zip(first, names, strict=True):
+        if block is None:
+            raise EmptyError(f"{name} gave no rows; expected pieces of a sample.")
+    second = [next(stream, None) for stream in streams]
+    if all(block is None for block in second):
+        return first, None
+    parts = zip(first, second, streams, strict=True)
+    return first, [chain([one], [] if two is None else [two], stream) for one, two, stream in parts]
+
+
+def _has_rows(data: Data) -> bool:
+    """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
+    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, "x") is not None

@@ -1,0 +1,41 @@
+"""Several samples as they come: a list, a mapping of names, or one table with a column that tells them apart."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.types import Data
+from meanmap.stats.designs.reading import grouped
+
+__all__ = ["named", "several_samples"]
+
+
+def several_samples(
+    samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[list[str], list[Any], tuple[str, ...]]:
+    """What samples are called, the samples as they came or as the groups of one table, and what is to be told.
+
+    Of groups missing values are seen to, and columns are what `kinds` says.
+    """
+    if by is not None:
+        groups, told = grouped(samples, by, missing, kinds)
+        return list(groups), list(groups.values()), told
+    return *named(samples), ()
+
+
+def named(samples: Data) -> tuple[list[str], list[Any]]:
+    """Names for errors, and the samples."""
+    if isinstance(samples, Mapping):
+        names, listed = [str(name) for name in samples], list(samples.values())
+    elif isinstance(samples, Iterable) and not hasattr(samples, "shape") and not hasattr(samples, "columns"):
+        listed = list(samples)
+        names = [f"samples[{i}]" for i in range(len(listed))]
+    else:
+        raise KindError("samples is one array or table; expected a list of samples, such as [x, y, z].")
+    listed = [np.asarray(data) if isinstance(data, jax.Array) else data for data in listed]
+    if len(listed) < 2:
+        raise InputError(f"samples has {len(listed)} sample(s); expected at least two to compare.")
+    return names, listed
