@@ -91,6 +91,7 @@ class GaussianPrecision(Factor):
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
     level: int = eqx.field(static=True, repr=False)
+    parts: int = eqx.field(static=True, repr=False, default=1)
     approximate: ClassVar[bool] = True
     powered: ClassVar[bool] = True
 
@@ -130,7 +131,7 @@ class GaussianPrecision(Factor):
             return ask(RULES[0], given)
 
         first = jax.vmap(quick)(spread(incoming, tau.shape[0])) if tau.shape else quick(incoming)
-        return answered(self.level, first, ask, incoming)
+        return answered(self.level, self.parts, first, ask, incoming)
 
     def _conjugate(self, mean: jax.Array, x: jax.Array, tau: Gamma, power: Array) -> Answer:
         half = jnp.broadcast_to(power / 2, tau.shape)

@@ -24,6 +24,7 @@ from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.sweeps.improper import check_policy
+from meanmap.ep.sweeps.layout import Layout
 from meanmap.ep.sweeps.plan import Plan, prepare, start
 from meanmap.ep.variables import concrete
 
@@ -42,6 +43,7 @@ def infer(
     improper: str = "allow",
     schedule: str = "auto",
     start_from: Posterior | None = None,
+    mesh: Any = None,
     rng: Seed = None,
 ) -> Posterior:
     """The posterior of every variable by expectation propagation.
@@ -72,6 +74,10 @@ def infer(
         one linear map a member. "auto" is sequential where news would need many sweeps to travel through a plate.
     start_from : Posterior, optional
         An earlier result: its messages are the start, also when plates have grown since.
+    mesh : jax.sharding.Mesh, optional
+        Devices, along one axis, that the rows of plates are divided among: messages stay where their rows are, and what
+        a plate shares is added up once a sweep. Beliefs about a plate then stay on these devices where their number
+        divides it. Give the same model in every process of a cluster.
     rng : None, int, numpy Generator or JAX key
         Randomness of oracles that sample; the same draws serve in every sweep, so that there is a fixed point.
 
@@ -112,9 +118,15 @@ def infer(
     chosen = chosen_schedule(schedule, hosts, factors, far)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
     with concrete("infer"), jax.enable_x64(True):
-        plan = jax.tree.map(np.asarray, prepare(model.variables, factors))
+        layout = None if mesh is None else _laid_out(mesh, model, factors, hosts, chosen)
+        if layout is not None:
+            factors = layout.asked(factors)
+        length = bucket if layout is None else layout.length
+        plan = jax.tree.map(np.asarray, prepare(model.variables, factors, length))
         state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
         keys = jax.random.split(source.key, len(factors))
+        if layout is not None:
+            plan, state, keys = layout.plan(plan), layout.state(plan, state), layout.keys(keys)
         record = Record(factors, hosts, limit)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), keys, alpha, improper, chosen, orders, hosts, record)
@@ -123,6 +135,24 @@ def infer(
         if not record.interrupted:
             record.advice = advice(run.last, state, keys, alpha, tuple(model.variables), hosts)
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
+
+
+def _laid_out(
+    mesh: Any, model: FactorGraph, factors: tuple[Factor, ...], hosts: dict[int, HostOracle], schedule: str
+) -> Layout:
+    """Where the rows of plates lie on several devices, refused where all rows must be in one place."""
+    if hosts:
+        named = ", ".join(factors[at].name for at in hosts)
+        raise KindError(
+            f"{named} has an oracle on the host, which is asked for whole plates: leave mesh= out, or give an oracle "
+            "such as ep.Quadrature()."
+        )
+    if schedule == "sequential":
+        raise KindError(
+            "members of a plate would be met one by one, along a chain, which devices cannot share: leave mesh= out, "
+            "or type schedule='parallel'."
+        )
+    return Layout(mesh, model.variables, factors)
 
 
 def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:

@@ -11,7 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
-from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, start, unpadded
+from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, fetched, start, unpadded
 from meanmap.families import Family
 
 __all__ = ["Posterior", "resumed"]
@@ -75,7 +75,7 @@ class Posterior(Mapping[str, Family]):
     ) -> "Posterior":
         """The result of a run, without padding."""
         found = {
-            name: unpadded(belief, variable)
+            name: unpadded(belief, variable.plate)
             for (name, variable), belief in zip(model.variables.items(), state.beliefs, strict=True)
         }
         messages = {}
@@ -83,7 +83,7 @@ class Posterior(Mapping[str, Family]):
             kept = []
             for port, message in zip(joined.arguments, sent, strict=True):
                 cut = factor.plate if isinstance(port, Port) and port.way != "whole" else None
-                kept.append(jax.tree.map(lambda leaf, n=cut: np.array(leaf[:n] if n else leaf), message))
+                kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
         report = record.report(policy, log_evidence)
         return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
@@ -142,6 +142,7 @@ def _filled(zero: Any, message: Any, name: str, size: int) -> Any:
         if leaf.ndim != empty.ndim or leaf.shape[batch:] != empty.shape[batch:]:
             raise InputError(f"the messages of {name} have another shape in start_from: {leaf.shape}.")
         filled = np.array(empty)
+        leaf = fetched(leaf)
         if not batch:
             return np.array(leaf)
         count = min(leaf.shape[0], size)

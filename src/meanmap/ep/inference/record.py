@@ -8,7 +8,7 @@ from meanmap.core.report import Report
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
-from meanmap.ep.sweeps.plan import Plan
+from meanmap.ep.sweeps.plan import Plan, fetched
 from meanmap.ep.sweeps.sweep import EVENTS, Happened
 
 __all__ = ["Record"]
@@ -42,14 +42,14 @@ class Record:
         """One more sweep."""
         self.residuals.append(float(np.asarray(moved).max()))
         self.last = [
-            np.asarray(one.events)[:, : int(size)] if shape else np.asarray(one.events)
+            fetched(one.events)[:, : int(size)] if shape else np.asarray(one.events)
             for one, shape, size in zip(happened, plan.shapes, plan.sizes, strict=True)
         ]
         self.totals += [[int(row.sum()) for row in event] for event in self.last]
         for factor, one in zip(self.factors, happened, strict=True):
             for kept, value in ((self.effective, one.effective), (self.doubt, one.doubt)):
                 if value is not None:
-                    kept[factor.name] = np.array(value)[: factor.plate] if factor.plate else np.array(value)
+                    kept[factor.name] = np.array(fetched(value)[: factor.plate] if factor.plate else value)
 
     @property
     def moved(self) -> float:

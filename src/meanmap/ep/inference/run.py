@@ -16,7 +16,7 @@ from meanmap.ep.inference.order import FAR
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.record import Record
 from meanmap.ep.oracles.host import HostOracle, ask_host
-from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
 from meanmap.ep.sweeps.sweep import (
     Happened,
@@ -144,8 +144,8 @@ class Run:
         """Whether this form of a factor leaves a member in more doubt than this, and there is a better one."""
         if self.plans[level].factors[at] is self.plan.factors[at]:
             return False
-        doubt = np.asarray(happened.doubt).ravel()
-        usable = ~np.asarray(happened.events)[1].reshape(doubt.shape)
+        doubt = fetched(happened.doubt).ravel()
+        usable = ~fetched(happened.events)[1].reshape(doubt.shape)
         return bool((~(doubt <= limit) & usable)[: int(self.plan.sizes[at])].any())
 
     def _by_factor(self, state: State, settings: Settings) -> Swept:

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.ep.sweeps.plan import Plan, Port, State
+from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Gamma, Normal
 
@@ -39,7 +39,7 @@ def advice(plan: Plan, state: State, keys: Any, power: float, names: tuple[str, 
         and not getattr(factor, "host", False)
         and len(places := [k for k, port in enumerate(factor.arguments) if _variable(port) in first]) > 1
     }
-    if not tied or total > _MOST or not all(np.asarray(state.beliefs[at].is_proper()).all() for at in first):
+    if not tied or total > _MOST or not all(fetched(state.beliefs[at].is_proper()).all() for at in first):
         return ()
     spread = np.concatenate([_spread(state.beliefs[at])[: int(plan.variable_sizes[at])] for at in first])
     precision = np.diag(1 / spread)
@@ -79,11 +79,11 @@ def _variable(port: Any) -> Any:
 
 
 def _place(law: Any) -> np.ndarray:
-    return np.asarray(law.mean_in(law.coordinates[-1]))
+    return fetched(law.mean_in(law.coordinates[-1]))
 
 
 def _spread(law: Any) -> np.ndarray:
-    return np.atleast_1d(np.asarray(law.variance_in(law.coordinates[-1])))
+    return np.atleast_1d(fetched(law.variance_in(law.coordinates[-1])))
 
 
 def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, places: list[int]) -> np.ndarray:
@@ -99,7 +99,7 @@ def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, plac
 
     before, columns = means(incoming), []
     for k in places:
-        step = _STEP / np.sqrt(np.asarray(incoming[k].variance_in(incoming[k].coordinates[-1])))
+        step = _STEP / np.sqrt(fetched(incoming[k].variance_in(incoming[k].coordinates[-1])))
         moved = [*incoming[:k], incoming[k]._turned(step), *incoming[k + 1 :]]
         columns.append((means(moved) - before) / np.atleast_1d(step)[:size, None])
     covariance = np.stack(columns, axis=2)
@@ -108,7 +108,7 @@ def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, plac
 
 def _members(port: Port, first: dict[int, int], size: int) -> np.ndarray:
     index = {"selected": port.index, "same": np.arange(size)}.get(port.way)
-    return first[port.variable] + (np.zeros(size, int) if index is None else np.asarray(index)[:size])
+    return first[port.variable] + (np.zeros(size, int) if index is None else fetched(index)[:size])
 
 
 def _label(plan: Plan, names: tuple[str, ...], first: dict[int, int], node: int) -> str:

@@ -1,6 +1,7 @@
 """Answers by rules of quadrature, with their doubt: few nodes for all, better ones for those in doubt."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -67,13 +68,24 @@ def on_panels(weigh: Callable[[jax.Array], Weighed], incoming: tuple[Any, ...], 
 RULES = (over_window, on_grid, on_panels)
 
 
-def answered(level: int, first: Answer, ask: Callable[[Any, tuple[Any, ...]], Answer], incoming: tuple) -> Answer:
+def answered(
+    level: int, parts: int, first: Answer, ask: Callable[[Any, tuple[Any, ...]], Answer], incoming: tuple
+) -> Answer:
     """The answers by the first of the rules, and by those up to a level where the ones before leave a member in doubt.
 
-    `ask` gives the answer by a rule to what comes in to one member.
+    `ask` gives the answer by a rule to what comes in to one member. Doubtful members are gathered in each of so many
+    equal parts of the plate by themselves, where these are on several devices.
     """
     for rule, at_once in zip(RULES[1 : level + 1], _AT_ONCE, strict=False):
-        first = where_doubtful(first, lambda given, rule=rule: ask(rule, given), incoming, at_once)
+        careful = partial(ask, rule)
+        if parts == 1:
+            first = where_doubtful(first, careful, incoming, at_once)
+            continue
+        divided = jax.tree.map(
+            lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), (first, spread(incoming, len(first.doubt)))
+        )
+        first = jax.vmap(lambda plain, given, c=careful, k=at_once: where_doubtful(plain, c, given, k))(*divided)
+        first = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), first)
     return first
 
 

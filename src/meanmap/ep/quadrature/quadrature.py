@@ -64,6 +64,7 @@ class Quadrature(Oracle):
 
     points: int | None = eqx.field(static=True)
     level: int = eqx.field(static=True, repr=False)
+    parts: int = eqx.field(static=True, repr=False, default=1)
 
     def __init__(self, points: int | None = None):
         if points is not None:
@@ -109,7 +110,7 @@ class Quadrature(Oracle):
         def ask(rule, given):
             return rule(_weigher(factor, given, over, power), given, window(given[over[0]]), self._count(over))
 
-        return answered(self.level, first, ask, incoming)
+        return answered(self.level, self.parts, first, ask, incoming)
 
     def member(self, factor: FactorLike, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Few nodes over one number, or a grid that follows the mass of two."""

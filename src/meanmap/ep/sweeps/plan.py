@@ -1,5 +1,6 @@
 """A model as the compiled sweep sees it: plates lengthened to sizes of a short list, arguments as numbered ports."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,20 @@ from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
 
-__all__ = ["Plan", "Port", "State", "beliefs", "gather", "prepare", "real", "scatter", "select", "start", "unpadded"]
+__all__ = [
+    "Plan",
+    "Port",
+    "State",
+    "beliefs",
+    "fetched",
+    "gather",
+    "prepare",
+    "real",
+    "scatter",
+    "select",
+    "start",
+    "unpadded",
+]
 
 
 class Port(eqx.Module):
@@ -44,37 +58,29 @@ class State(eqx.Module):
     beliefs: tuple[Family, ...]
 
 
-def prepare(variables: dict[str, Variable], factors: tuple[Factor, ...]) -> Plan:
-    """The plan of a model. One compilation serves all sizes of a plate up to the next one in the list."""
+def prepare(variables: dict[str, Variable], factors: tuple[Factor, ...], length: Callable[[int], int] = bucket) -> Plan:
+    """The plan of a model. One compilation serves all sizes of a plate of one `length`."""
     order = {name: at for at, name in enumerate(variables)}
-    flats = tuple(v.flat(_padded(v.shape)) for v in variables.values())
+    flats = tuple(v.flat(tuple(map(length, v.shape))) for v in variables.values())
+    # Members beyond the plate have the first one's prior, so that they are laws; nothing is sent to them.
     priors = tuple(
-        flat if v.prior is None else _lengthen(v.prior, v.shape)
+        flat if v.prior is None else pad(v.prior, length(*v.shape)) if v.shape else v.prior
         for v, flat in zip(variables.values(), flats, strict=True)
     )
     return Plan(
         flats=flats,
         priors=priors,
-        factors=tuple(_with_ports(factor, order) for factor in factors),
-        shapes=tuple(() if factor.plate is None else (bucket(factor.plate),) for factor in factors),
+        factors=tuple(_with_ports(factor, order, length) for factor in factors),
+        shapes=tuple(() if factor.plate is None else (length(factor.plate),) for factor in factors),
         with_prior=tuple(v.prior is not None for v in variables.values()),
         sizes=tuple(np.asarray(factor.plate or 1) for factor in factors),
         variable_sizes=tuple(np.asarray(v.plate or 1) for v in variables.values()),
     )
 
 
-def _padded(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(bucket(n) for n in shape)
-
-
-def _lengthen(prior: Family, shape: tuple[int, ...]) -> Family:
-    """Members beyond the plate have the first one's prior, so that they are laws; nothing is sent to them."""
-    return pad(prior, bucket(shape[0])) if shape else prior
-
-
-def _with_ports(factor: Factor, order: dict[str, int]) -> Factor:
+def _with_ports(factor: Factor, order: dict[str, int], length: Callable[[int], int]) -> Factor:
     plate = factor.plate
-    size = 0 if plate is None else bucket(plate)
+    size = 0 if plate is None else length(plate)
     ports = []
     for position, argument in enumerate(factor.arguments):
         if isinstance(argument, Given):
@@ -151,6 +157,22 @@ def beliefs(plan: Plan, messages: tuple[tuple[Any, ...], ...]) -> tuple[Family, 
     return tuple(total)
 
 
-def unpadded(family: Family, variable: Variable) -> Family:
-    """The real members, as NumPy arrays."""
-    return jax.tree.map(lambda leaf: np.array(leaf if variable.plate is None else leaf[: variable.plate]), family)
+def unpadded(tree: Any, plate: int | None) -> Any:
+    """The real members as NumPy arrays; where there are no others, what is divided among devices stays there."""
+
+    def cut(leaf: Any) -> Any:
+        if plate is None:
+            return np.array(leaf)
+        divided = isinstance(leaf, jax.Array) and not leaf.is_fully_replicated and len(leaf) == plate
+        return leaf if divided else np.array(fetched(leaf)[:plate])
+
+    return jax.tree.map(cut, tree)
+
+
+def fetched(array: Array) -> np.ndarray:
+    """An array on the host, whole, wherever its parts lie."""
+    if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
+        from jax.experimental.multihost_utils import process_allgather
+
+        return np.asarray(process_allgather(array, tiled=True))
+    return np.asarray(array)

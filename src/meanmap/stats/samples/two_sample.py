@@ -147,7 +147,8 @@ def two_sample_test(
             (x, y), whole = begun((x, y), pair, missing, kinds)
             if whole is not None:
                 plan = TwoSamplePlan.made((x, y), pair, kernel, scale, missing, kinds, random, drawn)
-                return plan.result(*one_pass(plan, TwoSamplePlan.state, whole, pair), n_permutations)
+                of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, pair)
+                return plan.result(of_x, of_y, n_permutations)
         x, y = in_memory(x), in_memory(y)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, missing, by)

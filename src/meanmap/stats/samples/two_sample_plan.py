@@ -72,8 +72,8 @@ class TwoSamplePlan(SamplesPlan):
     def result(self, x: SampleState, y: SampleState, n_permutations: int = 1000) -> TwoSampleResult:
         """The test, from the states of both samples; `n_permutations` draws stand for the limit."""
         check_draws(n_permutations)
-        moments = self._moments((x, y))
-        value, null = gaussian_limit(*moments, self.features.sizes, n_permutations, self._draws)
+        first, second = self._moments((x, y))
+        value, null = gaussian_limit(first, second, self.features.sizes, n_permutations, self._draws)
         names = self.reading.schema if self.reading.schema is not None and self.reading.schema.named else None
         doubts = *doubt_about_limit(null.exact, (x.n, y.n)), *flat(null, value)
         return TwoSampleResult(
@@ -85,6 +85,6 @@ class TwoSamplePlan(SamplesPlan):
             sizes=(x.n, y.n),
             seed=self.seed,
             warnings=(*doubts, *self._told((x, y))),
-            witness=FeatureEmbedding(self.features.features, moments[0].mean - moments[1].mean, schema=names),
+            witness=FeatureEmbedding(self.features.features, first.mean - second.mean, schema=names),
             columns=self.columns,
         )
