@@ -230,3 +230,13 @@ def test_messages(problem):
         OnlineRegression.start(0, noise=1.0)
     with pytest.raises(InputError, match=r"refit_every is 2.5; expected whole numbers"):
         OnlineRegression.start(3, noise=1.0, refit_every=2.5)
+
+
+def test_jax_rows_are_counted_and_summed_as_on_the_host(problem):
+    phi, y, _ = problem
+    with jax.enable_x64(True):
+        host = OnlineRegression.start(7, 3, noise=0.1, refit_every=16).update(phi[:9], y[:9])
+        both = host.update(phi[9:13], y[9:13])
+        followed = host.update(jnp.asarray(phi[9:13]), jnp.asarray(y[9:13]))
+        assert int(followed.count) == both.count == 13
+        np.testing.assert_allclose(followed.log_marginal_likelihood(), both.log_marginal_likelihood(), rtol=1e-11)

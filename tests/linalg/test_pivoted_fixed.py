@@ -97,3 +97,17 @@ def test_messages():
         pivoted_cholesky_fixed(np.ones(2), lambda i: jnp.ones(3), 1)
     with pytest.raises(KindError, match="read it outside jit"):
         jax.jit(lambda K: fixed(K, 1).report.steps)(jnp.asarray(K))
+
+
+def test_the_derivative_of_a_whole_factor_is_that_of_the_matrix():
+    points = np.random.default_rng(0).normal(size=(4, 2))
+
+    def product(scale):
+        K = jnp.exp(-((points[:, None] - points[None]) ** 2).sum(-1) / (2 * scale**2))
+        factor = fixed(K, 4).factor
+        return factor @ factor.T
+
+    with jax.enable_x64(True):
+        slope = jax.jit(jax.jacfwd(product))(1.0)
+    squares = ((points[:, None] - points[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(slope, squares * gram(points), atol=1e-9)

@@ -113,3 +113,11 @@ def test_messages():
         Ridge.factor(np.ones((3, 2)), ridge=1)
     with pytest.raises(ShapeError, match=r"right has shape \(2,\); expected \(3,\) or \(3, q\)"):
         Ridge.factor(K, ridge=1).solve(np.ones(2))
+
+
+def test_singular_is_a_question_without_a_unit():
+    for unit in (1e-9, 1.0, 1e9):
+        with pytest.raises(ParameterError, match="is singular"):
+            Ridge.factor(unit * np.ones((3, 3)), ridge=0)
+        right = Ridge.factor(unit * (np.ones((3, 3)) + np.eye(3)), ridge=0).solve(unit * np.ones(3))
+        np.testing.assert_allclose(right, 0.25, rtol=1e-12)

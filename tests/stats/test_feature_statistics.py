@@ -11,7 +11,9 @@ import meanmap as mm
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.features import Fourier
+from meanmap.linalg.moments import Moments
 from meanmap.stats.samples import feature_statistics, gram_statistics, two_sample
+from meanmap.stats.samples.feature_statistics import gaussian_limit
 from meanmap.stats.samples.gram_statistics import gram_test
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.states.feature_map import BLOCK, FeatureMap, working_precision
@@ -195,3 +197,25 @@ def test_landmarks_do_not_depend_on_the_labels(monkeypatch):
     difference = by_hand[:40].mean(axis=0) - by_hand[40:].mean(axis=0)
     traces = sum(np.trace(np.cov(part.T)) / 40 for part in (by_hand[:40], by_hand[40:]))
     assert swapped.statistic == pytest.approx(difference @ difference - traces, abs=1e-6)
+
+
+def test_the_limit_statistic_is_its_formula():
+    rng = np.random.default_rng(7)
+    x, y, sizes = rng.normal(size=(30, 5)), rng.normal(0.3, 2.0, size=(50, 5)), [2, 3]
+    value, null = gaussian_limit(Moments.of(x), Moments.of(y), sizes, 400, np.random.default_rng(0))
+    difference = x.mean(axis=0) - y.mean(axis=0)
+    covariance, second = np.cov(x.T) / 30 + np.cov(y.T) / 50, (x.T @ x + y.T @ y) / 80
+    rate, terms = np.sqrt(30 * 29), []
+    for part in (slice(0, 2), slice(2, 5)):
+        unbiased = difference[part] @ difference[part] - np.trace(covariance[part, part])
+        terms.append(rate * unbiased / np.sqrt(np.sum(second[part, part] ** 2)))
+    assert value == pytest.approx(np.log(np.mean(np.exp(terms))) / rate, rel=1e-10)
+    assert null.draws.shape == (400,)
+    assert value > np.quantile(null.draws, 0.5)
+
+
+def test_the_witness_of_the_limit_is_the_difference_of_means():
+    x, y = two(n=40, m=50)
+    result = mm.two_sample_test(x, y, KERNEL, statistic="features", null="spectral", rng=0)
+    at = np.random.default_rng(8).normal(size=(6, 2))
+    np.testing.assert_allclose(result.witness(at), KERNEL(at, x).mean(axis=1) - KERNEL(at, y).mean(axis=1), atol=1e-4)

@@ -58,6 +58,9 @@ def test_keeping_the_level():
     assert of_pvalues(np.repeat([0.01, 0.5], [50, 950])).keeps_level()
     assert not of_pvalues(np.repeat([0.01, 0.5], [80, 920])).keeps_level()
     assert not of_pvalues(np.repeat([0.01, 0.5], [20, 980])).keeps_level()
+    low, high = map(int, scipy.stats.binom.interval(0.99, 1000, 0.05))
+    for rejections, kept in ((low - 1, False), (low, True), (high, True), (high + 1, False)):
+        assert of_pvalues(np.repeat([0.01, 0.5], [rejections, 1000 - rejections])).keeps_level() == kept
 
 
 def test_a_seed_repeats_everything_and_more_repeats_go_on_from_there():

@@ -49,6 +49,8 @@ def test_shares_of_low_and_negative_values(schedule, floor):
         found = engine.run(EdgeMatrices(matrices), own, Given(known, values), floor=floor)
     low, negative = counted_by_hand(matrices, own, known, values, floor)
     assert 0 < negative <= low < 1
+    assert isinstance(found.low_share, float)
+    assert any("values of messages" in note or "negative values" in note for note in found.report.notes)
     np.testing.assert_allclose([found.low_share, found.negative_share], [low, negative])
     if floor is not None:
         assert np.asarray(found.messages).min() == floor
