@@ -7,7 +7,7 @@ compile; derivatives come from the implicit function theorem and do not pass thr
 import jax
 import jax.numpy as jnp
 
-from meanmap.families.real_gamma import digamma_minus_log, trigamma
+from meanmap.families.real_gamma import digamma_minus_log, trigamma, trigamma_minus_inverse
 from meanmap.families.simplex import expected_logs, with_total
 
 __all__ = ["parameters_from_expected_logs", "shape_from_log_gap"]
@@ -47,7 +47,7 @@ def _shape_derivative(primals, tangents):
 
 def _with_slope(shape):
     """ψ(a) − log a and its derivative."""
-    return jax.jvp(digamma_minus_log, (shape,), (jnp.ones_like(shape),))
+    return digamma_minus_log(shape), trigamma_minus_inverse(shape)
 
 
 @jax.custom_jvp
