@@ -2,9 +2,10 @@ import json
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import meanmap as mm
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import InputError, KindError, ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +121,67 @@ def test_a_small_sample_beside_a_large_one_keeps_its_points():
     x[:, 1] += 8
     shares = mm.two_sample_test(x, y, n_permutations=19, rng=0).driving_columns(rng=0)
     assert shares["column 1"] > 0.5 > shares["column 0"]
+
+
+def shares_of_shifts(first, second):
+    """Of MMD² under RBF(1) between N(0, I) and N((first, second), I): what shuffling each column loses."""
+
+    def near(shift):
+        return np.exp(-(shift**2) / 6) / np.sqrt(3)
+
+    same, whole = near(0.0), 2 * (near(0.0) ** 2 - near(first) * near(second))
+    mixed = [(same + near(shift)) / 2 for shift in (first, second)]
+    return 1 - 2 * mixed[0] * (same - near(second)) / whole, 1 - 2 * mixed[1] * (same - near(first)) / whole
+
+
+def share_intervals_that_cover(repeats, n, shifts, level, seed):
+    hits, truth = np.zeros(2, int), shares_of_shifts(*shifts)
+    for k in range(repeats):
+        rng = np.random.default_rng([seed, k])
+        x, y = rng.normal(size=(n, 2)), rng.normal(shifts, 1.0, size=(n, 2))
+        result = mm.two_sample_test(x, y, mm.kernels.RBF(1.0), n_permutations=19, rng=0)
+        found = result.driving_columns(rng=1, level=level).values()
+        hits += [each.low <= value <= each.high for each, value in zip(found, truth, strict=True)]
+    return hits
+
+
+def test_intervals_of_shares_cover():
+    hits = share_intervals_that_cover(20, 120, (1.0, 0.7), 0.9, seed=31)
+    assert hits.min() >= scipy.stats.binom.ppf(1e-5, 20, 0.9), hits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [150, 500])
+@pytest.mark.parametrize("shifts", [(1.0, 0.7), (1.0, 0.0), (0.5, 0.3)])
+def test_intervals_of_shares_cover_at_length(n, shifts):
+    hits = share_intervals_that_cover(200, n, shifts, 0.9, seed=32)
+    print(f"coverage of shares, n = {n}, shifts {shifts}: {hits} of 200")
+    assert hits.min() >= scipy.stats.binom.ppf(0.005, 200, 0.9), hits
+
+
+def test_intervals_of_shares_need_rows():
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    result = mm.two_sample_test(x, x + 1.0, n_permutations=19, rng=0)
+    with pytest.raises(InputError, match="the smaller sample has 60"):
+        result.driving_columns(level=0.95)
+    with pytest.raises(ParameterError, match="level"):
+        result.driving_columns(level=1.5)
+
+
+def test_a_share_without_its_groups_is_that_of_the_points_that_stay():
+    from meanmap.stats.samples.two_sample_result import _without_each_group
+
+    rng = np.random.default_rng(1)
+    points, second = rng.normal(size=(40, 2)), np.arange(40) >= 22
+    groups = rng.integers(0, 4, size=40)
+    gram = mm.kernels.RBF(1.0)(points)
+    found = _without_each_group(gram, second, groups, 4)
+
+    def square(kept):
+        k = gram - np.diag(gram.diagonal())
+        x, y = np.flatnonzero(kept & ~second), np.flatnonzero(kept & second)
+        within = sum(k[np.ix_(each, each)].sum() / (len(each) * (len(each) - 1)) for each in (x, y))
+        return within - 2 * gram[np.ix_(x, y)].mean()
+
+    expected = [square(np.ones(40, bool)), *(square(groups != group) for group in range(4))]
+    assert found == pytest.approx(expected, rel=1e-12)

@@ -6,12 +6,12 @@ from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.conditional import conditional_independence_effect
 from meanmap.stats.effects.dependence import independence_effect
-from meanmap.stats.effects.effect import Effect, Interval
+from meanmap.stats.effects.effect import Effect
 from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.independence.independence_plan import IndependencePlan
 from meanmap.stats.independence.joint_independence import joint_independence_test
-from meanmap.stats.result import Null, TestResult
+from meanmap.stats.result import Interval, Null, TestResult
 from meanmap.stats.samples.drift import DriftMonitor
 from meanmap.stats.samples.k_sample import k_sample_test
 from meanmap.stats.samples.k_sample_plan import KSamplePlan

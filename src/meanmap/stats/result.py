@@ -14,10 +14,22 @@ from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.stats.settings import check_draws
 
-__all__ = ["Null", "TestResult", "flat", "larger_and_tied"]
+__all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
 
 # Sums in single precision are not told apart below this share of the largest.
 SINGLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(Value):
+    """An estimate with its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

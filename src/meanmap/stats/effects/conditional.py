@@ -18,7 +18,8 @@ from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws
-from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
+from meanmap.stats.effects.effect import Effect, doubt_about_mean
+from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["conditional_independence_effect"]

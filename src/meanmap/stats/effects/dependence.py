@@ -15,10 +15,11 @@ from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
-from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
+from meanmap.stats.effects.effect import Effect, doubt_about_mean
 from meanmap.stats.effects.groups import averaged
 from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
 from meanmap.stats.limits import DistanceLaw
+from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["covariance_laws", "independence_effect"]

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.values import Value
+from meanmap.stats.result import Interval
 
-__all__ = ["Effect", "Interval", "doubt_about_mean"]
+__all__ = ["Effect", "doubt_about_mean"]
 
 # With fewer rows in a sample its mean may not be normal yet; coverage is tested from here on.
 FEW = 50
@@ -16,18 +17,6 @@ FEW = 50
 def doubt_about_mean(*sizes: int) -> tuple[str, ...]:
     """What is said of intervals and tests that rest on the normal law of the mean of few rows."""
     return (f"the normal law of means is doubtful for {min(sizes)} rows.",) if min(sizes) < FEW else ()
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Interval(Value):
-    """An estimate with its confidence interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.estimate:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,9 @@ from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.stats.effects.effect import Effect, Interval, doubt_about_mean
+from meanmap.stats.effects.effect import Effect, doubt_about_mean
 from meanmap.stats.effects.groups import Difference, difference_of
+from meanmap.stats.result import Interval
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import several_samples
 from meanmap.stats.samples.two_sample import two_samples
