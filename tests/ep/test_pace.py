@@ -13,11 +13,13 @@ def never():
 def test_shares_grow_while_steps_get_shorter_and_are_halved_after_a_longer_one():
     pace = Pace(careful=True)
     shares = [pace.share]
-    for moved in (8.0, 7.0, 9.0, 6.0):  # 9 is more than 1.2 times 7
+    for moved in (8.0, 7.0, 9.0, 6.0, 1.5):  # 9 is more than 1.2 times 7
         assert pace.after(moved, never, b"")
         shares.append(pace.share)
     grown = _FIRST * _GROWTH**2
-    assert shares == pytest.approx([_FIRST, _FIRST * _GROWTH, grown, grown / 2, grown / 2 * _GROWTH])
+    assert shares == pytest.approx(
+        [_FIRST, _FIRST * _GROWTH, grown, grown / 2, grown / 2 * _GROWTH, grown / 2 * _GROWTH**2]
+    )
     pace.after(0.5, never, b"")
     assert pace.share == 1.0  # within a standard deviation whole steps are taken
 
@@ -25,11 +27,11 @@ def test_shares_grow_while_steps_get_shorter_and_are_halved_after_a_longer_one()
 def test_sweeps_in_circles_take_half_steps_from_then_on():
     pace = Pace(careful=False)
     for _ in range(_LOOK):
-        assert pace.after(1.0, never, b"")
+        assert pace.after(2.0, never, b"")
     # A longer way together is no circle.
-    assert pace.after(1.0, lambda: 2.0, b"")
+    assert pace.after(2.0, lambda: 3.1, b"")
     assert pace.most == 1.0
-    assert pace.after(1.0, lambda: 0.1, b"")
+    assert pace.after(2.0, lambda: 2.9, b"")
     assert pace.most == 0.5
     assert pace.share == 0.5
     # What shrinks is left alone, and so is what is not finite.
@@ -59,3 +61,17 @@ def test_circles_at_the_least_share_lead_nowhere():
     pace.most = _LEAST
     found = [pace.after(1.0, lambda: 0.1, b"") for _ in range(_LOOK + 1)]
     assert found == [True] * _LOOK + [False]
+
+
+def test_the_second_step_may_be_too_long_already():
+    pace = Pace(careful=True)
+    for moved in (5.0, 9.0):
+        pace.after(moved, never, b"")
+    assert pace.share == pytest.approx(_FIRST * _GROWTH / 2)
+
+
+@pytest.mark.parametrize("steps", [[10.0, *[1.0] * _LOOK], [2.0, *[1.0] * (_LOOK - 1), 3.0]])
+def test_the_shortest_of_the_last_few_is_compared_with_those_before(steps):
+    pace = Pace(careful=False)
+    for moved in steps:
+        assert pace.after(moved, never, b"")

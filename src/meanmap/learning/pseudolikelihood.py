@@ -103,12 +103,13 @@ def log_normal(
     weights = jnp.ones(x.shape[0], x.dtype) if used is None else used.astype(x.dtype)
     n = jnp.sum(weights)
     values = kernel.gram(x, z)
-    mean = weights @ values / n
-    spread = jnp.sum(weights @ (values - mean) ** 2)
+    # Sums of products here and below: a product of a matrix and a vector takes XLA far longer to compile.
+    mean = jnp.sum(weights[:, None] * values, axis=0) / n
+    spread = jnp.sum(weights[:, None] * (values - mean) ** 2)
     whole = Smoothed(kernel, width).gram(z, z) + noise / n * jnp.eye(m, dtype=x.dtype)
     root = jnp.linalg.cholesky(whole)
     half = jax.scipy.linalg.solve_triangular(root, mean, lower=True)
-    gaussian = 2 * jnp.sum(jnp.log(jnp.diagonal(root))) + half @ half + spread / noise
+    gaussian = 2 * jnp.sum(jnp.log(jnp.diagonal(root))) + jnp.sum(half**2) + spread / noise
     gaussian += m * jnp.log(n) + m * (n - 1) * jnp.log(noise) + m * n * math.log(2 * math.pi)
     return -gaussian / 2
 
@@ -233,9 +234,10 @@ def _graded(sizes: jax.Array, directions: jax.Array) -> tuple[jax.Array, jax.Arr
         longest = jnp.argmax(lengths)
         direction = left[:, longest]
         for _ in range(2):  # once leaves the rounding of a direction that is nearly a combination of those before
-            direction = direction - (basis @ direction) @ basis
+            known = jnp.sum(basis * direction, axis=1)
+            direction = direction - jnp.sum(known[:, None] * basis, axis=0)
             direction = direction / jnp.maximum(jnp.linalg.norm(direction), jnp.finfo(left.dtype).tiny)
-        along = jnp.where(squares > least, direction @ left, 0)
+        along = jnp.where(squares > least, jnp.sum(direction[:, None] * left, axis=0), 0)
         now = (jnp.arange(columns) == k)[:, None]
         return (
             left - along * direction[:, None],
