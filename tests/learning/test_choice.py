@@ -5,7 +5,7 @@ import pytest
 
 from meanmap.bp.edges.learning import MESSAGE_RULE, left_out_errors
 from meanmap.learning.choice import Rule
-from meanmap.learning.density_ratio import LEAST, held_out_surprises
+from meanmap.learning.density_ratio import LEAST, LeftOut, held_out_surprises
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_left_out_errors_are_those_of_refitting(features):
 def test_held_out_surprises_are_those_of_the_operator(features):
     phi, psi = features
     phi, psi = np.exp(phi / 3), np.exp(psi / 3)
-    found = held_out_surprises(phi, psi, np.array([0.01]), np.array([0.02]))[0]
+    found = held_out_surprises(LeftOut(phi), LeftOut(psi), np.array([0.01]), np.array([0.02]))[0]
     folds = np.arange(40) % 10
     for row in (0, 17, 39):
         kept = folds != folds[row]

@@ -112,12 +112,9 @@ class PivotedCholesky(Features):
         return cls._of(kernel, points, low, door, rank)
 
     @classmethod
-    def of_gram(
-        cls, kernel: Kernel, points: Points, gram: np.ndarray, tolerance: float, max_rank: int | None, door: Door
-    ) -> tuple["PivotedCholesky", np.ndarray]:
-        """Of points whose Gram matrix is known, on the host; with their features (n, r)."""
-        low = pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=tolerance, max_rank=max_rank)
-        return cls._of(kernel, points, low, door, None), low.factor
+    def of_factor(cls, kernel: Kernel, points: Points, low: Factor, door: Door) -> "PivotedCholesky":
+        """Of points whose Gram matrix was factored already."""
+        return cls._of(kernel, points, low, door, None)
 
     @classmethod
     def _of(cls, kernel: Kernel, points: Points, low: Factor, door: Door, rank: int | None) -> "PivotedCholesky":

@@ -4,6 +4,7 @@ r(x, y) = φ(x)ᵀ (C_xx + λ₁ I)⁻¹ C_xy (C_yy + λ₂ I)⁻¹ ψ(y): the l
 equation 8).
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ import numpy as np
 from meanmap.core.types import Array
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["held_out_errors", "held_out_surprises", "ratio_operator"]
+__all__ = ["LeftOut", "held_out_errors", "held_out_surprises", "ratio_operator"]
 
 # Of what pairs make probable, up to this many places are looked at.
 CHOICE_PLACES = 500
 FOLDS = 10
 # Each fold decomposes two matrices of as many columns as there are features: beyond so many features fewer folds do.
 WIDE, WIDE_FOLDS = 300, 5
+# Decompositions of up to so many numbers are kept for the next pair with the same features.
+FEW_NUMBERS = 250_000
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3
 
@@ -49,28 +52,55 @@ def held_out_errors(
     return np.array(scores)
 
 
-def held_out_surprises(phi: np.ndarray, psi: np.ndarray, ridges_x: np.ndarray, ridges_y: np.ndarray) -> np.ndarray:
+class LeftOut:
+    """Features (m, r) of pairs, with their covariance decomposed without each fold of them.
+
+    Parameters
+    ----------
+    features : array (m, r)
+    folds : int, optional
+        By default `FOLDS`, and fewer where there are many features.
+    """
+
+    def __init__(self, features: np.ndarray, folds: int | None = None):
+        self.features = features
+        most = (FOLDS if features.shape[1] <= WIDE else WIDE_FOLDS) if folds is None else folds
+        self.folds = min(most, len(features))
+
+    def without(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
+        """The spectrum (r,) of the covariance without the rows of a fold, and all features in its axes."""
+        return self._all[fold] if self.features.size * self.folds <= FEW_NUMBERS else self._one(fold)
+
+    def _one(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
+        kept = self.features[np.arange(len(self.features)) % self.folds != fold]
+        spectrum, axes = np.linalg.eigh(kept.T @ kept / len(kept))
+        return np.maximum(spectrum, 0), self.features @ axes
+
+    @cached_property
+    def _all(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self._one(fold) for fold in range(self.folds)]
+
+
+def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_y: np.ndarray) -> np.ndarray:
     """−log r(xᵢ, yᵢ) / mean_j r(xᵢ, yⱼ) for each pair that was held out, (ridges, m).
 
     r(x, y) = φ(x)ᵀ (C_xx + λ₁ I)⁻¹ C_xy (C_yy + λ₂ I)⁻¹ ψ(y) estimates p(x, y) / (p(x) p(y)), so that this is
     −log p(y | x) up to what is the same for all candidates. It is blind to scale, as what becomes of a message is.
     """
-    m = len(phi)
-    folds = np.arange(m) % min(FOLDS if phi.shape[1] <= WIDE else WIDE_FOLDS, m)
+    m, folds, number = len(phi.features), phi.folds, len(ridges_x)
+    rows = np.arange(m)
     places = np.unique(np.linspace(0, m - 1, min(m, CHOICE_PLACES)).round().astype(int))
-    losses = np.zeros((len(ridges_x), m))
-    for fold in np.unique(folds):
-        held, kept = folds == fold, folds != fold
-        (values_x, axes_x), (values_y, axes_y) = (np.linalg.eigh(f[kept].T @ f[kept] / kept.sum()) for f in (phi, psi))
-        x, y, everywhere = phi @ axes_x, psi @ axes_y, psi[places[kept[places]]] @ axes_y
-        cross = x[kept].T @ y[kept] / kept.sum()
-        shrunk_x = np.maximum(values_x, 0) + ridges_x[:, None]
-        shrunk_y = np.maximum(values_y, 0) + ridges_y[:, None]
-        weights = (x[held] / shrunk_x[:, None, :]) @ cross / shrunk_y[:, None, :]
-        there = weights @ everywhere.T
+    losses = np.zeros((number, m))
+    for fold in range(folds):
+        (values_x, x), (values_y, y) = phi.without(fold), psi.without(fold)
+        held, kept = rows[fold::folds], rows % folds != fold
+        cross = x[kept].T @ y[kept] / np.count_nonzero(kept)
+        shrunk = x[held] / (values_x + ridges_x[:, None])[:, None]
+        weights = (shrunk.reshape(-1, x.shape[1]) @ cross).reshape(number, len(held), -1)
+        weights /= (values_y + ridges_y[:, None])[:, None]
+        there = (weights.reshape(-1, y.shape[1]) @ y[places[kept[places]]].T).reshape(number, len(held), -1)
         top = np.maximum(there.max(axis=2), 1e-300)
-        here = np.sum(weights * y[held], axis=2) / top
-        np.maximum(there, LEAST * top[:, :, None], out=there)
-        some = there.mean(axis=2) / top
+        here = np.einsum("lhr,hr->lh", weights, y[held]) / top
+        some = np.maximum(there, LEAST * top[:, :, None]).mean(axis=2) / top
         losses[:, held] = np.log(some / np.maximum(here, LEAST))
     return losses

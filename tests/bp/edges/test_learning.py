@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import meanmap as mm
 from meanmap import kernels
 from meanmap.bp.edges.learning import CoordinatesByScale, learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
 from meanmap.core.door import Door
 from meanmap.embeddings import likelihood
 from meanmap.graphs import Graph
+from meanmap.learning import density_ratio
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +82,25 @@ def test_distances_found_once_give_the_kernel_at_every_lengthscale(pair):
         gram = kernels.RBF(book.sample.kernel.lengthscale * multiple)(book.sample.points)
         np.testing.assert_allclose(found.values @ found.values.T, gram, atol=1e-6)
         np.testing.assert_allclose(found.at(book.sample.points), found.values, atol=1e-6)
+
+
+def test_nodes_are_decomposed_once_for_all_edges_and_both_directions(monkeypatch):
+    """Round the middle of a star each fold of each lengthscale once, not once for each leaf."""
+    rng, leaves, counts = np.random.default_rng(3), 4, []
+    middle = rng.normal(size=30)
+    table = {"h": middle} | {f"x{i}": middle + rng.normal(size=30) for i in range(leaves)}
+    decompose = density_ratio.LeftOut._one
+    monkeypatch.setattr(density_ratio.LeftOut, "_one", lambda self, fold: counts.append(fold) or decompose(self, fold))
+    mm.KernelGraph([("h", name) for name in table if name != "h"]).fit(table)
+    assert (leaves + 1) * 5 * 10 <= len(counts) <= (leaves + 1) * 9 * 10  # of five lengthscales, and narrower ones
+
+
+def test_rows_that_are_missing_at_one_end_are_left_out_of_what_is_kept():
+    rng = np.random.default_rng(4)
+    s = rng.normal(size=30)
+    t = s + rng.normal(size=30)
+    some = np.where(np.arange(30) < 25, t, np.nan)
+    found = mm.KernelGraph([("s", "t"), ("s", "u")]).fit({"s": s, "t": t, "u": some})
+    alone = mm.KernelGraph([("s", "u")]).fit({"s": s, "u": some})
+    for edge, same in zip(found.likelihoods[1::2], alone.likelihoods, strict=True):
+        np.testing.assert_allclose(edge.inner, same.inner)

@@ -20,13 +20,15 @@ from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, 
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.report import Report
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.learning.choice import Rule
-from meanmap.learning.density_ratio import held_out_surprises, ratio_operator
-from meanmap.linalg.pivoted import pivoted_coordinates
+from meanmap.learning.density_ratio import LeftOut, held_out_surprises, ratio_operator
+from meanmap.linalg.pivoted import PivotedCholesky as Factor
+from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
@@ -123,6 +125,39 @@ class LikelihoodEdge:
         return self.inner @ self.receiver.values.T
 
 
+@dataclass(frozen=True, eq=False)
+class _Factored:
+    """Few points whose Gram matrix was factored: features are made of it only at lengthscales that are chosen, because
+    putting four small arrays on a device takes longer than all else.
+    """
+
+    kernel: Kernel
+    points: Points
+    low: Factor
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points, gram: np.ndarray, most: int) -> "_Factored":
+        """A factor of at most so many columns."""
+        return cls(
+            kernel, points, pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=TOLERANCE, max_rank=most)
+        )
+
+    @property
+    def size(self) -> int:
+        """r, how many columns there are."""
+        return int(self.low.rank)
+
+    @cached_property
+    def report(self) -> Report:
+        """How the factorisation ended."""
+        return self.low.report
+
+    def features(self) -> PivotedCholesky:
+        """What maps new points to the same coordinates."""
+        with Door() as door:
+            return PivotedCholesky.of_factor(self.kernel, self.points, self.low, door)
+
+
 class CoordinatesByScale:
     """Coordinates of one node at several lengthscales, each computed once.
 
@@ -138,20 +173,32 @@ class CoordinatesByScale:
     def __init__(self, sample: NodeSample, rank: int | None = None):
         self.sample = sample
         self.rank = int(np.clip(MOST_NUMBERS // sample.count, MOST_FEATURES, MOST_RANK)) if rank is None else rank
-        self.features: dict[tuple[float, int], PivotedCholesky] = {}
+        self.features: dict[tuple[float, int], PivotedCholesky | _Factored] = {}
         self.values: dict[tuple[float, int], np.ndarray] = {}
         self.squared: np.ndarray | None = None
+        self.decomposed: dict[tuple[float, int, int], LeftOut] = {}
         self.known: dict[float, Coordinates] = {}
 
     def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
         """Values (m, r) of at most so many coordinates at some rows."""
         features = self._features(multiple, most)
-        if self.sample.count > FEW_POINTS:
+        if self.sample.count > FEW_POINTS and not isinstance(features, _Factored):
             return transformed(features, rows(self.sample.points, chosen))
         at = self._multiple(multiple), features.size
-        if at not in self.values:
+        if not isinstance(features, _Factored) and at not in self.values:
             self.values[at] = transformed(features, self.sample.points)
         return self.values[at][chosen]
+
+    def left_out(self, multiple: float, chosen: np.ndarray, most: int, folds: int | None = None) -> LeftOut:
+        """Values at some rows, decomposed without each fold; kept where these are all rows in order, as in both
+        directions of an edge and round the middle of a star.
+        """
+        values = self.some(multiple, chosen, most)
+        if len(chosen) != self.sample.count or (np.diff(chosen) != 1).any():
+            return LeftOut(values, folds)
+        fresh = LeftOut(values, folds)
+        at = self._multiple(multiple), values.shape[1], fresh.folds
+        return self.decomposed.setdefault(at, fresh)
 
     def at(self, multiple: float) -> Coordinates:
         """All coordinates at a multiple of the median distance; at the kernel as it is where the user gave it."""
@@ -159,7 +206,8 @@ class CoordinatesByScale:
         if multiple not in self.known:
             features = self._features(multiple, self.rank)
             known = self.values.get((multiple, features.size))
-            self.known[multiple] = Coordinates.of(features, self.sample.points, multiple, known)
+            whole = features.features() if isinstance(features, _Factored) else features
+            self.known[multiple] = Coordinates.of(whole, self.sample.points, multiple, known)
         return self.known[multiple]
 
     def wider(self, multiple: float) -> bool:
@@ -170,7 +218,7 @@ class CoordinatesByScale:
     def _multiple(self, multiple: float) -> float:
         return multiple if self.sample.searched else 1.0
 
-    def _features(self, multiple: float, most: int) -> PivotedCholesky:
+    def _features(self, multiple: float, most: int) -> "PivotedCholesky | _Factored":
         multiple, most = self._multiple(multiple), min(most, self.rank)
         few = self.features.get((multiple, MOST_FEATURES))
         if few is not None and few.report.converged:
@@ -178,10 +226,8 @@ class CoordinatesByScale:
         if (multiple, most) not in self.features:
             kernel = rescaled(self.sample, multiple)
             if self.sample.searched and self.sample.count <= FEW_POINTS and not any_sparse(self.sample.points):
-                with Door() as door:
-                    gram = self._gram(multiple)
-                    found, values = PivotedCholesky.of_gram(kernel, self.sample.points, gram, TOLERANCE, most, door)
-                self.values[multiple, found.size] = values
+                found = _Factored.of(kernel, self.sample.points, self._gram(multiple), most)
+                self.values[multiple, found.size] = found.low.factor
             else:
                 found = coordinates(kernel, self.sample.points, TOLERANCE, most)
             self.features[multiple, most] = found
@@ -234,8 +280,9 @@ def learn_likelihood(
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
 
     def score(multiple: float, most: int) -> dict[float, np.ndarray]:
-        phi, psi = observed.some(multiple, chosen[:, 0], most), receiver.some(multiple, chosen[:, 1], most)
-        sizes = [np.mean(np.sum(f**2, axis=1)) if ridge is None else 1.0 for f in (phi, psi)]
+        phi = observed.left_out(multiple, chosen[:, 0], most)
+        psi = receiver.left_out(multiple, chosen[:, 1], most, phi.folds)
+        sizes = [np.mean(np.sum(f.features**2, axis=1)) if ridge is None else 1.0 for f in (phi, psi)]
         grids = rule.ridges * sizes[0], rule.ridges * sizes[1]
         return dict(zip(rule.ridges, held_out_surprises(phi, psi, *grids), strict=True))
 

@@ -53,6 +53,12 @@ class KernelGrid:
     keeps that tame.
     Messages are sent 15 times and are then still changing: operators are a little wrong, each further sweep hears the
     same pixels again, and errors grow. Where there are clean images beside noisy ones `ForestGrid` restores better.
+    What smoothing adds depends on what an observation is allowed to say. Where several values explain it, as where one
+    picture of a plain wall is matched with another, pass a function as ``likelihood`` that has all of these peaks: one
+    guess with a spread around it leaves next to nothing to relations. In stereo scenes that were not learned from,
+    relations took the error of log-depth from .41 to .31 so, with ``bands`` for each row.
+    Neighbours, patches and counting are yours to choose, by errors on images that were left out; `ForestGrid` makes
+    its own choices so.
     1000 × 1000 pixels at rank 30 in single precision need 3.6 GiB, with the beliefs about all of them.
 
     Examples

@@ -27,7 +27,7 @@ def run(setting: Setting) -> Outcome:
     for third in range(thirds):
         test = order[third::3]
         train = np.setdiff1d(order, test)
-        found = compare(list(features[train]), list(depth[train]), features[test], setting)
+        found, _ = compare(list(features[train]), list(depth[train]), features[test], setting)
         errors.append(error(found, depth[test]))
         shown = shown or (depth[test], found)
     return outcome(np.concatenate(errors, axis=1), shown, "rooms", "Rooms were rendered by POV-Ray, 120 of them.")
@@ -38,8 +38,11 @@ def error(found: np.ndarray, depth: np.ndarray) -> np.ndarray:
     return np.sqrt(np.nanmean((found - depth) ** 2, axis=(-2, -1)))
 
 
-def compare(features: list[np.ndarray], depth: list[np.ndarray], test: np.ndarray, setting: Setting) -> np.ndarray:
-    """Depth of test scenes by each of `METHODS`, (4, n, h, w), learned from others.
+def compare(
+    features: list[np.ndarray], depth: list[np.ndarray], test: np.ndarray, setting: Setting, likelihood: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Depth of test scenes by each of `METHODS`, (4, n, h, w), learned from others, with one class of likelihoods; and
+    medians of the first method's beliefs.
 
     Powers and counting of both kinds of belief propagation are chosen on the last third of the scenes, by models that
     did not learn from them.
@@ -47,25 +50,27 @@ def compare(features: list[np.ndarray], depth: list[np.ndarray], test: np.ndarra
     options, seed = setting.choose(smoke=OPTIONS[1::5], quick=OPTIONS, paper=OPTIONS), setting.seed
     kept = len(depth) * 2 // 3
     late = np.stack(depth[kept:])
-    early = _models(features[:kept], depth[:kept], seed)
+    early = _models(features[:kept], depth[:kept], seed, likelihood)
     chosen = {}
-    for name, restore in (("kernel", _kernel), ("discrete", _discrete)):
+    ways = ("kernel", lambda *given: _kernel(*given).mean()), ("discrete", _discrete)
+    for name, restore in ways:
         tried = [np.mean(error(restore(early, np.stack(features[kept:]), *each), late)) for each in options]
         chosen[name] = options[int(np.argmin(tried))]
-    models = _models(features, depth, seed)
+    models = _models(features, depth, seed, likelihood)
     regression = models["likelihood"].regression(test.reshape(-1, test.shape[-1])).reshape(test.shape[:3])
     mean = np.broadcast_to(np.nanmean(np.stack(depth), axis=0), regression.shape)
-    found = _kernel(models, test, *chosen["kernel"]), regression, _discrete(models, test, *chosen["discrete"]), mean
-    return np.stack(found)
+    beliefs = _kernel(models, test, *chosen["kernel"])
+    found = beliefs.mean(), regression, _discrete(models, test, *chosen["discrete"]), mean
+    return np.stack(found), beliefs.quantile(0.5)
 
 
-def _models(features: list[np.ndarray], depth: list[np.ndarray], seed: int) -> dict[str, Any]:
+def _models(features: list[np.ndarray], depth: list[np.ndarray], seed: int, likelihood: Any) -> dict[str, Any]:
     """What both kinds of belief propagation learn: relations for each row and direction, and one likelihood."""
     import meanmap as mm
     from meanmap import bp
 
     height = len(depth[0])
-    grid = mm.KernelGrid(bands=height).fit(depth, features, pairs=8000, rng=seed)
+    grid = mm.KernelGrid(bands=height).fit(depth, features, likelihood=likelihood, pairs=8000, rng=seed)
     stacked = np.stack(depth)
     edges = np.linspace(np.nanmin(stacked), np.nanmax(stacked), LEVELS + 1)
     counts = {}
@@ -74,12 +79,12 @@ def _models(features: list[np.ndarray], depth: list[np.ndarray], seed: int) -> d
     return {"grid": grid, "likelihood": grid.likelihood, "counts": counts, "levels": (edges[1:] + edges[:-1]) / 2}
 
 
-def _kernel(models: dict[str, Any], features: np.ndarray, power: float, counting: float) -> np.ndarray:
-    """Means of beliefs, (n, h, w)."""
+def _kernel(models: dict[str, Any], features: np.ndarray, power: float, counting: float) -> Any:
+    """Beliefs about n scenes."""
     from meanmap import bp
 
     likelihood = bp.Tempered(models["likelihood"], power)
-    return models["grid"].restore(features, likelihood=likelihood, counting=counting).mean()
+    return models["grid"].restore(features, likelihood=likelihood, counting=counting)
 
 
 def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counting: float) -> np.ndarray:
@@ -115,8 +120,8 @@ def _discrete(models: dict[str, Any], features: np.ndarray, power: float, counti
     return means.T.reshape(number, height, width)
 
 
-def outcome(errors: np.ndarray, shown: Any, scenes: str, note: str) -> Outcome:
-    """What the errors (4, n) of all methods in n scenes say, with pictures of the first ones."""
+def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: tuple[str, ...] = METHODS) -> Outcome:
+    """What the errors (methods, n) in n scenes say, with pictures of the first ones."""
     from matplotlib import pyplot
 
     truth, found = shown
@@ -127,27 +132,28 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, note: str) -> Outcome:
         for axis, image in zip(axes[i], (truth[i], *found[:3, i]), strict=True):
             axis.imshow(image, **shades)
             axis.set(xticks=[], yticks=[])
-    for axis, title in zip(axes[0], ("truth", *METHODS[:3]), strict=True):
+    for axis, title in zip(axes[0], ("truth", *methods[:3]), strict=True):
         axis.set_title(title, fontsize="small")
     number = errors.shape[1]
-    gains = {name: errors[i] - errors[0] for i, name in enumerate(METHODS) if i}
+    gains = {name: errors[i] - errors[0] for i, name in enumerate(methods) if i}
     numbers = {}
     for name, gain in gains.items():
         deviation = float(gain.std(ddof=1) / np.sqrt(number))
         numbers[f"below {name}"] = Number(float(gain.mean()), deviation)
         numbers[f"below {name}, in standard errors"] = Number(float(gain.mean()) / deviation)
     table = [("method", f"error of log-depth in {number} {scenes}", "spread", "scenes with a larger error than ours")]
-    for name, each in zip(METHODS, errors, strict=True):
-        worse = f"{np.mean(each > errors[0]):.0%}" if name != METHODS[0] else ""
+    for name, each in zip(methods, errors, strict=True):
+        worse = f"{np.mean(each > errors[0]):.0%}" if name != methods[0] else ""
         table.append((name, f"{each.mean():.4f}", f"{each.std(ddof=1):.4f}", worse))
-    means = ", ".join(f"{each.mean():.3f} ({name})" for name, each in zip(METHODS, errors, strict=True))
+    means = ", ".join(f"{each.mean():.3f} ({name})" for name, each in zip(methods, errors, strict=True))
     return Outcome(
         f"Root mean square error of log-depth in {number} {scenes} that were left out: {means}.",
         numbers,
         ((figure, f"Log-depth of {scenes} that were left out."),),
         tuple(table),
         notes=(
-            f"{note} The paper's scenes (Make3D) are not available. Relations are learned for each row and direction.",
+            *notes,
+            "The paper's scenes (Make3D) are not available. Relations are learned for each row and direction.",
             (
                 "Guesses of neighbouring cells err alike: a power of the likelihood is chosen on training scenes. "
                 "Depths are so alike along a grid that evidence grows on its way round cycles: messages are reweighted "

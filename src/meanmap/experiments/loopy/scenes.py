@@ -72,34 +72,25 @@ def _cells(image: np.ndarray, side: int) -> np.ndarray:
 
 
 def stereo_scenes() -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, h, w, d) of the cells of the Middlebury scenes, and the logarithm of the disparity (n, h, w).
+    """Costs (n, h, w, K, W) of the cells of the Middlebury scenes, and the logarithm of the disparity (n, h, w).
 
-    The logarithm of the inverse depth, but for an offset of the scene; NaN where it is not known. Scenes are cut to the
-    width of the narrowest.
+    How unlike both views are at each of K disparities, over windows of W sizes. The logarithm is that of the inverse
+    depth, but for an offset of the scene; NaN where it is not known. Scenes are cut to the width of the narrowest.
     """
     from meanmap.datasets import STEREO_SCENES, stereo
 
     scenes = [stereo(name) for name in STEREO_SCENES]
     width = min(scene.left.shape[1] for scene in scenes) // CELL
-    features = [_stereo_features(scene.left, scene.right)[:, :width] for scene in scenes]
-    return np.stack(features), np.stack([np.log(_cells(scene.disparity, CELL))[:, :width] for scene in scenes])
+    costs = [_costs(scene.left, scene.right)[:, :width] for scene in scenes]
+    return np.stack(costs), np.stack([np.log(_cells(scene.disparity, CELL))[:, :width] for scene in scenes])
 
 
-def _stereo_features(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How unlike both views are at each disparity, the most alike one and how clear it is, over several windows."""
+def _costs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """How unlike both views are at each disparity, over several windows, (h, w, K, W)."""
     from scipy.ndimage import uniform_filter
 
-    height, width = left.shape[:2]
-    unlike = np.ones((len(DISPARITIES), height, width))
+    width = left.shape[1]
+    unlike = np.ones((*left.shape[:2], len(DISPARITIES)))
     for i, shift in enumerate(DISPARITIES):
-        unlike[i, :, shift:] = np.abs(left[:, shift:] - right[:, : width - shift]).mean(axis=-1)
-    down = np.mgrid[: height // CELL, : width // CELL][0] / (height // CELL)
-    found = [down]
-    for size in WINDOWS:
-        costs = np.stack([_cells(uniform_filter(each, size), CELL) for each in unlike])
-        weight = np.exp(-(costs - costs.min(axis=0)) / 0.01)
-        weight /= weight.sum(axis=0)
-        guess = np.tensordot(np.log1p(DISPARITIES), weight, axes=1)
-        spread = np.sqrt(np.maximum(np.tensordot(np.log1p(DISPARITIES) ** 2, weight, axes=1) - guess**2, 0))
-        found += [guess, spread, np.log(costs.min(axis=0) + 1e-3)]
-    return np.stack(found, axis=-1)
+        unlike[:, shift:, i] = np.abs(left[:, shift:] - right[:, : width - shift]).mean(axis=-1)
+    return np.stack([_cells(uniform_filter(unlike, size, axes=(0, 1)), CELL) for size in WINDOWS], axis=-1)
