@@ -11,13 +11,13 @@ import meanmap as mm
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, ParameterError, ShapeError
 from meanmap.features import Fourier
+from meanmap.features.states.feature_map import BLOCK, FeatureMap, working_precision
+from meanmap.features.states.passes import SAMPLE
 from meanmap.linalg.moments import Moments
 from meanmap.stats.samples import feature_statistics, gram_statistics, two_sample
 from meanmap.stats.samples.feature_statistics import gaussian_limit
 from meanmap.stats.samples.gram_statistics import gram_test
 from meanmap.stats.samples.samples import read_samples
-from meanmap.stats.states.feature_map import BLOCK, FeatureMap, working_precision
-from meanmap.stats.states.passes import SAMPLE
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)

@@ -11,10 +11,10 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.features.states.feature_map import FeatureMap
+from meanmap.features.states.pairs import SideBySide
 from meanmap.stats import IndependencePlan
-from meanmap.stats.independence.independence_plan import SideBySide
 from meanmap.stats.independence.moments import JointMoments, features_of
-from meanmap.stats.states.feature_map import FeatureMap
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")

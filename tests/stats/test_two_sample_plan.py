@@ -219,7 +219,7 @@ def test_partitions_that_do_not_fit(folder, tmp_path):
     [
         lambda data: mm.stats.DriftMonitor.of(data),
         lambda data: mm.embed(data, mm.kernels.RBF(1.0)),
-        lambda data: mm.condition(data, data),
+        lambda data: mm.features.PivotedCholesky.fit(mm.kernels.RBF(1.0), data),
         lambda data: mm.pc(data),
     ],
 )

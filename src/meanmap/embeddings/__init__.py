@@ -10,6 +10,7 @@ from meanmap.embeddings.likelihood import likelihood
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.embeddings.posterior import PosteriorDifference, PosteriorEmbedding, posterior_embedding
+from meanmap.embeddings.regression_plan import RegressionPlan
 from meanmap.embeddings.rules import bayes_rule, chain_rule, sum_rule
 from meanmap.embeddings.witness import Region, Witness, posterior_witness
 
@@ -23,6 +24,7 @@ __all__ = [
     "PosteriorDifference",
     "PosteriorEmbedding",
     "Region",
+    "RegressionPlan",
     "Witness",
     "bayes_rule",
     "chain_rule",

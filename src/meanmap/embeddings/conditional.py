@@ -11,12 +11,17 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pieces.partitions import is_dask
+from meanmap.core.pieces.sources import is_file
 from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.tables.chunks import count_rows, in_memory
 from meanmap.core.tables.schema import opened
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
+from meanmap.embeddings.regression_plan import RegressionPlan, solved
 from meanmap.features.base import Features, transform_in_chunks
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -25,7 +30,7 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.choice import least
 from meanmap.learning.default import unit_free_kernel
 from meanmap.learning.learned import learned_for
-from meanmap.linalg.ridge import Ridge, check_precision
+from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
 
 __all__ = ["condition"]
@@ -39,6 +44,8 @@ MOST_FEATURES = 1000
 RIDGE_ROWS = 1000
 # The ridge of features is chosen on up to this many points, for the same reason: of more, only sums are needed.
 RIDGE_ROWS_IN_FEATURES = 100_000
+# Files and collections of up to so many rows are read into memory.
+READ_ROWS = 20_000
 # Rows whose weights are solved for at once.
 BLOCK = 10_000
 # The lengthscale is compared on a few hundred points, at these multiples of the median distance.
@@ -63,8 +70,9 @@ def condition(
 
     Parameters
     ----------
-    x, y : points
-        n pairs.
+    x, y : points; Parquet files; arrays or frames of Dask
+        n pairs. With features of both, what more than 20,000 rows add is summed up where they lie, and coefficients are
+        the same bit by bit wherever that is ([`RegressionPlan`][]); files and collections of so many rows need these.
     kernel_x : Kernel, Features or "learned", optional
         The kernel of x. By default RBF, its lengthscale chosen with the ridge by leave-one-out (on up to 500 of the
         points), in the units of the columns where there are several, so that units do not matter; for labels and mixed
@@ -113,6 +121,11 @@ def condition(
         parameter(ridge, "ridge", positive=False, axes=0, at_least=0.0)
     if ridge is None or kernel_x is None or kernel_y is None:
         _refuse_tracers(x, y, ridge)
+    if all(map(_is_long, (x, y))):
+        found = _in_one_pass(x, y, kernel_x, kernel_y, ridge, missing, kinds)
+        if found is not None:
+            return found
+    x, y = in_memory(x), in_memory(y)
     (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
@@ -128,6 +141,33 @@ def condition(
         if first.count > DENSE_ROWS and not door.follows and not any_sparse(first.points):
             return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True, notes=told))
         return door.leave(replace(_dual(first, second, ridge, door), conditional=True, notes=told))
+
+
+def _is_long(data: Data) -> bool:
+    """Whether data are rows of numbers or columns, and many."""
+    has_rows = isinstance(data, np.ndarray) or is_file(data) or is_dask(data) or Table.looks_like_one(data)
+    return has_rows and (count_rows(data) or 0) > READ_ROWS
+
+
+def _in_one_pass(
+    x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, ridge: Array, missing: str, kinds: Any
+) -> Operator | None:
+    """The operator in features of many rows, added up where they lie; None of what is in memory and has to be."""
+    in_pieces = any(is_file(data) or is_dask(data) for data in (x, y))
+    in_features = isinstance(kernel_x, Features) and isinstance(kernel_y, Features)
+    if not in_pieces and not (in_features and missing == "raise" and not kinds):
+        return None
+    if not in_features:
+        raise KindError(
+            f"x and y are collections or files of more than {READ_ROWS} rows, which are regressed in features: give "
+            "features of both, such as kernel_x=mm.features.Fourier.draw(kernel, like=some_rows) and kernel_y=..., or "
+            "rows in memory."
+        )
+    if missing != "raise" or kinds:
+        option = "kinds=" if missing == "raise" else f"missing={missing!r}"
+        raise ParameterError(f"{option} is for samples in memory: see to it in the files or the collection.")
+    plan = RegressionPlan.of(x, y, kernel_x, kernel_y, rng=0)
+    return plan.result(plan.state(x, y), ridge)
 
 
 def _dual(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
@@ -195,32 +235,9 @@ def _streamed(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     for one, other in pairs:
         a, b = np.asarray(one), np.asarray(other)
         covariance, cross, energy = covariance + a.T @ a, cross + a.T @ b, energy + float(np.sum(b * b))
-    values, vectors = np.linalg.eigh(np.asarray(covariance) / n)
-    rotated = vectors.T @ np.asarray(cross) / n
-    chosen: tuple = ()
-    if ridge is None:
-        ridge = _generalised_choice(values, rotated, energy / n, n)
-        chosen = (("ridge", ridge),)
-    # Without a ridge the smallest eigenvalue does its work.
-    check_precision(values.sum(), ridge + max(values[0], 0.0), np.dtype(float), "the features' covariance")
-    matrix = (vectors @ (rotated / (np.maximum(values, 0) + ridge)[:, None])).T
+    moments = np.asarray(covariance) / n, np.asarray(cross) / n, energy / n
+    matrix, chosen = solved(*moments, n, ridge)
     return Operator(second.basis, first.basis, matrix, chosen=chosen)
-
-
-def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, n: int) -> float:
-    """λ of least generalised cross-validation error, from second moments alone (Golub, Heath & Wahba 1979).
-
-    With s the eigenvalues of C_XX and c_k the rows of Uᵀ C_XY,
-    (1/n) ‖Y − HY‖² = E‖y‖² − Σ_k ‖c_k‖² (s + 2 λ) / (s + λ)².
-    """
-    values = np.maximum(values, 0)
-    ridges = np.geomspace(1e-8, 1.0, 25) * values.sum()
-    strength = np.sum(rotated**2, axis=1)
-    scores = []
-    for lam in ridges:
-        residual = energy - np.sum(strength * (values + 2 * lam) / (values + lam) ** 2)
-        scores.append(max(residual, 0.0) / (1 - np.sum(values / (values + lam)) / n) ** 2)
-    return float(ridges[int(np.argmin(scores))])
 
 
 def _chosen(kernel: KernelLike, data: Data, argument: str) -> Any:

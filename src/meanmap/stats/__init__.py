@@ -1,5 +1,6 @@
 """Hypothesis tests whose level can be trusted."""
 
+from meanmap.features.states.passes import SampleState
 from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
 from meanmap.stats.asking.ask import test
 from meanmap.stats.conditional.conditional import conditional_independence_test
@@ -21,7 +22,6 @@ from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import register_two_sample
 from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rejection_rate
-from meanmap.stats.states.passes import SampleState
 
 __all__ = [
     "ClosenessResult",

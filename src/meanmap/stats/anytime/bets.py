@@ -16,13 +16,13 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
+from meanmap.features.states.reading import Reading
 from meanmap.stats.anytime.wager import Wager
 from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
-from meanmap.stats.states.reading import Reading
 
 __all__ = ["Bet", "IndependenceBet", "TwoSampleBet"]
 

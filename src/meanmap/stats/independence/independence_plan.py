@@ -1,59 +1,34 @@
 """The independence test on data of any size: a plan, states of parts, and the result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.pieces.sources import is_stream
-from meanmap.core.points import count
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
-from meanmap.core.types import Data, KernelLike, Points, Seed
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features
+from meanmap.features.states.feature_map import FeatureMap
+from meanmap.features.states.pairs import NAMES, SideBySide, pairs_state
+from meanmap.features.states.passes import SampleState, drawn, known_seed
+from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
 from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
 from meanmap.stats.result import TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
-from meanmap.stats.states.feature_map import FeatureMap
-from meanmap.stats.states.passes import SampleState, drawn, known_seed, one_pass
-from meanmap.stats.states.reading import ROWS, Reading
 
 __all__ = ["IndependencePlan", "cut_short", "in_one_pass"]
-
-NAMES = ("x", "y")
-
-
-class SideBySide(Features):
-    """Features of two variables, each of its own: points are pairs of points."""
-
-    kernel: Kernel
-    members: tuple[Features, ...]
-
-    def transform(self, x: Points) -> jax.Array:
-        """φ(x) and ψ(y), (n, r + s)."""
-        return jnp.concatenate([member.transform(part) for member, part in zip(self.members, x, strict=True)], axis=1)
-
-    def check(self, points: Points, argument: str) -> None:
-        """As the features of each variable check."""
-        for member, part in zip(self.members, points, strict=True):
-            member.check(part, argument)
-
-    @property
-    def size(self) -> int:
-        """r + s."""
-        return sum(member.size for member in self.members)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,6 +109,11 @@ class IndependencePlan(Value):
             features = FeatureMap.of(both, points, groups=[member.size for member in members])
         return cls((first, second), (kernels[0], kernels[1]), features, seed)
 
+    @property
+    def members(self) -> tuple[Features, ...]:
+        """The features of x and of y."""
+        return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
+
     def state(self, x: Data, y: Data = None) -> SampleState:
         """What some rows add.
 
@@ -142,20 +122,19 @@ class IndependencePlan(Value):
         x, y : points, files or iterators of pieces
             As many rows of each; or as x alone an iterator of pieces (x, y).
         """
-        return one_pass(self, _state, [x if y is None else (x, y)], ["x and y"])[0]
+        return pairs_state(self, x, y)
 
     def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
         """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
         check_draws(n_permutations)
         check_rows(state.n, "x", LEAST_POINTS)
-        members = self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
-        moments = JointMoments(state.sums.moments(), members[0].size)
+        moments = JointMoments(state.sums.moments(), self.members[0].size)
         for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
             if spectrum.max(initial=0) <= 1e-14:
                 raise constant(name)
         value = moments.n * moments.hsic
         law = moments.limit(null, n_permutations, np.random.default_rng([self.seed, 1]))
-        doubts = *cut_short(members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
+        doubts = *cut_short(self.members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
         label = "independence test, n HSIC of features"
         told = *doubts, *flat(law, value)
         return TestResult(value, law.pvalue(value), law, self.kernels, label, (moments.n,), self.seed, told)
@@ -184,24 +163,3 @@ def cut_short(fitted: Sequence[Any], level: str) -> tuple[str, ...]:
         for name, feature in zip(NAMES, fitted, strict=True)
         if feature.relative_error > 10 * TRACE_TOLERANCE
     )
-
-
-def _state(plan: IndependencePlan, source: Any, name: str) -> SampleState:
-    """What the rows of one source, or of two side by side, add."""
-    rows = 0
-    members: Any = plan.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
-
-    def points(door: Door) -> Iterator[Any]:
-        nonlocal rows
-        pairs = paired_chunks(source, ROWS, NAMES) if isinstance(source, tuple) else chunks_of(source, ROWS, "x")
-        for block in pairs:
-            read = []
-            for reading, member, part, side in zip(plan.readings, members, block, NAMES, strict=True):
-                where = f"{side}[{rows}:]" if rows else side
-                read.append(member.read(reading.read(part, where), where, door))
-            rows += count(read[0])
-            yield tuple(read)
-
-    with Door() as door:
-        sums = plan.features.sums(points(door))
-    return SampleState(sums, rows, {})

@@ -9,13 +9,13 @@ from meanmap.core.types import DType, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.features.base import Concatenated, FeatureKernel, transformed
 from meanmap.features.lowrank import Nystrom
+from meanmap.features.states.feature_map import FeatureMap, working_precision
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
 from meanmap.stats.samples.samples import Outcome, Samples
-from meanmap.stats.states.feature_map import FeatureMap, working_precision
 
 __all__ = ["LANDMARKS", "feature_map", "feature_test", "gaussian_limit", "landmark_features"]
 

@@ -14,6 +14,7 @@ from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transformed
+from meanmap.features.states.passes import one_pass
 from meanmap.stats.collections import fused
 from meanmap.stats.designs.reading import design_of, from_strata, without_design
 from meanmap.stats.permutations import Centred, CentredFeatures, Permuted
@@ -26,7 +27,6 @@ from meanmap.stats.samples.samples import Outcome, Samples, read_samples
 from meanmap.stats.samples.samples_plan import begun, is_long
 from meanmap.stats.samples.several import several_samples
 from meanmap.stats.settings import LEAST_POINTS, WHOLE, check_draws
-from meanmap.stats.states.passes import one_pass
 
 __all__ = ["k_sample_test"]
 

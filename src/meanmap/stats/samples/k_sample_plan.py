@@ -10,6 +10,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.features.states.passes import SampleState
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import SQUARED, Permuted
@@ -17,7 +18,6 @@ from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.samples.samples_plan import SamplesPlan
 from meanmap.stats.samples.several import named
 from meanmap.stats.settings import FEW_FOR_A_LIMIT, PERMUTED, check_draws
-from meanmap.stats.states.passes import SampleState
 
 __all__ = ["RATE", "KSamplePlan"]
 

@@ -19,13 +19,13 @@ from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import Value
+from meanmap.features.states.feature_map import FeatureMap
+from meanmap.features.states.passes import SAMPLE, SampleState, drawn, known_seed, one_pass
+from meanmap.features.states.reading import Reading, left_out
 from meanmap.linalg.moments import Moments
 from meanmap.stats.samples.feature_statistics import feature_map
 from meanmap.stats.samples.samples import columns_of, read_samples, values_of
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED
-from meanmap.stats.states.feature_map import FeatureMap
-from meanmap.stats.states.passes import SAMPLE, SampleState, drawn, known_seed, one_pass
-from meanmap.stats.states.reading import Reading, left_out
 
 __all__ = ["SamplesPlan", "begun", "is_long"]
 

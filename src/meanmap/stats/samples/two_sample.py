@@ -18,6 +18,7 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
+from meanmap.features.states.passes import one_pass
 from meanmap.kernels.reading import is_flat
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
 from meanmap.stats.result import flat
@@ -29,7 +30,6 @@ from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.states.passes import one_pass
 
 __all__ = ["two_sample_test", "two_samples"]
 

@@ -8,12 +8,12 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.coordinates import FeatureEmbedding
+from meanmap.features.states.passes import SampleState
 from meanmap.stats.result import flat
 from meanmap.stats.samples.feature_statistics import gaussian_limit
 from meanmap.stats.samples.samples_plan import SamplesPlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.settings import check_draws, doubt_about_limit
-from meanmap.stats.states.passes import SampleState
 
 __all__ = ["TwoSamplePlan"]
 

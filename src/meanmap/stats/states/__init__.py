@@ -1,1 +1,0 @@
-"""How tests add up rows of any number, wherever they lie."""
