@@ -196,6 +196,13 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         )
     ),
     "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
+    "BayesianNetwork": lambda x, y, wrap: tuple(
+        mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])])
+        .fit(wrap(columns(x, 0, 3).dropna()))
+        .do({x.columns[0]: float(x.iloc[3, 0])}, rng=0)
+        .probabilities(x.columns[3])
+        .values()
+    ),
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),

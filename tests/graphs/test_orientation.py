@@ -6,7 +6,7 @@ import pytest
 
 from meanmap.core.errors import InputError
 from meanmap.graphs import PDAG, equivalence_class
-from meanmap.graphs.orientation import find_cycle, meek, unshielded_colliders
+from meanmap.graphs.orientation import consistent_extension, find_cycle, meek, unshielded_colliders
 from tests.graphs.enumeration import arrows_and_lines, colliders, members, random_dag, union
 
 
@@ -81,3 +81,18 @@ def test_bad_graphs():
     with pytest.raises(InputError, match="undirected edges, such as"):
         equivalence_class(PDAG.of([("a", "b")], [("b", "c")]))
     assert find_cycle(PDAG.of(networkx.path_graph(4, create_using=networkx.DiGraph))) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_extensions_are_members_of_the_class(seed):
+    generator = np.random.default_rng(200 + seed)
+    whole = equivalence_class(random_dag(int(generator.integers(3, 7)), generator.uniform(0.3, 0.7), generator))
+    found = consistent_extension(whole)
+    assert len(found.undirected) == 0
+    assert arrows_and_lines(equivalence_class(found)) == arrows_and_lines(whole)
+
+
+def test_a_square_without_directions_has_no_extension():
+    square = PDAG.of([], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
+    with pytest.raises(InputError, match="cannot all be directed"):
+        consistent_extension(square)

@@ -3,6 +3,7 @@
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import Density, NormalMixture
 from meanmap.bp.beliefs.histogram import Histogram
+from meanmap.bp.conditionals.bayesian_network import BayesianNetwork, FittedBayesianNetwork
 from meanmap.bp.conditionals.dependency_network import DependencyNetwork, FittedDependencyNetwork
 from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
@@ -46,6 +47,7 @@ __all__ = [  # noqa: RUF022  # models first
     "KernelField",
     "KernelGrid",
     "ForestGrid",
+    "BayesianNetwork",
     "DependencyNetwork",
     "GaussianField",
     "DiscretizedField",
@@ -62,6 +64,7 @@ __all__ = [  # noqa: RUF022  # models first
     "FittedKernelField",
     "FittedKernelGrid",
     "FittedForestGrid",
+    "FittedBayesianNetwork",
     "FittedDependencyNetwork",
     "FittedGaussianField",
     "FittedDiscretizedField",

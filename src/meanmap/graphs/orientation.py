@@ -8,7 +8,7 @@ from meanmap.core.errors import InputError
 from meanmap.core.types import GraphLike
 from meanmap.graphs.partial import PDAG
 
-__all__ = ["equivalence_class", "find_cycle", "meek", "reaches", "unshielded_colliders"]
+__all__ = ["consistent_extension", "equivalence_class", "find_cycle", "meek", "reaches", "unshielded_colliders"]
 
 
 def meek(
@@ -110,6 +110,35 @@ def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:
             if not joined[a, c]
         }
     return found
+
+
+def consistent_extension(graph: PDAG) -> PDAG:
+    """A directed acyclic graph with these arrows and no further unshielded colliders (Dor & Tarsi 1992).
+
+    Examples
+    --------
+    >>> print(consistent_extension(PDAG.of([("a", "b")], [("b", "c")])))
+    PDAG with 3 nodes, 2 arrows and 0 undirected edges
+      a → b
+      b → c
+    """
+    matrix, arrows, left = graph.matrix.copy(), graph.matrix & ~graph.matrix.T, set(range(graph.size))
+    while left:
+        for node in sorted(left):
+            into, out = matrix[:, node], matrix[node]
+            near, lines = set(np.flatnonzero(into | out).tolist()), np.flatnonzero(into & out).tolist()
+            whole = matrix | matrix.T
+            if not (out & ~into).any() and all(whole[line, other] for line in lines for other in near - {line}):
+                arrows[lines, node] = True
+                matrix[node], matrix[:, node] = False, False
+                left.remove(node)
+                break
+        else:
+            raise InputError(
+                "the undirected edges of the graph cannot all be directed without a cycle or a new collider: direct "
+                "some of them yourself, mm.graphs.PDAG.of(arrows, lines)."
+            )
+    return PDAG(graph.names, np.argwhere(arrows), np.zeros((0, 2), dtype=int))
 
 
 def equivalence_class(dag: GraphLike) -> PDAG:

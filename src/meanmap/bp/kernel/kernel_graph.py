@@ -140,6 +140,6 @@ def _refuse_meeting_arrows(graph: GraphLike) -> None:
         if others:
             raise InputError(
                 f"the arrows {first!r} → {name!r} ← {others[0]!r} meet: {first!r} and {others[0]!r} become "
-                f"dependent once {name!r} is seen, and relations along edges say the opposite. Learn a tree instead, "
-                "mm.KernelGraph(mm.chow_liu(table)), or give the edges of one."
+                f"dependent once {name!r} is seen, and relations along edges say the opposite. Learn each variable "
+                "given its parents, mm.bp.BayesianNetwork(graph), or learn a tree, mm.KernelGraph(mm.chow_liu(table))."
             )

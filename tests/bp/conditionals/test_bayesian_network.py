@@ -1,0 +1,139 @@
+"""Directed graphs: beliefs and effects against laws that are known, and what is not known refused."""
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import meanmap as mm
+from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.graphs import PDAG
+
+ARROWS = [("z", "x"), ("z", "y"), ("x", "y")]
+
+
+def linear(m: int, seed: int) -> dict:
+    """A common cause: seeing x = 1 says 2 about y, setting it 1."""
+    z, e, f = np.random.default_rng(seed).normal(size=(3, m))
+    x = z + e
+    return {"x": x, "y": x + 2 * z + f, "z": z}
+
+
+def bent(m: int, seed: int) -> dict:
+    """E[y | do(x)] = sin 2x + 1."""
+    z, e, f = np.random.default_rng(seed).normal(size=(3, m))
+    x = 0.7 * z + 0.7 * e
+    return {"x": x, "y": np.sin(2 * x) + z**2 + 0.5 * f, "z": z}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mm.bp.BayesianNetwork(ARROWS).fit(linear(1000, 0))
+
+
+def test_seeing_is_not_doing(model):
+    seen = model.query({"x": 1.0}, ["y", "z"], rng=0)
+    np.testing.assert_allclose([seen["y"].mean(), seen["z"].mean()], [2, 0.5], atol=0.3)  # four standard errors
+    np.testing.assert_allclose([seen["y"].var(), seen["z"].var()], [3, 0.5], atol=0.5)
+    done = model.do({"x": 1.0}, ["y", "z"], rng=0)
+    np.testing.assert_allclose([done["y"].mean(), done["z"].mean()], [1, 0], atol=0.2)
+    np.testing.assert_allclose([done["y"].var(), done["z"].var()], [5, 1], atol=0.6)
+
+
+def test_causes_compete_for_an_effect():
+    """Arrows that meet: b explains c away, and a is then believed to be small."""
+    a, b, noise = np.random.default_rng(1).normal(size=(3, 1000))
+    fitted = mm.bp.BayesianNetwork([("a", "c"), ("b", "c")]).fit({"a": a, "b": b, "c": a + b + 0.5 * noise})
+    alone = fitted.query({"c": 2.0}, ["a"], rng=0)["a"]
+    explained = fitted.query({"c": 2.0, "b": 2.0}, ["a"], rng=0)["a"]
+    np.testing.assert_allclose([alone.mean(), explained.mean()], [2 / 2.25, 0.0], atol=0.2)
+    np.testing.assert_allclose(alone.var(), 1 - 1 / 2.25, atol=0.2)
+    assert fitted.query({"b": 2.0}, ["a"], rng=0)["a"].mean() == pytest.approx(0, abs=0.15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "truth"), [(linear, lambda x: x), (bent, lambda x: np.sin(2 * x) + 1)])
+def test_effects_are_the_true_ones(law, truth):
+    """The mean over ten data sets is within four of its standard errors, at three places each."""
+    found = []
+    for seed in range(10):
+        fitted = mm.bp.BayesianNetwork(ARROWS).fit(law(1000, 100 + seed))
+        found.append([fitted.do({"x": x}, ["y"], rng=seed)["y"].mean() - truth(x) for x in (-0.7, 0.0, 0.7)])
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(10)
+    assert (np.abs(np.mean(found, axis=0)) < 4 * error).all()
+
+
+def test_labels_are_causes_and_effects():
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=1500)
+    drug = np.where(rng.random(1500) < 1 / (1 + np.exp(-2 * age)), "yes", "no")
+    well = rng.random(1500) < 1 / (
+        1 + np.exp(2 * age - (drug == "yes").astype(float))
+    )  # the drug helps, the old take it
+    frame = pd.DataFrame({"age": age, "drug": drug, "well": well})
+    fitted = mm.bp.BayesianNetwork([("age", "drug"), ("age", "well"), ("drug", "well")]).fit(frame)
+    seen = [fitted.query({"drug": d}, ["well"], rng=0).probabilities("well")[True] for d in ("yes", "no")]
+    done = [fitted.do({"drug": d}, ["well"], rng=0).probabilities("well")[True] for d in ("yes", "no")]
+    truth = [np.mean(1 / (1 + np.exp(-c + 2 * rng.normal(size=100_000)))) for c in (1, 0)]
+    assert seen[0] < seen[1]
+    np.testing.assert_allclose(done, truth, atol=0.08)
+
+
+def test_scores_are_log_densities(model):
+    held = linear(400, 5)
+    truth = norm.logpdf(held["z"]) + norm.logpdf(held["x"], held["z"])
+    truth += norm.logpdf(held["y"], held["x"] + 2 * held["z"])
+    assert abs(np.mean(model.score(held) - truth)) < 0.15
+    assert np.isnan(model.score({"x": [np.nan], "y": [0.0], "z": [0.0]})).all()
+
+
+def test_draws_have_the_covariance_of_the_data(model):
+    drawn, data = model.sample(3000, rng=0), linear(1000, 0)
+    np.testing.assert_allclose(np.cov(list(drawn.values())), np.cov([data[n] for n in drawn]), atol=0.8)
+    assert (model.sample(10, rng=0)["x"] == model.sample(10, rng=0)["x"]).all()
+    assert set(model.sample(10, {"x": 2.0}, rng=0)["x"]) == {2.0}
+
+
+def test_effects_that_hang_on_an_open_edge_are_refused():
+    data = linear(200, 0)
+    whole = mm.bp.BayesianNetwork(PDAG.of([], [("x", "y"), ("x", "z"), ("z", "y")])).fit(data)
+    with pytest.raises(InputError, match=r"hangs on the direction of the edge 'x' — 'y'.*both are possible"):
+        whole.do({"x": 1.0}, ["y"])
+    assert abs(whole.query({"x": 1.0}, ["y"], rng=0)["y"].mean() - 2) < 0.5  # seeing does not ask for directions
+    # z — x → y ← w: what x does to y is known, what it does to z is not.
+    data |= {"w": np.random.default_rng(3).normal(size=200)}
+    part = mm.bp.BayesianNetwork(PDAG.of([("x", "y"), ("w", "y")], [("z", "x")])).fit(data)
+    assert np.isfinite(part.do({"x": 1.0}, ["y"], rng=0)["y"].mean())
+    with pytest.raises(InputError, match="'x' on 'z'"):
+        part.do({"x": 1.0}, ["z"])
+
+
+def test_graphs_of_the_library_and_of_networkx_are_taken():
+    data = linear(200, 0)
+    for graph in (networkx.DiGraph(ARROWS), mm.chow_liu(data), PDAG.of(ARROWS)):
+        fitted = mm.bp.BayesianNetwork(graph).fit(data)
+        assert len(fitted.directed.undirected) == 0
+
+
+def test_evidence_that_hardly_happens_is_told(model):
+    report = model.query({"x": 6.0, "y": -4.0}, ["z"], rng=0).report
+    assert "improbable" in report.notes[0]
+    assert not report.converged
+
+
+def test_what_cannot_be_asked_is_refused(model):
+    with pytest.raises(InputError, match=r"the cycle a → b → c"):
+        mm.bp.BayesianNetwork([("a", "b"), ("b", "c"), ("c", "a")])
+    with pytest.raises(InputError, match="no column 'z'"):
+        mm.bp.BayesianNetwork(ARROWS).fit({"x": [1.0], "y": [1.0]})
+    with pytest.raises(EmptyError, match="together in 5 rows"):
+        mm.bp.BayesianNetwork(ARROWS).fit(linear(5, 0))
+    with pytest.raises(InputError, match="no node 'w'"):
+        model.query({"w": 1.0})
+    with pytest.raises(KindError, match="expected a single one"):
+        model.do({"x": [1.0, 2.0]})
+    with pytest.raises(InputError, match="set and seen"):
+        model.do({"x": 1.0}, evidence={"x": 2.0})
+    with pytest.raises(InputError, match="a target and known already"):
+        model.query({"x": 1.0}, ["x"])
