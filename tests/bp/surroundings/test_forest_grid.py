@@ -38,6 +38,27 @@ def test_heavy_noise_is_taken_away_and_intervals_hold_what_they_say(model):
     assert float(restored[1, 3, 4].mean()) == pytest.approx(float(restored.mean()[1, 3, 4]), rel=1e-5)
 
 
+def test_reports_say_how_often_intervals_held_what_was_left_out(model):
+    """Each image corrected by the others: by hand, and where one image is foretold too surely."""
+    notes = model.restore(noisy(3)).report.notes
+    assert [note.split(" held ")[0] for note in notes] == ["intervals of 90 %"] * 2
+    assert "of observed pixels" in notes[0]
+    assert "of missing pixels" in notes[1]
+    assert 0.7 < float(notes[0].split(" held ")[1].split()[0]) < 0.99
+    rng = np.random.default_rng(7)
+    fold, missing = np.repeat([0, 1, 2], 20_000), np.tile([True, False], 30_000)
+    levels = rng.random(60_000)
+    levels[fold == 2] = rng.beta(0.5, 0.5, 20_000)
+    levels[0] = np.nan
+    rows = forest_grid._Rows(levels, levels, levels, fold, missing)
+    for note in forest_grid._held(levels, rows):
+        least, most = note.split(" in what was left out, ")[1].split(" in each")[0].split(" to ")
+        # A beta law puts .713 between .05 and .95: 10,000 pixels and as uncertain ends, four deviations, and rounding.
+        assert float(least) == pytest.approx(0.713, abs=0.03)
+        assert float(most) > 0.93
+    assert forest_grid._held(levels, forest_grid._Rows(levels, levels, levels, 0 * fold, missing)) == ()
+
+
 def test_images_darker_and_brighter_than_all_that_were_learned_from_are_restored(model):
     image = noisy(6)[:20, :25]
     found = model.restore(image)

@@ -46,7 +46,9 @@ class ForestGrid:
 
     Which first guess, and how coarse the trees are, is decided by images that are left out (bands of the image where
     there is one only). How far beliefs reach is corrected by the same images (Kuleshov, Fenner & Ermon 2018), for
-    observed and for missing pixels apart: from all training images rectangles are cut, too.
+    observed and for missing pixels apart: from all training images rectangles are cut, too. Reports say how often
+    intervals of 90 % held images that had no part in their correction. With three images to learn from that varies from
+    image to image, .65 to .96 on strokes: more images narrow it, nothing else can.
 
     `KernelGrid` is for noise that is known, relations that are of interest themselves, and images without clean ones
     beside noisy ones.
@@ -106,7 +108,8 @@ class ForestGrid:
         forest = _Forest.fit(inputs, left, edges, TREES, leaf, generator)
         low, high = rows.truth.min(), rows.truth.max()
         atoms = np.linspace(low, high if high > low else low + 1, ATOMS)
-        return FittedForestGrid(forest, base, *_corrections(levels, rows.missing), atoms, kernel_for(rows.truth[:1000]))
+        seen, unseen = _corrections(levels, rows.missing)
+        return FittedForestGrid(forest, base, seen, unseen, atoms, kernel_for(rows.truth[:1000]), _held(levels, rows))
 
     def __repr__(self) -> str:
         return "ForestGrid()"
@@ -126,6 +129,8 @@ class FittedForestGrid:
         Values that beliefs are about, unless an image is darker or brighter than all that were learned from.
     kernel : Kernel
         Of pixel values, for beliefs as embeddings.
+    held : tuple of str
+        How often intervals of 90 % held pixels of images that were left out; a note of each report.
     """
 
     forest: "_Forest"
@@ -134,6 +139,7 @@ class FittedForestGrid:
     unseen: np.ndarray
     atoms: np.ndarray
     kernel: Kernel
+    held: tuple[str, ...] = ()
 
     def restore(self, observed: Data) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed."""
@@ -144,7 +150,7 @@ class FittedForestGrid:
         atoms = self._atoms(np.concatenate([guess for _, guess in read]))
         parts = zip(images, read, strict=True)
         weights = [self._weights(image, *each, atoms) for image, each in track(list(parts), "restoring images")]
-        report = Report("read off surroundings: no messages", True, 0)
+        report = Report("read off surroundings: no messages", True, 0, notes=self.held)
         variable = _Values(atoms[:, None], self.kernel)
         return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
 
@@ -302,6 +308,24 @@ def _corrections(levels: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, n
         np.quantile(levels[known & which], wanted) if (known & which).any() else every for which in (~missing, missing)
     ]
     return found[0], found[1]
+
+
+def _held(levels: np.ndarray, rows: _Rows) -> tuple[str, ...]:
+    """How often intervals of 90 % hold, corrected by the other images that were left out; in words."""
+    told = []
+    for name, which in (("observed", ~rows.missing), ("missing", rows.missing)):
+        shares = []
+        for fold in np.unique(rows.fold):
+            here, others = (which & ~np.isnan(levels) & each for each in (rows.fold == fold, rows.fold != fold))
+            if here.any() and others.any():
+                low, high = np.quantile(levels[others], (0.05, 0.95))
+                shares.append(np.mean((low <= levels[here]) & (levels[here] <= high)))
+        if shares:
+            told.append(
+                f"intervals of 90 % held {np.mean(shares):.2f} of {name} pixels in what was left out, "
+                f"{min(shares):.2f} to {max(shares):.2f} in each of {len(shares)} parts."
+            )
+    return tuple(told)
 
 
 def _at(below: np.ndarray, edges: np.ndarray, values: np.ndarray) -> np.ndarray:
