@@ -36,19 +36,21 @@ SOURCES = Path(__file__).parents[1] / "src" / "meanmap"
 
 # What is changed, and by which tests that should be noticed.
 TARGETS = {
-    "stats/independence/moments.py": "tests/stats/test_moments.py tests/stats/test_independence.py",
+    "stats/independence/moments.py": (
+        "tests/stats/independence/test_moments.py tests/stats/independence/test_independence.py"
+    ),
     "stats/result.py": "tests/stats/test_result.py",
-    "stats/independence/pairwise.py": "tests/stats/test_pairwise.py",
-    "stats/samples/blocks.py": "tests/stats/test_blocks.py",
-    "stats/independence/shifts.py": "tests/stats/test_shifts.py",
-    "stats/samples/drift.py": "tests/stats/test_drift.py",
-    "stats/samples/k_sample.py": "tests/stats/test_k_sample.py",
-    "stats/samples/feature_statistics.py": "tests/stats/test_feature_statistics.py",
-    "stats/samples/two_sample.py": "tests/stats/test_two_sample.py tests/stats/test_two_sample_plan.py",
-    "stats/samples/two_sample_result.py": "tests/stats/test_two_sample_result.py",
-    "stats/independence/independence.py": "tests/stats/test_independence.py",
-    "stats/independence/joint_independence.py": "tests/stats/test_joint_independence.py",
-    "stats/conditional/variables.py": "tests/stats/test_conditional.py",
+    "stats/independence/pairwise.py": "tests/stats/independence/test_pairwise.py",
+    "stats/samples/blocks.py": "tests/stats/samples/test_blocks.py",
+    "stats/independence/shifts.py": "tests/stats/independence/test_shifts.py",
+    "stats/samples/drift.py": "tests/stats/samples/test_drift.py",
+    "stats/samples/k_sample.py": "tests/stats/samples/test_k_sample.py",
+    "stats/samples/feature_statistics.py": "tests/stats/samples/test_feature_statistics.py",
+    "stats/samples/two_sample.py": "tests/stats/samples/test_two_sample.py tests/stats/samples/test_two_sample_plan.py",
+    "stats/samples/two_sample_result.py": "tests/stats/samples/test_two_sample_result.py",
+    "stats/independence/independence.py": "tests/stats/independence/test_independence.py",
+    "stats/independence/joint_independence.py": "tests/stats/independence/test_joint_independence.py",
+    "stats/conditional/variables.py": "tests/stats/conditional/test_conditional.py",
     "stats/simulation.py": "tests/stats/test_simulation.py",
     "linalg/pivoted.py": "tests/linalg/test_pivoted.py",
     "linalg/pivoted_fixed.py": "tests/linalg/test_pivoted_fixed.py",
@@ -59,10 +61,14 @@ TARGETS = {
     "bp/engine/algebra.py": "tests/bp/engine tests/bp/normal",
     "bp/engine/propagate.py": "tests/bp/engine tests/bp/tables",
     "bp/engine/layout.py": "tests/bp/engine tests/bp/tables",
-    "ep/sweeps/sweep.py": "tests/ep/test_schedules.py tests/ep/test_infer.py tests/ep/test_exact.py",
-    "ep/inference/pace.py": "tests/ep/test_pace.py tests/ep/test_schedules.py tests/ep/test_infer.py",
-    "ep/inference/order.py": "tests/ep/test_schedules.py tests/ep/test_infer.py",
-    "ep/factors/gaussian.py": "tests/ep/test_exact.py tests/ep/test_infer.py",
+    "ep/sweeps/sweep.py": (
+        "tests/ep/sweeps/test_schedules.py tests/ep/inference/test_infer.py tests/ep/factors/test_exact.py"
+    ),
+    "ep/inference/pace.py": (
+        "tests/ep/inference/test_pace.py tests/ep/sweeps/test_schedules.py tests/ep/inference/test_infer.py"
+    ),
+    "ep/inference/order.py": "tests/ep/sweeps/test_schedules.py tests/ep/inference/test_infer.py",
+    "ep/factors/gaussian.py": "tests/ep/factors/test_exact.py tests/ep/inference/test_infer.py",
 }
 MOST_SECONDS = 10.0  # of processor time for the tests of a mutant
 RUNAWAY = 60  # and beyond them for what it does itself

@@ -9,7 +9,7 @@ import scipy.stats
 
 from meanmap import ep
 from meanmap.ep.quadrature import integrals
-from tests.ep.reference_quadrature import CELLS
+from tests.ep.quadrature.reference_quadrature import CELLS
 
 WIDTHS = [1e-6, 1e-4, 1e-2, 0.1, 0.5, 1.0, 10.0, 1e3]
 OFFSETS = [0.0, 0.37, -3.0, 8.0, 30.0, 100.0]

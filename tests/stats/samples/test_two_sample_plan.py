@@ -257,7 +257,7 @@ def test_files_that_do_not_fit_each_other(folder, tmp_path):
 @pytest.mark.slow
 def test_the_recipe_with_a_scheduler_and_two_workers(folder, tmp_path):
     """The script of the documentation, as it stands there."""
-    page = Path(__file__).parents[2] / "docs" / "scaling.rst"
+    page = Path(__file__).parents[3] / "docs" / "scaling.rst"
     (block,) = [b for b in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page.read_text()) if "Cluster" in b]
     (tmp_path / "recipe.py").write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
     (tmp_path / "before").symlink_to(folder / "x")
