@@ -38,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         if missing:
             print("\n".join(["What others are compared with is not all here:", *missing]), file=sys.stderr)
             return 2
-        pages.store(measured())
+        kept = pages.stored()
+        pages.store({**measured(), **{part: kept[part] for part in pages.BY_NIGHT}})
     for path, text in pages.written(pages.stored()).items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(pages.ROOT))

@@ -4,20 +4,23 @@ Parameters are drawn from a model's own prior and data from these; the probabili
 is then uniform (Talts et al. 2018). Printed are a χ² test of ten bins for each parameter that was looked at, corrected
 for their number, and how many runs did not converge.
 
-    python -m benchmarks.calibration 500            # all models, by night
+    python -m benchmarks.calibration 500 --keep     # all models, by night; the page is written from what is kept
     python -m benchmarks.calibration 50 logistic    # one
 """
 
-import sys
+import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.stats
 from scipy.special import expit, ndtr
 
+from benchmarks import pages
+from benchmarks.table import list_table
 from meanmap import ep
 
-__all__ = ["MODELS", "calibrate"]
+__all__ = ["MODELS", "calibrate", "page"]
 
 BINS = 10
 # From a generator to the shares below the truth, one for each parameter, and whether the run converged.
@@ -130,10 +133,29 @@ def calibrate(name: str, repeats: int) -> tuple[float, int]:
     return min(1.0, least * shares.shape[1]), sum(not converged for _, converged in found)
 
 
+def page(found: dict[str, Any]) -> str:
+    """One line for each model."""
+    head = ["model", "repetitions", "p-value", "not converged"]
+    rows = [[name, of["repetitions"], f"{of['p']:.2g}", of["unconverged"]] for name, of in found.items()]
+    return "\n".join(list_table(head, rows))
+
+
+def main() -> None:
+    """Print one line for each model, and keep them if asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
+    parser.add_argument("repetitions", nargs="?", type=int, default=500)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"all unless named: {', '.join(MODELS)}")
+    parser.add_argument("--keep", action="store_true", help="in benchmarks/results.json, and on the page")
+    chosen = parser.parse_args()
+    for model in chosen.models or MODELS:
+        p, unconverged = calibrate(model, chosen.repetitions)
+        told = f"{chosen.repetitions} repetitions: p = {p:.3g} corrected, {unconverged} did not converge"
+        print(f"{model:14} {told}", flush=True)
+        if chosen.keep:
+            kept = pages.stored()
+            of_model = {"repetitions": chosen.repetitions, "p": float(f"{p:.2g}"), "unconverged": unconverged}
+            pages.store({**kept, "calibration": {**kept["calibration"], model: of_model}})
+
+
 if __name__ == "__main__":
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    for model in sys.argv[2:] or MODELS:
-        pvalue, unconverged = calibrate(model, number)
-        print(
-            f"{model:14} {number} repetitions: p = {pvalue:.3g} corrected, {unconverged} did not converge", flush=True
-        )
+    main()

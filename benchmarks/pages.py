@@ -23,6 +23,8 @@ FOLDER = ROOT / "docs" / "benchmarks"
 # Pages whose sentences name numbers.
 PAGES = (ROOT / "docs" / "index.rst", ROOT / "docs" / "choosing.rst", FOLDER / "index.rst")
 PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "images", "first_calls", "posteriors")
+# Parts that take too long for `make bench`: each is measured, and kept, by a command of its own.
+BY_NIGHT = ("calibration",)
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]
@@ -47,7 +49,8 @@ def store(found: Found) -> None:
 def written(found: Found) -> dict[Path, str]:
     """The text of every file that holds measured numbers."""
     known = numbers(found)
-    texts = {FOLDER / f"{part}.rst": import_module(f"benchmarks.{part}").page(found[part]) for part in PARTS}
+    parts = (*PARTS, *BY_NIGHT)
+    texts = {FOLDER / f"{part}.rst": import_module(f"benchmarks.{part}").page(found[part]) for part in parts}
     texts[FOLDER / "run.rst"] = found["run"]["told"] + "\n"
     named = sorted({name for page in PAGES for name in IN_PAGES.findall(page.read_text(encoding="utf-8"))})
     texts[FOLDER / "numbers.rst"] = "".join(f".. |{name}| replace:: {known[name]}\n" for name in named)

@@ -25,7 +25,7 @@ def test_every_file_is_the_one_that_stored_results_make():
 
 
 def test_all_parts_of_the_run_are_stored():
-    assert set(pages.stored()) == {"run", *ORDER} == {"run", *pages.PARTS}
+    assert set(pages.stored()) == {"run", *ORDER, *pages.BY_NIGHT} == {"run", *pages.PARTS, *pages.BY_NIGHT}
 
 
 def test_a_number_that_nobody_measured_is_refused():

@@ -88,6 +88,13 @@ W = ep.Variable("w", ep.MultivariateNormal.standard(2))
         (lambda: ep.Sum(plate(), plate(3, "u"), out=0.0, weights=[0, 1]), ParameterError, "other than 0"),
         (lambda: ep.Sum(1.0, out=2.0), KindError, "no variable"),
         (lambda: ep.Gaussian(plate()), KindError, "needs an outcome"),
+        (lambda: ep.Variable("c", ep.Bernoulli(0.5)), KindError, r"type mm.families.Bernoulli\(0.5\)"),
+        (
+            lambda: ep.Variable("t", ep.Categorical([0.5, 0.5])),
+            KindError,
+            r"type mm.families.Categorical\(\[0.5, 0.5\]\)",
+        ),
+        (lambda: ep.Categorical(ep.Variable("p", ep.Dirichlet([1.0, 1.0]))), KindError, "whole numbers as observed="),
         (lambda: ep.Gaussian(plate(), observed=[1, 2]), ShapeError, "same number of members"),
         (lambda: ep.Gaussian(plate(), observed=0.0, precision=-1.0), ParameterError, "above 0"),
         (lambda: ep.Gaussian(plate(), observed=[np.inf] * 3), NonFiniteError, "not finite"),

@@ -1,10 +1,12 @@
 """What expectation propagation itself leaves where posteriors are skew, beside a plain solver and quadrature."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 from meanmap import ep
+from meanmap.experiments.messages.judges import weighted
 
 SPREAD = np.array([10.0, 2.5, 2.5])
 
@@ -75,3 +77,24 @@ def test_a_skew_posterior_is_off_by_what_the_fixed_point_is(table):
     # Too small, by more than five percent in one direction: the documentation says so.
     assert -0.06 < (w.sd / spread - 1).min() < -0.05
     assert (w.sd < spread).all()
+
+
+def test_weighted_draws_judge_as_quadrature_does(table):
+    _, y, rows = table
+    mean, sd = plain(rows, y)
+    centre, spread, evidence = exact(rows, y, mean, sd)
+    prior = -np.log(SPREAD).sum() - 1.5 * np.log(2 * np.pi)
+
+    def log_density(w):
+        return -jnp.logaddexp(0, (1 - 2 * y) * (rows @ w)).sum() - ((w / SPREAD) ** 2).sum() / 2 + prior
+
+    near = np.random.default_rng(0).normal(mean, sd, size=(500, 3))
+    points, weights, mass, error = weighted(log_density, near, n=20_000)
+    assert error < 0.02
+    assert abs(mass - evidence) < 4.5 * error
+    # What is left of 20,000 draws where weights differ.
+    effective = 1 / (weights**2).sum()
+    assert effective > 5000
+    found = weights @ points
+    assert (np.abs(found - centre) < 4.5 * spread / np.sqrt(effective)).all()
+    assert (np.abs(np.sqrt(weights @ (points - found) ** 2) / spread - 1) < 4.5 / np.sqrt(effective)).all()

@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
 from meanmap.families import Bernoulli as BernoulliFamily
 from meanmap.families import Beta, Dirichlet, Gamma
 from meanmap.families import Categorical as CategoricalFamily
@@ -50,6 +50,7 @@ class Bernoulli(Factor):
     family: ClassVar[type] = BernoulliFamily
 
     def __init__(self, p: Argument, x: Argument = None, *, observed: Data = None, name: str | None = None):
+        _refuse_prior("Bernoulli", p, x, observed)
         outcome = _outcome("Bernoulli", x, observed)
         p = read_argument(p, "p")
         label = name or f"Bernoulli({', '.join(a.name for a in (p, outcome) if not isinstance(a, Given))})"
@@ -116,7 +117,10 @@ class Categorical(Factor):
     name: str = eqx.field(static=True)
     family: ClassVar[type] = CategoricalFamily
 
-    def __init__(self, p: Argument, *, observed: Data, name: str | None = None):
+    def __init__(self, p: Argument, *, observed: Data = None, name: str | None = None):
+        _refuse_prior("Categorical", p, None, observed)
+        if observed is None:
+            raise KindError("Categorical needs labels: whole numbers as observed=.")
         p, labels = read_argument(p, "p"), read_given(observed, "observed")
         label = name or f"Categorical({p.name})"
         check_family(label, "p", p, Dirichlet)
@@ -166,6 +170,15 @@ class PoissonRate(Factor):
         message = Gamma.from_natural(jnp.broadcast_to(counts, rate.shape), jnp.broadcast_to(-exposure, rate.shape))
         constant = counts * jnp.log(exposure) - jax.scipy.special.gammaln(counts + 1)
         return Answer((message, None, None), jax.tree.map(jnp.add, rate, message).log_normaliser + constant)
+
+
+def _refuse_prior(kind: str, p: Any, x: Any, observed: Data) -> None:
+    """Raise where numbers are given alone: a prior is meant, whose law has the name of the factor."""
+    if x is None and observed is None and not isinstance(p, Variable | Selection):
+        raise KindError(
+            f"ep.{kind} is a factor between a Variable and its outcomes; for the prior of a Variable type "
+            f"mm.families.{kind}({p!r})."
+        )
 
 
 def _outcome(kind: str, x: Data, observed: Data) -> Any:
