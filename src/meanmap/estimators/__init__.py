@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from meanmap.estimators.bags import BagRegressor, TwoStageFeatures
     from meanmap.estimators.density import ConditionalDensity
     from meanmap.estimators.features import FourierFeatures, LearnedFeatures, LowRankFeatures
+    from meanmap.estimators.imputer import DependencyNetworkImputer
     from meanmap.estimators.regression import ConditionalMeanRegressor
 
 __all__ = [
     "BagRegressor",
     "ConditionalDensity",
     "ConditionalMeanRegressor",
+    "DependencyNetworkImputer",
     "FourierFeatures",
     "LearnedFeatures",
     "LowRankFeatures",
@@ -26,6 +28,7 @@ _HOMES = {
     "BagRegressor": "bags",
     "ConditionalDensity": "density",
     "ConditionalMeanRegressor": "regression",
+    "DependencyNetworkImputer": "imputer",
     "FourierFeatures": "features",
     "LearnedFeatures": "features",
     "LowRankFeatures": "features",
