@@ -1,12 +1,16 @@
 """Trees of the strongest dependences: measures against dense formulas, exact trees, forests, support, bad input."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+
 import networkx
 import numpy as np
 import pytest
-from scipy.stats import binom, rankdata
+from scipy.stats import binom, pearsonr, rankdata
 
 import meanmap as mm
-from meanmap.core.errors import EmptyError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.graphs import Graph, write_graphml
 from meanmap.learning import kernel_for
 from meanmap.structure.chow_liu import _strongest_tree
@@ -185,3 +189,33 @@ def test_labels_with_more_values_than_features_are_not_joined():
 def test_fewer_shuffles_than_the_level_needs_are_refused():
     with pytest.raises(ParameterError, match=r"n_permutations is 200; .* at least 999, which level 0.001 needs"):
         mm.chow_liu({"a": [1.0, 2.0], "b": [1.0, 2.0]}, alpha=0.001)
+
+
+def test_who_does_the_half_samples_does_not_matter():
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=80)
+    table = {"a": a, "b": a + rng.normal(size=80), "c": rng.normal(size=80)}
+    with ThreadPoolExecutor(2) as threads:
+        for discover in (mm.chow_liu, partial(mm.pc, test=_correlation)):
+            alone, together = (discover(table, half_samples=6, executor=each, rng=0) for each in (None, threads))
+            assert alone.support == together.support
+            assert min(alone.support.values()) > 0
+            with pytest.raises(KindError, match=r"executor is a int; expected a concurrent.futures.Executor"):
+                discover(table, executor=2)
+
+
+def _correlation(x, y, z):
+    """Without regard to z."""
+    return float(pearsonr(x, y).pvalue)
+
+
+@pytest.mark.slow
+def test_processes_do_the_half_samples():
+    """Tests by kernels, and dependences, are sent to other processes."""
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=80)
+    table = {"a": a, "b": a**2 + 0.3 * rng.normal(size=80), "c": rng.normal(size=80)}
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
+        for discover in (mm.chow_liu, mm.pc):
+            alone, together = (discover(table, half_samples=2, executor=each, rng=0) for each in (None, processes))
+            assert alone.support == together.support

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.executors import check_executor, worked
 from meanmap.core.pictures import new_axes
 from meanmap.core.progress import track
 from meanmap.core.report import Report
@@ -270,7 +271,7 @@ def rejection_rate(
     """
     probability(level, example=0.05)
     whole_number(repeats, "repeats")
-    _check_executor(executor)
+    check_executor(executor)
     random = Rng.of(rng)
     root = np.random.SeedSequence(random.generator.integers(2**63))
     return _simulate(test, draw, int(repeats), level, random, root, executor)
@@ -317,7 +318,7 @@ def power_curve(
     """
     probability(level, example=0.05)
     whole_number(repeats, "repeats")
-    _check_executor(executor)
+    check_executor(executor)
     if not len(sizes):
         raise ParameterError("sizes is empty; expected sample sizes such as [50, 100, 200].")
     ordered = sorted({whole_number(size, "each of sizes") for size in sizes})
@@ -346,7 +347,7 @@ def _simulate(
     one = partial(_one, test, draw, _takes_rng(test), words)
     pvalues: list[float] = []
     report = Report("finished", True, repeats)
-    found = map(one, range(repeats)) if executor is None else executor.map(one, range(repeats))
+    found = worked(one, range(repeats), executor)
     try:
         for pvalue in track(found, "data sets", repeats):
             pvalues.append(pvalue)
@@ -363,14 +364,6 @@ def _one(test: Callable[..., Any], draw: Callable[..., Any], seeded: bool, words
     arguments = data if isinstance(data, tuple) else (data,)
     settings = {"rng": int(generator.integers(2**53))} if seeded else {}
     return _pvalue(test(*arguments, **settings))
-
-
-def _check_executor(executor: Any) -> None:
-    if executor is not None and not isinstance(executor, Executor):
-        raise KindError(
-            f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, such as "
-            "ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn')), or Dask's client.get_executor()."
-        )
 
 
 def _takes_rng(test: Callable[..., Any]) -> bool:

@@ -1,6 +1,7 @@
 """Chow-Liu: the tree of the strongest dependences."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from meanmap.core.errors import EmptyError
+from meanmap.core.executors import check_executor, worked
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -98,6 +100,7 @@ def chow_liu(
     half_samples: int = 0,
     missing: str = "pairwise",
     kinds: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
     rng: Seed = None,
 ) -> DependenceTree:
     """Find the tree whose edges carry the most dependence (Chow & Liu 1968), measured by kernels.
@@ -124,6 +127,8 @@ def chow_liu(
         altogether; or missing labels are a label of their own.
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+    executor : concurrent.futures.Executor, optional
+        Who does the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
     rng : None, int, numpy.random.Generator or JAX key
         For shuffles and halves; `result.seed` repeats the run.
 
@@ -159,6 +164,7 @@ def chow_liu(
     if alpha is not None:
         check_draws(n_permutations, probability(alpha, "alpha", 0.05))
     whole_number(half_samples, "half_samples", 0)
+    check_executor(executor)
     random = Rng.of(rng)
     table, told = by_pairs(table, "table", missing)
     schema = Schema.of(table, kinds=kinds)
@@ -175,7 +181,7 @@ def chow_liu(
         pvalues = _pvalues(dependence, weights, n_permutations, random.generator)
         edges, pvalues = edges[pvalues <= alpha], pvalues[pvalues <= alpha]
     called = tuple(names) if labelled else tuple(schema.names.index(name) for name in names)
-    support = _support(dependence, called, half_samples, random.generator)
+    support = _support(dependence, called, half_samples, random.generator, executor)
     weights = values[edges[:, 0], edges[:, 1]]
     return DependenceTree(called, edges, weights, pvalues, support, measure, random.seed, (*told, *dull), schema)
 
@@ -186,6 +192,11 @@ def _strongest_tree(values: np.ndarray) -> np.ndarray:
     lengths = np.triu(values.max() + 1 - values, 1)
     tree = minimum_spanning_tree(scipy.sparse.csr_array(lengths)).tocoo()
     return np.sort(np.stack([tree.row, tree.col], axis=1), axis=1).astype(np.int64)
+
+
+def _tree_of(dependence: Dependence) -> np.ndarray:
+    """The edges of the tree of some rows, in whichever process."""
+    return _strongest_tree(dependence.values())
 
 
 def _pvalues(
@@ -199,11 +210,13 @@ def _pvalues(
     return np.array([law.pvalue(weight) for weight in weights.tolist()])
 
 
-def _support(dependence: Dependence, names: tuple, times: int, generator: np.random.Generator) -> dict[tuple, float]:
+def _support(
+    dependence: Dependence, names: tuple, times: int, generator: np.random.Generator, executor: Executor | None
+) -> dict[tuple, float]:
     n, d = dependence.there.shape
     shares = np.zeros((d, d))
-    for _ in track(range(times), "half-samples"):
-        edges = _strongest_tree(dependence.rows(generator.choice(n, n // 2, replace=False)).values())
+    halves = (dependence.rows(generator.choice(n, n // 2, replace=False)) for _ in range(times))
+    for edges in track(worked(_tree_of, halves, executor), "half-samples", times):
         shares[edges[:, 0], edges[:, 1]] += 1
     shares = (shares + shares.T) / max(times, 1)
     return {(names[a], names[b]): float(shares[a, b]) for a, b in np.argwhere(shares > 0)}

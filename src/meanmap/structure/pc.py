@@ -1,11 +1,14 @@
 """Causal discovery: the PC algorithm with any test of conditional independence."""
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.executors import check_executor, worked
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -41,6 +44,7 @@ def pc(
     half_samples: int = 0,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
+    executor: Executor | None = None,
     rng: Seed = None,
 ) -> DiscoveredGraph:
     """Find which variables cause which, as far as conditional independences tell (the PC algorithm).
@@ -74,6 +78,8 @@ def pc(
         are a label of their own.
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
+    executor : concurrent.futures.Executor, optional
+        Who does the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
     rng : None, int, numpy.random.Generator or JAX key
         For the permutations and halves; `result.seed` repeats the run.
 
@@ -119,6 +125,7 @@ def pc(
     for value, name in ((most_given, "most_given"), (half_samples, "half_samples")):
         if value is not None:
             whole_number(value, name, 0)
+    check_executor(executor)
     random = Rng.of(rng)
     schema, told = None, ()
     if not isinstance(table, ConditionalTests):
@@ -138,7 +145,7 @@ def pc(
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
     matrix, answers, notes = _search(tests, alpha, knowledge, most_given)
     graph = PDAG.of_matrix(tests.names, matrix)
-    support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator)
+    support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator, executor)
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
     report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes))
     return DiscoveredGraph(
@@ -195,17 +202,29 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
 
 
 def _support(
-    tests: Any, alpha: float, knowledge: Knowledge, most_given: int | None, times: int, generator: np.random.Generator
+    tests: Any,
+    alpha: float,
+    knowledge: Knowledge,
+    most_given: int | None,
+    times: int,
+    generator: np.random.Generator,
+    executor: Executor | None,
 ) -> tuple[dict[tuple, float], dict[tuple, float]]:
     """How often each edge and each arrow is found in random halves of the rows."""
     d = len(tests.names)
     edges, arrows = np.zeros((d, d)), np.zeros((d, d))
-    for _ in track(range(times), "half-samples"):
-        half = np.sort(generator.choice(tests.n, tests.n // 2, replace=False))
-        matrix = _search(tests.rows(half), alpha, knowledge, most_given)[0]
+    halves = (np.sort(generator.choice(tests.n, tests.n // 2, replace=False)) for _ in range(times))
+    search = partial(_found, alpha, knowledge, most_given)
+    for matrix in track(worked(search, map(tests.rows, halves), executor), "half-samples", times):
         edges += matrix | matrix.T
         arrows += matrix & ~matrix.T
     return _named(edges / max(times, 1), tests.names), _named(arrows / max(times, 1), tests.names)
+
+
+@one_blas_thread()
+def _found(alpha: float, knowledge: Knowledge, most_given: int | None, tests: Any) -> np.ndarray:
+    """The PDAG of some rows as a matrix, in whichever process."""
+    return _search(tests, alpha, knowledge, most_given)[0]
 
 
 def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:

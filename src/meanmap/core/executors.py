@@ -1,0 +1,29 @@
+"""Independent pieces of work, done here or by an executor of the user's own."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import Any
+
+from meanmap.core.errors import KindError
+
+__all__ = ["check_executor", "worked"]
+
+
+def check_executor(executor: Any) -> None:
+    """Refuse what cannot be given work."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise KindError(
+            f"executor is a {type(executor).__name__}; expected a concurrent.futures.Executor, such as "
+            "ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn')), or Dask's client.get_executor()."
+        )
+
+
+def worked(function: Callable[[Any], Any], items: Iterable[Any], executor: Executor | None) -> Iterable[Any]:
+    """What a function gives for each item, in their order, whoever does the work.
+
+    Examples
+    --------
+    >>> list(worked(abs, [-1, 2], None))
+    [1, 2]
+    """
+    return map(function, items) if executor is None else executor.map(function, items)
