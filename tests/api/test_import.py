@@ -42,6 +42,7 @@ def test_first_use_of_every_name_loads_nothing_that_few_calls_need():
         "polars",
         "networkx",
         "numpyro",
+        "scipy.ndimage",
         "scipy.optimize",
         "scipy.stats",
         "sklearn",

@@ -7,7 +7,6 @@ import numpy as np
 
 from meanmap.bp.kernel.images import read_images
 from meanmap.bp.kernel.restored import Restored
-from meanmap.bp.surroundings.features import surroundings
 from meanmap.bp.surroundings.trees import Trees
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.progress import track
@@ -158,7 +157,7 @@ class FittedForestGrid:
         """What trees ask about each pixel, and first guesses."""
         if np.isnan(image).all():
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")
-        levels, others = (part.reshape(image.size, -1) for part in surroundings(image))
+        levels, others = (part.reshape(image.size, -1) for part in _surroundings(image))
         return _about(levels, others, self.base), levels[:, self.base]
 
     def _atoms(self, guess: np.ndarray) -> np.ndarray:
@@ -217,7 +216,7 @@ class _Rows:
             for seen in (image, _cut(image, generator)):
                 if np.isnan(seen).all():
                     continue
-                levels, others = surroundings(seen)
+                levels, others = _surroundings(seen)
                 there = ~np.isnan(truth)
                 parts.append((levels[there], others[there], truth[there], fold[there], np.isnan(seen)[there]))
         if not sum(len(part[2]) for part in parts):
@@ -225,6 +224,13 @@ class _Rows:
         joined = [np.concatenate(side) for side in zip(*parts, strict=True)]
         chosen = generator.permutation(len(joined[2]))[:MOST_ROWS]
         return cls(*(each[chosen] for each in joined))
+
+
+def _surroundings(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Trees and other fields need not wait for SciPy's filters.
+    from meanmap.bp.surroundings.features import surroundings
+
+    return surroundings(image)
 
 
 def _cut(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
