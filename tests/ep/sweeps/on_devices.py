@@ -1,7 +1,7 @@
 """A program of several devices, run by tests in a process of its own: the number of devices is set before JAX starts.
 
-`python -m tests.ep.on_devices` prints, for every model, how far beliefs on eight devices are from those on one, which
-collective operations the compiled sweep holds and of what shapes, and where beliefs lie.
+`python -m tests.ep.sweeps.on_devices` prints, for every model, how far beliefs on all devices are from those on one,
+what devices tell each other in a compiled sweep, and where beliefs lie.
 """
 
 import json

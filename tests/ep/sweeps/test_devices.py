@@ -15,13 +15,13 @@ from jax.sharding import Mesh
 
 from meanmap import ep
 from meanmap.core.errors import KindError, ShapeError
-from tests.ep import on_devices
+from tests.ep.sweeps import on_devices
 
 
 def printed(*models, devices):
     """What the program of several devices prints about these models."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
-    command = [sys.executable, "-m", "tests.ep.on_devices", *models]
+    command = [sys.executable, "-m", "tests.ep.sweeps.on_devices", *models]
     done = subprocess.run(command, env=os.environ | {"XLA_FLAGS": flags}, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -47,7 +47,7 @@ def test_eight_devices_find_what_one_finds():
 
 def test_the_recipe_with_two_processes(tmp_path):
     """The script of the documentation, as it stands there: both processes print what one device finds."""
-    page = Path(__file__).parents[2] / "docs" / "scaling.rst"
+    page = Path(__file__).parents[3] / "docs" / "scaling.rst"
     (block,) = [
         b for b in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page.read_text()) if "mesh=mesh" in b
     ]
