@@ -64,6 +64,39 @@ def test_columns_are_found_by_name(name):
             function(POINTS)
 
 
+OF_ARRAYS = [name for name in ELEMENTS if "eatures" not in name]
+# Made from one column of labels, truth values or times.
+SINGLE = {
+    "labels": (np.array(["u", "v", "w"] * 5), np.array([1.0])),
+    "truth values": (np.arange(15) % 2 > 0, np.array([0.5])),
+    "times": (np.datetime64("2026-01-01") + np.arange(15), np.array([1.0])),
+}
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_what_was_made_from_an_array_refuses_other_columns(name):
+    function = ELEMENTS[name](PEOPLE.to_numpy())
+    with pytest.raises(ColumnError, match=r"has columns with names \('height', 'weight'\); expected 2 columns without"):
+        function(PEOPLE[:4])
+    with pytest.raises(ShapeError, match="column"):
+        function(POINTS[:, :1])
+    if "density" not in name:
+        for other in (POINTS > 100, POINTS.astype("M8[s]")):
+            with pytest.raises(KindError, match=r"holds (truth values|times|labels), such as .*; expected .*number"):
+                function(other)
+
+
+@pytest.mark.parametrize("held", SINGLE)
+def test_what_was_made_from_an_array_of_labels_refuses_numbers(held, tmp_path):
+    points, other = SINGLE[held]
+    element = mm.embed(points)
+    assert str(element.schema) == f"15 rows, 1 column of {held}"
+    for made in (element, mm.load(mm.save(element, tmp_path / "made.meanmap"))):
+        np.testing.assert_allclose(made(points[:2]), element(points[:2]))
+        with pytest.raises(KindError, match=f"x holds numbers, such as .*; expected {held}, as before"):
+            made(other)
+
+
 def test_saved_elements_still_find_them(tmp_path):
     for made in (
         mm.embed(PEOPLE, KERNEL),

@@ -84,7 +84,7 @@ def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLik
     1.333
     """
     with Door(x, y, kernel_x, kernel_y) as door:
-        schemas = (Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y")))
+        schemas = (Schema.of_points(data, name, brief=True) for data, name in ((x, "x"), (y, "y")))
         first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         n, library = first.count, jnp if door.follows else np
         if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):

@@ -70,7 +70,8 @@ def embed(
     Returns
     -------
     Embedding
-        Made from a table with names it keeps `schema`, and finds the columns of later tables by name.
+        Made from a table with names it keeps `schema`, and finds the columns of later tables by name. Made from an
+        array it refuses later points with names, with other columns, or that hold other things.
         Evaluating at m points costs O(n m d), or O(m r) with r features; the norm costs O(n² d), and from 20,000 points
         on O(n r²) where r ≤ 400 points suffice for eight digits. "shrinkage" costs one eigendecomposition, O(n³) or
         O(n r²); the rest at most O(n² d) time and O(n) memory.
@@ -88,7 +89,7 @@ def embed(
     # Under a kernel on distributions a batch of laws is a sample of points like any other.
     if isinstance(x, Distribution) and not isinstance(kernel, DistributionKernel):
         return _embed_family(x, kernel, estimator, weights, ridge)
-    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, with_names=True)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
     for note in told:
         warnings.warn(note, stacklevel=2)
     if kernel is None:

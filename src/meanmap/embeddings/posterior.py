@@ -207,7 +207,7 @@ def posterior_embedding(
     >>> bool(low[0] < truth < high[0])
     True
     """
-    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, with_names=True)
+    (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
     for note in told:
         warnings.warn(note, stacklevel=2)
     if isinstance(kernel, str) and kernel == "learned":

@@ -147,7 +147,11 @@ class Witness(GaussianElement):
 
     def _named(self, grid: np.ndarray) -> Any:
         """Points of a grid as the samples came: under the names of their columns, if they have any."""
-        return grid if self.schema is None else dict(zip(self.schema.names, np.atleast_2d(grid.T), strict=True))
+        return (
+            grid
+            if self.schema is None or not self.schema.named
+            else dict(zip(self.schema.names, np.atleast_2d(grid.T), strict=True))
+        )
 
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         both = np.concatenate([self.x, self.y])
@@ -189,7 +193,7 @@ def posterior_witness(
     >>> [(region.sign, round(region.low), round(region.high)) for region in w.regions(0.99)]
     [(1, -2, 1), (-1, 1, 3)]
     """
-    schemas = [Schema.of_points(data, name, with_names=True) for data, name in ((x, "x"), (y, "y"))]
+    schemas = [Schema.of_points(data, name, brief=True) for data, name in ((x, "x"), (y, "y"))]
     with Door() as door:
         first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
     if isinstance(kernel, str) and kernel == "learned":

@@ -1,7 +1,7 @@
 """Permutations of a two-sample statistic as one matrix product."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,11 +69,13 @@ class Centred:
         The mean of d, and d less its mean.
     norm : float
         The root mean square of K off its diagonal, by which MMD-FUSE normalises.
+
+    Several matrices at once have one more axis in front.
     """
 
-    level: float
+    level: Any
     spread: np.ndarray
-    norm: float
+    norm: Any
 
     def forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ A z for each row of `z`, in blocks of rows."""

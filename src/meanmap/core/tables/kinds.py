@@ -13,6 +13,7 @@ from meanmap.core.types import Data, DType
 
 __all__ = [
     "FAMILIES",
+    "HELD_BY",
     "Kind",
     "advice",
     "article",
@@ -46,6 +47,7 @@ FAMILIES = {
     "duration": "duration",
 }
 HELD = {"f": "numbers", "U": "labels", "b": "truth values", "M": "times", "m": "durations"}
+HELD_BY = {"number": "numbers", "label": "labels", "boolean": "truth values", "time": "times", "duration": "durations"}
 DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
-from meanmap.core.tables.kinds import Kind, as_kind, is_whole, wanted_kind
+from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, described, family_of, is_whole, wanted_kind
 from meanmap.core.tables.missing import length, settled
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data
@@ -28,6 +28,9 @@ __all__ = [
     "opened",
     "varying",
 ]
+
+# Data types that say what a column holds.
+KNOWN = "fiubmMU"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Schema:
         Whether the columns have names; those of plain arrays are known by position.
     kinds : tuple of (column, kind)
         What columns were told to be.
+    places : (number, what they hold) or None
+        Of an array of which nothing else is kept: how many columns it has, and their family, such as "number".
 
     Notes
     -----
@@ -70,6 +75,7 @@ class Schema:
     rows: int
     named: bool = True
     kinds: tuple[tuple[Any, Kind], ...] = ()
+    places: tuple[int, str] | None = None
 
     @classmethod
     def of(cls, *samples: Data, kinds: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> "Schema":
@@ -113,12 +119,12 @@ class Schema:
         return cls(tuple(found), rows, named, tuple(chosen.items()))
 
     @classmethod
-    def of_points(cls, data: Data, argument: str, *, with_names: bool = False) -> "Schema | None":
+    def of_points(cls, data: Data, argument: str, *, brief: bool = False) -> "Schema | None":
         """Of a sample that is a table or an array of columns; None of others, which only their kernel can read.
 
-        Where it matters only `with_names`, None of columns without.
+        A `brief` one of an array knows only its `places`: it costs nothing, however many columns there are.
         """
-        if comes_in_pieces(data) or (with_names and not Table.has_names(data)):
+        if comes_in_pieces(data):
             return None
         if Table.looks_like_one(data):
             known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
@@ -126,7 +132,11 @@ class Schema:
         if not isinstance(data, list | tuple | np.ndarray) or is_whole(data):
             return None
         array = np.asarray(data)
-        return cls.of(array, names=(argument,)) if array.ndim in (1, 2) and array.dtype.kind in "fiubmMU" else None
+        if array.ndim not in (1, 2) or array.dtype.kind not in KNOWN:
+            return None
+        if brief:
+            return cls((), len(array), False, places=(array.shape[1] if array.ndim > 1 else 1, family_of(array)))
+        return cls.of(array, names=(argument,))
 
     @classmethod
     def joined(cls, parts: "Sequence[Schema | None]") -> "Schema | None":
@@ -141,6 +151,8 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
+        if self.places is not None:
+            return tuple(f"x{j}" for j in range(self.places[0]))
         return tuple(str(column.name) for column in self.columns)
 
     def __getitem__(self, name: str) -> Column:
@@ -166,7 +178,7 @@ class Schema:
             raise ColumnError(
                 f"{argument} is an array, whose columns have no names; expected a table with the columns {known}."
                 if self.named
-                else f"{argument} has columns with names ({known}); expected {len(self.columns)} columns without, as "
+                else f"{argument} has columns with names ({known}); expected {len(self.names)} columns without, as "
                 f"before: pass {argument}.to_numpy()."
             )
         found = (
@@ -189,10 +201,25 @@ class Schema:
             Table.looks_like_one(data) or isinstance(data, list | tuple | np.ndarray)
         ):
             return data
+        if self.places is not None:
+            self._check_places(data, argument)
+            return data
         table = self.read(data, argument)
         for note in self.notes(table, argument):
             warnings.warn(note, stacklevel=5)
         return table if self.kinds or Table.looks_like_one(data) else data
+
+    def _check_places(self, data: Data, argument: str) -> None:
+        """Refuse tables with names, and what holds other things than the array did; kernels see to how many columns."""
+        if Table.has_names(data):
+            self.read(data, argument)
+        if Table.looks_like_one(data) or is_whole(data):
+            return
+        array, (_, family) = np.asarray(data), self.places or (0, "")
+        if array.size and array.dtype.kind in KNOWN and family_of(array) != family:
+            raise KindError(
+                f"{argument} holds {described(array.ravel())}; expected {HELD_BY[family]}, as before. Convert it first."
+            )
 
     def notes(self, table: Data, argument: str = "data") -> tuple[str, ...]:
         """What is odd about columns that were read: labels never seen, and numbers far outside."""
@@ -204,7 +231,8 @@ class Schema:
         wide = max((len(str(column.name)) for column in self.columns), default=0)
         broad = max((len(column.kind) for column in self.columns), default=0)
         lines = [f"  {c.name!s:<{wide}}  {c.kind:<{broad}}  {c}".rstrip() for c in self.columns]
-        return "\n".join([f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}", *lines])
+        number = counted(len(self.names), "column") + (f" of {HELD_BY[self.places[1]]}" if self.places else "")
+        return "\n".join([f"{counted(self.rows, 'row')}, {number}", *lines])
 
     __repr__ = __str__
 
@@ -260,19 +288,18 @@ def opened(
     *,
     paired: bool = False,
     least: int = 1,
-    with_names: bool = False,
+    brief: bool = False,
 ) -> tuple[list[Any], "tuple[Schema | None, ...]", tuple[str, ...]]:
     """Samples as `admitted` gives them, and the schemas by which later rows are read.
 
-    They are None of data that only their kernel can read, and of arrays: but for the first sample, unless it matters
-    only `with_names`.
+    They are None of data that only their kernel can read, and `brief` of arrays, but for the first sample.
     """
     left, notes = settled(samples, names, missing, paired, least) if missing != "raise" else (samples, ())
     found, _ = admitted(left, names, "raise", kinds)
     schemas = []
     for i, (sample, read, name) in enumerate(zip(left, found, names, strict=True)):
         if read is sample:
-            schemas.append(Schema.of_points(sample, name, with_names=with_names or i > 0))
+            schemas.append(Schema.of_points(sample, name, brief=brief or i > 0))
         else:
             ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(sample, name)}
             schemas.append(Schema.of(sample, kinds=ours, names=[name]))

@@ -159,7 +159,8 @@ class DriftMonitor:
             n points or rows of a table that show what is normal, at least 40. A quarter of them, 500 at most, only
             choose kernels and landmarks; of the others at most 20,000, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
-            As for [`two_sample_test`][].
+            As for [`two_sample_test`][], but None are the five of all columns: one more for each column would be 256
+            more features of every point that is kept.
         run_length : float
             Batches from one false alarm to the next, on average.
         margin : float, optional

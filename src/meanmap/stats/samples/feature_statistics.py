@@ -12,9 +12,10 @@ from meanmap.features.lowrank import Nystrom
 from meanmap.features.states.feature_map import FeatureMap, working_precision
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
-from meanmap.stats.collections import fused
+from meanmap.stats.collections import BEHIND, fused
 from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
 from meanmap.stats.result import Null
+from meanmap.stats.samples.columns import column_statistics
 from meanmap.stats.samples.samples import Outcome, Samples
 
 __all__ = ["LANDMARKS", "feature_map", "feature_test", "gaussian_limit", "landmark_features"]
@@ -60,7 +61,8 @@ def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random
             centred = CentredFeatures(transformed(member, samples.pooled))
             found.append(permuted_mmd(centred, z, n, unbiased=True))
             norms.append(centred.norm)
-        result, strongest = fused(found, norms, samples.rate)
+        ours, theirs = column_statistics(samples.alone, samples.pooled, lambda gram: permuted_mmd(gram, z, n, True))
+        result, strongest = fused([*found, *ours], [*norms, *theirs], samples.rate, [BEHIND] * len(ours))
         return Outcome.exact(result, "permutation", strongest)
     mapped = feature_map(samples, generator, door)
     x, y = (mapped.sums([samples[i]]).moments() for i in track(range(2), "samples"))

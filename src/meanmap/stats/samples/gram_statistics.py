@@ -50,10 +50,8 @@ def gram_test(
             found.append(permuted_mmd(centred, z, n, unbiased))
             norms.append(centred.norm)
     alone = () if flips else samples.alone
-    if alone:
-        ours, theirs = column_statistics(alone, samples.pooled, z, n, unbiased)
-        found, norms = [*found, *ours], [*norms, *theirs]
-    result, strongest = fused(found, norms, samples.rate, [BEHIND] * len(alone))
+    ours, theirs = column_statistics(alone, samples.pooled, lambda gram: permuted_mmd(gram, z, n, unbiased))
+    result, strongest = fused([*found, *ours], [*norms, *theirs], samples.rate, [BEHIND] * len(alone))
     return Outcome.exact(result, "random signs" if flips else "permutation", strongest)
 
 

@@ -31,7 +31,7 @@ from meanmap.stats.result import Null
 from meanmap.stats.samples.shuffling import places_of_columns
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Outcome", "Samples", "columns_of", "kernels_for", "read_samples", "values_of"]
+__all__ = ["Outcome", "Samples", "columns_of", "read_samples", "values_of"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ class Samples:
         """√(n (n − 1)) of the smallest sample, by which MMD² is of order one under the hypothesis."""
         smallest = min(self.sizes)
         return float(np.sqrt(smallest * (smallest - 1.0)))
+
+    def fused(self, alone: bool) -> str:
+        """Over which kernels a statistic is fused, in words; whether those of single columns are among them."""
+        columns = f" and one for each of {len(self.alone)} columns" if alone and self.alone else ""
+        return f" fused over {len(self.kernels)} kernels{columns}" if len(self.kernels) > 1 else ""
 
     @property
     def kernel(self) -> Any:
@@ -122,15 +127,14 @@ def read_samples(
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
     what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
-    kernels, more = kernels_for(together, pooled, kernel, rng, scale)
-    alone = column_kernels(pooled, robust_scales(pooled)) if kernel is None and scale and len(kernels) > 1 else ()
-    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone=alone)
+    kernels, alone, more = _chosen(together, pooled, kernel, rng, scale)
+    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone)
 
 
-def kernels_for(
-    together: Any, pooled: Points, kernel: KernelLike, rng: np.random.Generator, scale: bool = True
-) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
-    """The default, the median's or the learned kernels of a pooled sample, and what is doubtful about them.
+def _chosen(
+    together: Any, pooled: Points, kernel: KernelLike, rng: np.random.Generator, scale: bool
+) -> tuple[tuple[Kernel, ...], tuple[Laplace, ...], tuple[str, ...]]:
+    """The default, the median's or the learned kernels of a pooled sample, those of its columns, and doubts about them.
 
     `together` is the sample as it came, or a part that shows of what kind it is, and `pooled` its points.
     """
@@ -138,21 +142,21 @@ def kernels_for(
     # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
     if reader is None or (kernel == "learned" and is_sparse(pooled)):
         found, doubts = learned_for(together, rng) if kernel == "learned" else (mixed_kernel(together), ())
-        return (found,), doubts
+        return (found,), (), doubts
     if not isinstance(reader, RBF) or is_sparse(pooled):
-        return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), ()
+        return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), (), ()
     scales = robust_scales(pooled) if scale else np.ones(1)
     units = np.where(scales > 0, scales, 1.0)
     units = units if len(units) > 1 else units[0]
     if kernel is None:
-        return default_collection(pooled, units, rng), ()
+        return default_collection(pooled, units, rng), column_kernels(pooled, scales), ()
     if kernel == "learned" and scale:
         found, doubts = learned_for(pooled, rng)
-        return (found,), doubts
+        return (found,), (), doubts
     if kernel == "learned":
         fit = learned_multiple(pooled, rng)
-        return (fit.kernel,), fit.report.notes
-    return (at_median(RBF(units), pooled, rng),), ()
+        return (fit.kernel,), (), fit.report.notes
+    return (at_median(RBF(units), pooled, rng),), (), ()
 
 
 def _constant(together: Any, pooled: Any) -> dict[str, bool]:

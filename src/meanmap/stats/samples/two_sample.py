@@ -79,11 +79,12 @@ def two_sample_test(
         weight have one law in both, as in one survey.
     kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
-        into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed, and in whole Gram matrices under
-        permutations one more for each of 2 to 32 columns, a little behind; for labels and mixed tables their default
-        kernel. "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose
-        lengthscale [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. A
-        sequence of kernels is fused like the default.
+        into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed, and under permutations one more for
+        each of 2 to 32 columns, a little behind (not with the limit as null nor within strata, where each would need
+        features of its own: name them if few columns matter); for labels and mixed tables their default kernel.
+        "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale
+        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. A sequence of
+        kernels is fused like the default.
     scale : bool
         Whether the default, median and learned kernels measure each column of numbers in its own unit, the median
         distance in the pooled sample, so that units do not matter. False keeps the units as they come: for columns that
@@ -252,7 +253,7 @@ def _warnings(found: Outcome, n_permutations: int, sizes: tuple[int, ...]) -> tu
 
 def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
     """μ_P − μ_Q; of several kernels under the one that sees it best."""
-    schema = Schema.of_points(x, "x", with_names=True)
+    schema = Schema.of_points(x, "x", brief=True)
     if found.difference is not None:
         return found.difference if schema is None else replace(found.difference, schema=schema)
     kernel = (*samples.kernels, *samples.alone)[found.strongest]

@@ -101,11 +101,7 @@ def choices() -> dict[str, tuple[str, ...]]:
 
 
 def _fused(name: str, alone: bool = False) -> Callable[[Samples], str]:
-    def label(samples: Samples) -> str:
-        columns = f" and one for each of {len(samples.alone)} columns" if alone and samples.alone else ""
-        return name + (f" fused over {len(samples.kernels)} kernels{columns}" if len(samples.kernels) > 1 else "")
-
-    return label
+    return lambda samples: name + samples.fused(alone)
 
 
 def _own() -> Iterator[Way]:
@@ -131,7 +127,7 @@ def _own() -> Iterator[Way]:
             "features",
             null,
             lambda s, n, g, d, k=null: feature_test(s, k, n, g, d),
-            _fused("unbiased MMD² of features"),
+            _fused("unbiased MMD² of features", alone=null == "permutation"),
         )
     for statistic in ("block", "linear"):
         for null in ("wild", "normal"):
