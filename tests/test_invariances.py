@@ -4,10 +4,12 @@ Each cell of the table is a function and a change. The answer is equal, to the r
 `EXCEPTIONS` says otherwise and why; the page docs/invariances.rst prints the same table.
 """
 
+import ast
+import inspect
 import json
 import subprocess
 import sys
-import warnings
+import textwrap
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,203 +22,10 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import KindError, NonFiniteError
-from meanmap.learning.default import unit_free_kernel
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError
+from tests.invariances import ELSEWHERE, FEW, FUNCTIONS, ROWS_OF, Wrap, X, Y, columns, drift, given, numbers, told
 
 PAGE = Path(__file__).parents[1] / "docs" / "invariances.rst"
-FEW: dict[str, Any] = {"n_permutations": 99, "rng": 0, "missing": "drop"}
-RNG = np.random.default_rng(2026)
-
-
-def sample(n: int, shift: float) -> pd.DataFrame:
-    """Two numbers that go together, a count, a label and a truth value; all exact in float32."""
-    a = RNG.normal(shift, 1.0, n).astype(np.float32).astype(float)
-    return pd.DataFrame(
-        {
-            "b": (a + RNG.normal(0, 0.5, n)).astype(np.float32).astype(float),
-            "a": a,
-            "d": RNG.poisson(3, n),
-            "c": np.where(a + RNG.normal(0, 0.7, n) > shift, "u", "v"),
-            "e": RNG.random(n) > 0.5,
-        }
-    )
-
-
-X, Y = sample(40, 0.0), sample(36, 0.5)
-Wrap = Callable[[pd.DataFrame], Any]
-
-
-def told(result: Any) -> tuple[float, ...]:
-    return result.pvalue, result.statistic
-
-
-def sizes(effect: Any) -> tuple[float, ...]:
-    return effect.distance.estimate, effect.distance.low, effect.share.high
-
-
-def network(x: pd.DataFrame, wrap: "Wrap") -> tuple[float, ...]:
-    """Shares of the labels of a column, given another, in five rows. Rows with gaps would be learned from, too."""
-    model = mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 3).dropna()))
-    belief = model.predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
-    return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
-
-
-def drift(x: Any, y: Any) -> tuple[float, ...]:
-    monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
-    return (float(monitor.pvalues[0]),)
-
-
-def columns(frame: pd.DataFrame, *numbers: int) -> pd.DataFrame:
-    return frame[[frame.columns[j] for j in numbers]]
-
-
-def edges(graph: Any, frame: pd.DataFrame) -> tuple[Any, ...]:
-    """By position, so that names do not matter."""
-    at = {str(name): j for j, name in enumerate(frame.columns)}
-    found = sorted(sorted((at[str(s)], at[str(t)])) for s, t in graph.to_networkx().edges())
-    return tuple(end for edge in found for end in edge)
-
-
-def numbers(x: pd.DataFrame) -> pd.DataFrame:
-    """All columns but the labels and the truth values."""
-    return columns(x, *(j for j in range(x.shape[1]) if j not in (3, 4)))
-
-
-def given(x: pd.DataFrame) -> pd.DataFrame:
-    """A number and the label, and what was added."""
-    return columns(x, 1, 3, *range(5, x.shape[1]))
-
-
-def mean_given(x: Any, y: Any, at: Any) -> tuple[float, ...]:
-    return tuple(mm.condition(x, y, ridge=0.01, missing="drop")(at).mean().ravel())
-
-
-def chances(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
-    """Of a ready model: the label by two numbers."""
-    whole = x.dropna()
-    labels = whole.iloc[:, 3].to_numpy() == sorted(set(whole.iloc[:, 3]))[0]
-    fit = mm.ep.models.logistic_regression(wrap(columns(whole, 1, 2)), labels == labels[0])
-    return tuple(fit.predict_proba(wrap(columns(whole, 1, 2)[:3])).ravel())
-
-
-def ring(x: pd.DataFrame) -> tuple[float, ...]:
-    """A field of two variables: where the mean is, in standard deviations."""
-    first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
-    field = mm.KernelField([(0, 1)], relations=["r"], variables=["p", "q"]).fit({"r": (first, second)})
-    return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
-
-
-def image(x: pd.DataFrame) -> tuple[float, ...]:
-    """An image restored from a noisy one: pixels in standard deviations of the clean one."""
-    noisy, clean = (x.dropna().iloc[:40, j].to_numpy().reshape(5, 8) for j in (1, 0))
-    restored = mm.KernelGrid().fit(clean, noisy, rng=0).restore(noisy).mean()
-    return tuple(((np.ravel(restored) - clean.mean()) / clean.std())[:5])
-
-
-def transformed(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
-    """Of the transformers and regressors: inner products of features, and a prediction."""
-    from meanmap.estimators import ConditionalMeanRegressor, FourierFeatures, LowRankFeatures
-
-    rows, y = wrap(columns(x.dropna(), 0, 1)), x.dropna().iloc[:, 2].to_numpy(float)
-    features = [
-        each.fit(rows).transform(rows) for each in (LowRankFeatures(tolerance=1e-4), FourierFeatures(random_state=0))
-    ]
-    predicted = ConditionalMeanRegressor(ridge=0.01).fit(rows, y).predict(rows)
-    return (*(float(np.sum((phi[:9] @ phi.T) ** 2)) for phi in features), *predicted[:3])
-
-
-def learned(x: Any) -> Any:
-    """One lengthscale for each column."""
-    return mm.learn_kernel(x, mm.kernels.RBF([1.0, 1.0, 1.0]), landmarks=10, draws=1, rng=0, missing="drop").kernel
-
-
-def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
-    """Under a kernel in the units of the columns."""
-    whole = numbers(x).dropna().reset_index(drop=True)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "3 of 43 rows of x were left out")
-        found = mm.posterior_embedding(
-            wrap(numbers(x)), unit_free_kernel(whole), landmarks=wrap(whole[::4]), missing="drop"
-        )
-    return tuple(found.mean(wrap(whole[:3]))) + tuple(found.std(wrap(whole[:3])))
-
-
-# Each takes two frames and what turns a frame into what is passed on. Columns of the first are known by position.
-FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...]]] = {
-    "two_sample_test": lambda x, y, wrap: told(mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), **FEW)),
-    "two_sample_test, median": lambda x, y, wrap: told(
-        mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), "median", **FEW)
-    ),
-    "two_sample_test, mixed": lambda x, y, wrap: told(mm.two_sample_test(wrap(x), wrap(y), **FEW)),
-    "two_sample_test, within": lambda x, y, wrap: told(
-        mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
-    ),
-    "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
-    "test": lambda x, y, wrap: told(mm.test(f"`{x.columns[0]}` ~ `{x.columns[2]}` | `{x.columns[3]}`", wrap(x), **FEW)),
-    "closeness_test": lambda x, y, wrap: told(mm.closeness_test(wrap(x), wrap(y), 0.5, missing="drop", rng=0)),
-    "independence_effect": lambda x, y, wrap: sizes(
-        mm.independence_effect(wrap(given(x)), wrap(columns(x, 0, 2)), missing="drop", rng=0)
-    ),
-    "conditional_independence_effect": lambda x, y, wrap: sizes(
-        mm.conditional_independence_effect(
-            wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), missing="drop", rng=0
-        )
-    ),
-    "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
-    "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
-    "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),
-    "conditional_independence_test": lambda x, y, wrap: told(
-        mm.conditional_independence_test(wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), **FEW)
-    ),
-    "joint_independence_test": lambda x, y, wrap: told(mm.stats.joint_independence_test(wrap(x), **FEW)),
-    "chow_liu": lambda x, y, wrap: edges(mm.chow_liu(wrap(x), missing="drop"), x),
-    "pc": lambda x, y, wrap: edges(mm.pc(wrap(x), missing="drop", rng=0), x),
-    "embed": lambda x, y, wrap: (float(mm.embed(wrap(x)).norm()), float(mm.embed(wrap(numbers(x))).norm())),
-    "default_kernel": lambda x, y, wrap: (float(np.sum(mm.default_kernel(wrap(x))(wrap(x)))),),
-    "condition": lambda x, y, wrap: (
-        *mean_given(wrap(given(x)), wrap(columns(x, 2)), wrap(given(x)[:3])),
-        *mean_given(wrap(columns(x, 0, 1)), wrap(columns(x, 2)), wrap(columns(x, 0, 1)[:3])),
-    ),
-    "KernelGraph": lambda x, y, wrap: tuple(
-        mm.KernelGraph([(x.columns[0], x.columns[3])])
-        .fit(wrap(columns(x, 0, 3)), missing="drop")
-        .query({x.columns[0]: float(x.iloc[3, 0])})
-        .probabilities(x.columns[3])
-        .values()
-    ),
-    "KernelGraph, rows": lambda x, y, wrap: tuple(
-        np.concatenate(
-            list(
-                mm.KernelGraph([(x.columns[0], x.columns[3])])
-                .fit(wrap(columns(x, 0, 3)), missing="drop")
-                .predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
-                .probabilities(x.columns[3])
-                .values()
-            )
-        )
-    ),
-    "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
-    "BayesianNetwork": lambda x, y, wrap: tuple(
-        mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])])
-        .fit(wrap(columns(x, 0, 3).dropna()))
-        .do({x.columns[0]: float(x.iloc[3, 0])}, rng=0)
-        .probabilities(x.columns[3])
-        .values()
-    ),
-    "KernelField": lambda x, y, wrap: ring(x),
-    "KernelGrid": lambda x, y, wrap: image(x),
-    "logistic_regression": lambda x, y, wrap: chances(x, wrap),
-    "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
-    "learn_kernel": lambda x, y, wrap: (
-        float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),
-    ),
-    "estimators": lambda x, y, wrap: transformed(x, wrap),
-}
-
-
-def alike(y: pd.DataFrame, x: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of one frame in another, in that one's order."""
-    return y[[name for name in y if name in numbers(x)]]
 
 
 class Odd(pd.DataFrame):
@@ -318,16 +127,43 @@ CHANGES: dict[str, tuple[Callable[[pd.DataFrame, pd.DataFrame], Any], Wrap]] = {
 }
 MISSING = "refused with their number"
 SCIKIT = "refused by scikit-learn"
+CONSTANT = "refused by name"
 EXCEPTIONS: dict[tuple[str, str], str] = {}
-EXCEPTIONS |= {(name, "rows with missing values"): MISSING for name in ("embed", "default_kernel")}
 EXCEPTIONS |= {
-    ("estimators", way): SCIKIT
+    (name, "rows with missing values"): MISSING
+    for name in ("embed", "default_kernel", "posterior_witness", "prewhiten")
+}
+EXCEPTIONS[("prewhiten", "a constant column more")] = CONSTANT
+EXCEPTIONS |= {
+    (name, way): SCIKIT
+    for name in ("estimators", "densities")
     for way in ("a dictionary of lists", "a structured array", "a Table", "strided, read-only columns")
 }
 RAISED: dict[str, tuple[Any, str]] = {
     MISSING: (NonFiniteError, "missing value|not finite"),
+    CONSTANT: (ColumnError, "is constant"),
     SCIKIT: ((TypeError, ValueError), "float|array"),
 }
+
+
+def takes_data(made: Any) -> bool:
+    """Whether a public function, or what makes or fits a public class, is annotated to take data."""
+    makers = [made] if inspect.isfunction(made) else [getattr(made, name, None) for name in ("of", "fit", "draw")]
+    for maker in filter(inspect.isroutine, makers):
+        (node, *_) = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(maker)))).body
+        assert isinstance(node, ast.FunctionDef)
+        if any("Data" in ast.unparse(each.annotation) for each in node.args.args if each.annotation):
+            return True
+    return False
+
+
+def test_each_public_function_that_takes_data_has_a_row():
+    folders = (mm, mm.stats, mm.bp, mm.ep.models, mm.embeddings, mm.estimators, mm.features, mm.learning, mm.structure)
+    public = {name: getattr(folder, name) for folder in folders for name in folder.__all__}
+    found = {name for name, each in public.items() if not inspect.ismodule(each) and takes_data(each)}
+    unknown = {name for name in found if ROWS_OF.get(name, name) not in FUNCTIONS and name not in ELSEWHERE}
+    assert not unknown
+    assert not {name for name in (*ROWS_OF, *ELSEWHERE) if name not in public}
 
 
 @cache
@@ -483,15 +319,22 @@ def page() -> str:
     ]  # fmt: skip
     for change in CHANGES:
         lines += [f"   * - {change}", *(f"     - {EXCEPTIONS.get((name, change), '=')}" for name in FUNCTIONS)]
-    return "\n".join([*lines, "", NOTES])
+    together = {row: [name for name, other in ROWS_OF.items() if other == row] for row in ROWS_OF.values()}
+    named = [f"- {row}: {', '.join(f'``{name}``' for name in names)}" for row, names in together.items()]
+    reasons = [f"- ``{name}`` {why}" + (";" if name != list(ELSEWHERE)[-1] else ".") for name, why in ELSEWHERE.items()]
+    told = [NOTES, "Rows of several names:", "", *named, "", "Without a row of their own:", "", *reasons]
+    return "\n".join([*lines, "", *told, ""])
 
 
 NOTES = """The order of rows changes no statistic; permutations are drawn by position, so that p-values are the same in
 law. Arrays may be lists, of float32, in Fortran order, strided, or JAX's. A column of numbers twice is the same as once
 in tests of two and more samples, of independence, in monitors and embeddings. How a stream is cut into pieces changes
-nothing, nor does saving and loading what was fitted (graphs, fields, operators, monitors, kernels, models), here or in
-another process. What is refused, in words:
+nothing, nor do files of Parquet, collections of Dask and their workers where tests of two samples and of independence
+read them (the p-value is the same bit by bit: tests/stats/samples/test_two_sample_plan.py), nor does saving and loading what
+was fitted (graphs, fields, operators, monitors, kernels, models), here or in another process. What is refused, in
+words:
 
+- arrays of other things than an element, operator or test was made from, or tables with names beside it;
 - a column that holds numbers in one sample and text, categories, truth values or dates in another;
 - an array beside a table whose columns have names;
 - numbers whose squares overflow, NaN and infinity;
@@ -505,9 +348,7 @@ dates): tests/stats/test_levels.py counts rejections in a thousand data sets of 
 
 - labels of which each row has its own say nothing to any test: none was rejected;
 - ``method="features"`` is cautious for 70 rows, 6 (heavy tails) to 33, since it is for many;
-- ``method="residuals"`` rejected 33 to 52 elsewhere, but 388 with sentinels and 107 with zeros in x and y: where most
-  values lie together and some far away, what regressions get wrong is large beside the former. Its results warn, and
-  "kci" is the default;
+- conditional tests by ``method="residuals"`` rejected 33 to 54, 45 with sentinels and 54 with zeros in x and y;
 - conditional tests refuse more columns in z than the rows can carry, and ``method="residuals"`` labels.
 
 Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers

@@ -194,6 +194,8 @@ def posterior_witness(
     [(1, -2, 1), (-1, 1, 3)]
     """
     schemas = [Schema.of_points(data, name, brief=True) for data, name in ((x, "x"), (y, "y"))]
+    if schemas[0] is not None and schemas[0].named and schemas[1] is not None and schemas[1].named:
+        y, schemas = schemas[0].read(y, "y"), schemas[:1] * 2  # columns in the order of x
     with Door() as door:
         first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
     if isinstance(kernel, str) and kernel == "learned":

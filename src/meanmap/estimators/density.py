@@ -51,7 +51,8 @@ class ConditionalDensity(ConditionalMeanRegressor):
         check_is_fitted(self)
         X, y = read(self, X, y, y_numeric=True, reset=False)
         blocks = range(0, len(y), ROWS)
-        found = np.concatenate([np.diagonal(self.predict_density(X[i : i + ROWS], y[i : i + ROWS])) for i in blocks])
+        parts = [self.operator_(X[i : i + ROWS]).density(y[i : i + ROWS]) for i in blocks]
+        found = np.concatenate([np.diagonal(part) for part in parts])
         near = np.log1p(-BACKGROUND) + np.log(np.maximum(found, np.finfo(float).tiny))
         return np.logaddexp(near, np.log(BACKGROUND) + scipy.stats.norm.logpdf(y, self.centre_, self.scale_))
 

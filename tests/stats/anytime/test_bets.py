@@ -128,6 +128,22 @@ def test_batches_of_tables_of_any_size(tmp_path):
     assert "e-value" in str(parts)
 
 
+@pytest.mark.parametrize("bet", [TwoSampleBet, IndependenceBet])
+def test_rows_with_missing_values_are_left_out_of_every_batch(bet):
+    """Of pairs both rows, or the others would belong to wrong ones."""
+    rng = np.random.default_rng(8)
+    x, y = (pd.DataFrame({"a": rng.normal(size=40)}) for _ in "xy")
+    holes = x.copy()
+    holes.loc[[3, 30], "a"], whole = np.nan, np.setdiff1d(np.arange(40), [3, 30])
+    first, later = whole[whole < 20], whole[whole >= 20]
+    with pytest.warns(UserWarning, match=r"1 of 20 rows .* left out: a value is missing in"):
+        found = bet.of(holes[:20], y[:20], missing="drop", rng=0).update(holes[20:], y[20:])
+    rows = whole if bet is IndependenceBet else np.arange(40)
+    others = rows[rows < 20], rows[rows >= 20]
+    expected = bet.of(x.loc[first], y.loc[others[0]], rng=0).update(x.loc[later], y.loc[others[1]])
+    np.testing.assert_allclose(found.log_evalues, expected.log_evalues, rtol=1e-9)
+
+
 def test_evalues_of_the_drift_monitor():
     """A martingale of its p-values: small without drift, and large soon after one."""
     rng = np.random.default_rng(7)

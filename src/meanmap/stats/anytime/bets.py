@@ -1,9 +1,10 @@
 """Two-sample and independence tests by betting: look after every batch, and stop when convinced."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.missing import settled
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -45,6 +47,8 @@ class Bet(Value, ABC):
         `rng=bet.seed` repeats the choices.
     """
 
+    paired: ClassVar[bool] = False  # whether a row of x belongs to a row of y
+
     features: tuple[Features, ...]
     readings: tuple[Reading, ...]
     left: tuple[np.ndarray, ...]
@@ -71,7 +75,8 @@ class Bet(Value, ABC):
         return self.pvalue <= probability(level, example=0.05)
 
     def update(self, x: Data, y: Data) -> Any:
-        """The bet after one more batch."""
+        """The bet after one more batch, whose missing values are seen to as those of the first."""
+        x, y = _settled(x, y, self.readings[0].missing, self.paired)
         with Door() as door:
             phi = [
                 np.concatenate([left, _features(features, reading.read(data, name), name, door)])
@@ -154,6 +159,7 @@ class TwoSampleBet(Bet):
             Chooses landmarks.
         """
         random = Rng.of(rng)
+        x, y = _settled(x, y, missing, cls.paired)
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         with Door() as door:
             samples = read_samples((x, y), NAMES, kernel, random.generator, door, scale, must_vary=False)
@@ -189,6 +195,8 @@ class IndependenceBet(Bet):
     True
     """
 
+    paired: ClassVar[bool] = True
+
     @classmethod
     @own_words
     def of(
@@ -215,6 +223,7 @@ class IndependenceBet(Bet):
         wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
         random = Rng.of(rng)
         features, readings, phi = [], [], []
+        x, y = _settled(x, y, missing, cls.paired)
         with Door() as door:
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
                 ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
@@ -233,6 +242,14 @@ class IndependenceBet(Bet):
         n = len(x) // 2 * 2
         products = np.einsum("ia,ib->iab", x[0:n:2] - x[1:n:2], y[0:n:2] - y[1:n:2])
         return products.reshape(n // 2, -1), (x[n:], y[n:])
+
+
+def _settled(x: Data, y: Data, missing: str, paired: bool) -> list[Any]:
+    """A batch without what is missing: of pairs the whole rows, which a warning counts."""
+    batch, notes = settled((x, y), NAMES, missing, paired)
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
+    return batch
 
 
 def _features(features: Features, data: Data, name: str, door: Door) -> np.ndarray:

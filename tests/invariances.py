@@ -1,0 +1,372 @@
+"""Functions that take data, each as the battery of invariances calls it."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import meanmap as mm
+from meanmap.learning.default import unit_free_kernel
+
+__all__ = ["ELSEWHERE", "FEW", "FUNCTIONS", "ROWS_OF", "Wrap", "X", "Y", "columns", "drift", "given", "numbers", "told"]
+
+FEW: dict[str, Any] = {"n_permutations": 99, "rng": 0, "missing": "drop"}
+RNG = np.random.default_rng(2026)
+
+
+def sample(n: int, shift: float) -> pd.DataFrame:
+    """Two numbers that go together, a count, a label and a truth value; all exact in float32."""
+    a = RNG.normal(shift, 1.0, n).astype(np.float32).astype(float)
+    return pd.DataFrame(
+        {
+            "b": (a + RNG.normal(0, 0.5, n)).astype(np.float32).astype(float),
+            "a": a,
+            "d": RNG.poisson(3, n),
+            "c": np.where(a + RNG.normal(0, 0.7, n) > shift, "u", "v"),
+            "e": RNG.random(n) > 0.5,
+        }
+    )
+
+
+X, Y = sample(40, 0.0), sample(36, 0.5)
+Wrap = Callable[[pd.DataFrame], Any]
+
+
+def told(result: Any) -> tuple[float, ...]:
+    return result.pvalue, result.statistic
+
+
+def sizes(effect: Any) -> tuple[float, ...]:
+    return effect.distance.estimate, effect.distance.low, effect.share.high
+
+
+def network(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Shares of the labels of a column, given another, in five rows. Rows with gaps would be learned from, too."""
+    model = mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 3).dropna()))
+    belief = model.predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
+    return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
+
+
+def drift(x: Any, y: Any) -> tuple[float, ...]:
+    monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
+    return (float(monitor.pvalues[0]),)
+
+
+def columns(frame: pd.DataFrame, *numbers: int) -> pd.DataFrame:
+    return frame[[frame.columns[j] for j in numbers]]
+
+
+def edges(graph: Any, frame: pd.DataFrame) -> tuple[Any, ...]:
+    """By position, so that names do not matter."""
+    at = {str(name): j for j, name in enumerate(frame.columns)}
+    found = sorted(sorted((at[str(s)], at[str(t)])) for s, t in graph.to_networkx().edges())
+    return tuple(end for edge in found for end in edge)
+
+
+def numbers(x: pd.DataFrame) -> pd.DataFrame:
+    """All columns but the labels and the truth values."""
+    return columns(x, *(j for j in range(x.shape[1]) if j not in (3, 4)))
+
+
+def given(x: pd.DataFrame) -> pd.DataFrame:
+    """A number and the label, and what was added."""
+    return columns(x, 1, 3, *range(5, x.shape[1]))
+
+
+def mean_given(x: Any, y: Any, at: Any) -> tuple[float, ...]:
+    return tuple(mm.condition(x, y, ridge=0.01, missing="drop")(at).mean().ravel())
+
+
+def chances(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of a ready model: the label by two numbers."""
+    whole = x.dropna()
+    labels = whole.iloc[:, 3].to_numpy() == sorted(set(whole.iloc[:, 3]))[0]
+    fit = mm.ep.models.logistic_regression(wrap(columns(whole, 1, 2)), labels == labels[0])
+    return tuple(fit.predict_proba(wrap(columns(whole, 1, 2)[:3])).ravel())
+
+
+def ring(x: pd.DataFrame) -> tuple[float, ...]:
+    """A field of two variables: where the mean is, in standard deviations."""
+    first, second = (x.iloc[:, j].to_numpy(float) for j in (1, 0))
+    field = mm.KernelField([(0, 1)], relations=["r"], variables=["p", "q"]).fit({"r": (first, second)})
+    return ((field.query({0: first[3]})[1].mean() - np.nanmean(second)) / np.nanstd(second),)
+
+
+def image(x: pd.DataFrame) -> tuple[float, ...]:
+    """An image restored from a noisy one: pixels in standard deviations of the clean one."""
+    noisy, clean = (x.dropna().iloc[:40, j].to_numpy().reshape(5, 8) for j in (1, 0))
+    restored = mm.KernelGrid().fit(clean, noisy, rng=0).restore(noisy).mean()
+    return tuple(((np.ravel(restored) - clean.mean()) / clean.std())[:5])
+
+
+def transformed(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of the transformers and regressors: inner products of features, and a prediction."""
+    from meanmap.estimators import ConditionalMeanRegressor, FourierFeatures, LowRankFeatures
+
+    rows, y = wrap(columns(x.dropna(), 0, 1)), x.dropna().iloc[:, 2].to_numpy(float)
+    features = [
+        each.fit(rows).transform(rows) for each in (LowRankFeatures(tolerance=1e-4), FourierFeatures(random_state=0))
+    ]
+    predicted = ConditionalMeanRegressor(ridge=0.01).fit(rows, y).predict(rows)
+    return (*(float(np.sum((phi[:9] @ phi.T) ** 2)) for phi in features), *predicted[:3])
+
+
+def learned(x: Any) -> Any:
+    """One lengthscale for each column."""
+    return mm.learn_kernel(x, mm.kernels.RBF([1.0, 1.0, 1.0]), landmarks=10, draws=1, rng=0, missing="drop").kernel
+
+
+def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Under a kernel in the units of the columns."""
+    whole = numbers(x).dropna().reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "3 of 43 rows of x were left out")
+        found = mm.posterior_embedding(
+            wrap(numbers(x)), unit_free_kernel(whole), landmarks=wrap(whole[::4]), missing="drop"
+        )
+    return tuple(found.mean(wrap(whole[:3]))) + tuple(found.std(wrap(whole[:3])))
+
+
+def bets(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """After a second batch, which is where there may be gaps."""
+    first = mm.stats.TwoSampleBet.of(wrap(x[:9]), wrap(y[:9]), missing="drop", rng=0)
+    second = mm.stats.IndependenceBet.of(wrap(given(x[:9])), wrap(columns(x[:9], 0, 2)), missing="drop", rng=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "3 of 3. rows of .* were left out|3 of 3. pairs|3 of 3. rows")
+        first = first.update(wrap(x[9:]), wrap(y[9:]))
+        second = second.update(wrap(given(x[9:])), wrap(columns(x[9:], 0, 2)))
+    return float(first.log_evalues[-1]), float(second.log_evalues[-1])
+
+
+def plans(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """By states of two parts of a sample; draws of the limit are equal in law only."""
+    plan = mm.stats.TwoSamplePlan.of(wrap(x), wrap(y), missing="drop", rng=0)
+    halves = plan.state(wrap(x[9:])).merge(plan.state(wrap(x[:9])))
+    # Features of points are rounded to a share of how far they reach, which is one.
+    return (1 + plan.result(halves, plan.state(wrap(y)), 99).statistic,)
+
+
+def witness(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Under a kernel in the units of the columns."""
+    found = mm.posterior_witness(wrap(numbers(x)), wrap(alike(y, x)), unit_free_kernel(numbers(x)))
+    return tuple(found.mean(wrap(numbers(x)[:3]))) + tuple(found.std(wrap(numbers(x)[:3])))
+
+
+def operators(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """A likelihood, a covariance and Bayes' rule, of a number and a count."""
+    cause, effect = columns(x, 0, 1), columns(x, 2)
+    kernels = unit_free_kernel(cause.dropna()), unit_free_kernel(effect.dropna())
+    says = mm.embeddings.likelihood(wrap(cause), wrap(effect), ridge=0.01, missing="drop")(wrap(cause[:3]))
+    whole = x.dropna()
+    cause, effect = columns(whole, 0, 1), columns(whole, 2)
+    pairs = mm.embeddings.cross_covariance(wrap(effect), wrap(cause), kernels[1], kernels[0])(wrap(cause[:3]))
+    prior = mm.embed(wrap(effect), kernels[1])
+    rule = mm.embeddings.bayes_rule(
+        wrap(cause), wrap(effect), prior, kernel_x=kernels[0], kernel_y=kernels[1], ridge=0.01
+    )
+    return (*says(wrap(effect[:2])).ravel(), *pairs(wrap(effect[:2])).ravel(), *rule(wrap(cause[:2])).mean().ravel())
+
+
+def made_for(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Inner products of features that were made for the columns."""
+    whole = numbers(x).dropna()
+    kernel = unit_free_kernel(whole)
+    made = (
+        mm.features.PivotedCholesky.fit(kernel, wrap(whole), 1e-3),
+        mm.features.Nystrom.fit(kernel, wrap(whole), 9, rng=0),
+    )
+    pair = columns(whole, 0, 1)
+    drawn = mm.features.Fourier.draw(unit_free_kernel(pair), wrap(pair), 50, rng=0)
+    made = [(phi(wrap(whole[:5])), phi(wrap(whole))) for phi in made] + [(drawn(wrap(pair[:5])), drawn(wrap(pair)))]
+    return tuple(float(np.sum((some @ every.T) ** 2)) for some, every in made)
+
+
+def regressions(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of the ready models: a count, as a number, an ordered label and a truth value too, by two columns."""
+    whole, models = x.dropna(), mm.ep.models
+    rows, new = wrap(columns(whole, 0, 1)), wrap(columns(whole, 0, 1)[:3])
+    counts = whole.iloc[:, 2].to_numpy(int)
+    return (
+        *models.robust_regression(rows, counts.astype(float)).predict(new),
+        *models.poisson_regression(rows, counts).predict(new),
+        *models.ordinal_regression(rows, np.minimum(counts, 3), levels=[0, 1, 2, 3]).predict_proba(new).ravel(),
+        *models.probit_regression(rows, counts > 2).predict_proba(new).ravel(),
+    )
+
+
+def densities(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of a regressor that is scored by its density, and of features of a learned kernel."""
+    from meanmap.estimators import ConditionalDensity, LearnedFeatures
+
+    whole = x.dropna()
+    rows, y = wrap(columns(whole, 0, 1)), whole.iloc[:, 2].to_numpy(float)
+    phi = LearnedFeatures(mm.kernels.RBF([1.0, 1.0]), tolerance=1e-4, random_state=0).fit_transform(rows)
+    return (
+        *ConditionalDensity(ridge=0.01).fit(rows, y).log_density(rows, y)[:4],
+        float(np.sum((phi[:9] @ phi.T) ** 2)),
+    )
+
+
+def bags(x: pd.DataFrame) -> tuple[float, ...]:
+    """Samples of one column, by which a number is predicted."""
+    from meanmap.estimators import BagRegressor
+
+    whole = x.dropna()[:40]
+    samples, y = list(whole.iloc[:, 0].to_numpy().reshape(10, 4)), whole.iloc[::4, 2].to_numpy(float)
+    return tuple(BagRegressor(ridge=0.1).fit(samples, y).predict(samples[:3]))
+
+
+def rings(x: pd.DataFrame) -> tuple[float, ...]:
+    """As `ring`, of the other fields."""
+    first, second = (x.iloc[:, j].dropna().to_numpy(float) for j in (1, 0))
+    settings: dict[str, Any] = {"relations": ["r"], "variables": ["p", "q"]}
+    made = [mm.bp.GaussianField([(0, 1)], **settings), mm.bp.DiscretizedField([(0, 1)], bins=4, **settings)]
+    fitted = [each.fit({"r": (first[: len(second)], second[: len(first)])}) for each in made]
+    return tuple(float(f.query({0: first[3]})[1].mean() - second.mean()) / second.std() for f in fitted)
+
+
+def innovations(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """What the past does not say, of each row."""
+    found = mm.structure.prewhiten(wrap(numbers(x)), method="ar")
+    return tuple(np.ravel([np.asarray(column)[:3] for column in list(found.columns.values())[:3]]))
+
+
+# Each takes two frames and what turns a frame into what is passed on. Columns of the first are known by position.
+FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...]]] = {
+    "two_sample_test": lambda x, y, wrap: told(mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), **FEW)),
+    "two_sample_test, median": lambda x, y, wrap: told(
+        mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), "median", **FEW)
+    ),
+    "two_sample_test, mixed": lambda x, y, wrap: told(mm.two_sample_test(wrap(x), wrap(y), **FEW)),
+    "two_sample_test, within": lambda x, y, wrap: told(
+        mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
+    ),
+    "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
+    "test": lambda x, y, wrap: told(mm.test(f"`{x.columns[0]}` ~ `{x.columns[2]}` | `{x.columns[3]}`", wrap(x), **FEW)),
+    "closeness_test": lambda x, y, wrap: told(mm.closeness_test(wrap(x), wrap(y), 0.5, missing="drop", rng=0)),
+    "independence_effect": lambda x, y, wrap: sizes(
+        mm.independence_effect(wrap(given(x)), wrap(columns(x, 0, 2)), missing="drop", rng=0)
+    ),
+    "conditional_independence_effect": lambda x, y, wrap: sizes(
+        mm.conditional_independence_effect(
+            wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), missing="drop", rng=0
+        )
+    ),
+    "k_sample_test": lambda x, y, wrap: told(mm.k_sample_test([wrap(x), wrap(y), wrap(x)], **FEW)),
+    "DriftMonitor": lambda x, y, wrap: drift(wrap(x), wrap(y)),
+    "independence_test": lambda x, y, wrap: told(mm.independence_test(wrap(given(x)), wrap(columns(x, 0, 2)), **FEW)),
+    "conditional_independence_test": lambda x, y, wrap: told(
+        mm.conditional_independence_test(wrap(columns(x, 0)), wrap(columns(x, 2)), wrap(given(x)), **FEW)
+    ),
+    "joint_independence_test": lambda x, y, wrap: told(mm.stats.joint_independence_test(wrap(x), **FEW)),
+    "chow_liu": lambda x, y, wrap: edges(mm.chow_liu(wrap(x), missing="drop"), x),
+    "pc": lambda x, y, wrap: edges(mm.pc(wrap(x), missing="drop", rng=0), x),
+    "embed": lambda x, y, wrap: (float(mm.embed(wrap(x)).norm()), float(mm.embed(wrap(numbers(x))).norm())),
+    "default_kernel": lambda x, y, wrap: (float(np.sum(mm.default_kernel(wrap(x))(wrap(x)))),),
+    "condition": lambda x, y, wrap: (
+        *mean_given(wrap(given(x)), wrap(columns(x, 2)), wrap(given(x)[:3])),
+        *mean_given(wrap(columns(x, 0, 1)), wrap(columns(x, 2)), wrap(columns(x, 0, 1)[:3])),
+    ),
+    "KernelGraph": lambda x, y, wrap: tuple(
+        mm.KernelGraph([(x.columns[0], x.columns[3])])
+        .fit(wrap(columns(x, 0, 3)), missing="drop")
+        .query({x.columns[0]: float(x.iloc[3, 0])})
+        .probabilities(x.columns[3])
+        .values()
+    ),
+    "KernelGraph, rows": lambda x, y, wrap: tuple(
+        np.concatenate(
+            list(
+                mm.KernelGraph([(x.columns[0], x.columns[3])])
+                .fit(wrap(columns(x, 0, 3)), missing="drop")
+                .predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
+                .probabilities(x.columns[3])
+                .values()
+            )
+        )
+    ),
+    "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
+    "BayesianNetwork": lambda x, y, wrap: tuple(
+        mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])])
+        .fit(wrap(columns(x, 0, 3).dropna()))
+        .do({x.columns[0]: float(x.iloc[3, 0])}, rng=0)
+        .probabilities(x.columns[3])
+        .values()
+    ),
+    "KernelField": lambda x, y, wrap: ring(x),
+    "KernelGrid": lambda x, y, wrap: image(x),
+    "logistic_regression": lambda x, y, wrap: chances(x, wrap),
+    "posterior_embedding": lambda x, y, wrap: posterior(x, wrap),
+    "learn_kernel": lambda x, y, wrap: (
+        float(np.sum(learned(wrap(columns(x, 0, 1, 2)))(wrap(columns(x[:9], 0, 1, 2))))),
+    ),
+    "estimators": lambda x, y, wrap: transformed(x, wrap),
+    "k_sample_effect": lambda x, y, wrap: sizes(mm.k_sample_effect([wrap(x), wrap(y), wrap(x)], missing="drop", rng=0)),
+    "bets": bets,
+    "plans": plans,
+    "posterior_witness": witness,
+    "likelihood, covariance, Bayes": lambda x, y, wrap: operators(x, wrap),
+    "features": lambda x, y, wrap: made_for(x, wrap),
+    "other regressions": lambda x, y, wrap: regressions(x, wrap),
+    "densities": lambda x, y, wrap: densities(x, wrap),
+    "bags": lambda x, y, wrap: bags(x),
+    "other fields": lambda x, y, wrap: rings(x),
+    "prewhiten": lambda x, y, wrap: innovations(x, wrap),
+}
+# The rows of public names that are not called as they are.
+ROWS_OF = {
+    "GaussianField": "other fields",
+    "DiscretizedField": "other fields",
+    "IndependenceBet": "bets",
+    "TwoSampleBet": "bets",
+    "TwoSamplePlan": "plans",
+    "BagRegressor": "bags",
+    "ConditionalDensity": "densities",
+    "LearnedFeatures": "densities",
+    "ConditionalMeanRegressor": "estimators",
+    "FourierFeatures": "estimators",
+    "LowRankFeatures": "estimators",
+    "Fourier": "features",
+    "Nystrom": "features",
+    "PivotedCholesky": "features",
+    "likelihood": "likelihood, covariance, Bayes",
+    "cross_covariance": "likelihood, covariance, Bayes",
+    "bayes_rule": "likelihood, covariance, Bayes",
+    "poisson_regression": "other regressions",
+    "probit_regression": "other regressions",
+    "ordinal_regression": "other regressions",
+    "robust_regression": "other regressions",
+}
+# Public names that take data and have no row, and why.
+ELSEWHERE = {
+    "median_heuristic": "answers in the units of the data",
+    "at_median": "answers in the units of the data",
+    "log_pseudolikelihood": "takes a kernel and landmarks in the units of the data",
+    "sample_kernel": "reads as learn_kernel does; its units are in tests/learning/test_sampling.py",
+    "kernel_for": "is what default_kernel calls",
+    "gp_classification": "reads as the other regressions do; its kernel has one unit for each column",
+    "IndependencePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_two_sample_plan.py",
+    "KSamplePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_k_sample_plan.py",
+    "RegressionPlan": "reads as condition does; tests/embeddings/test_regression_plan.py",
+    "TwoStageFeatures": "reads as BagRegressor does; where data move its features are others of the same law",
+    "TwoStage": "is what TwoStageFeatures draws",
+    "DependenceTree": "is what chow_liu finds",
+    "Graph": "takes edges",
+    "Field": "is what all fields are",
+    "CentredLikelihood": "is learned inside of fields",
+    "LearnedLikelihood": "is learned inside of fields",
+    "NoiseLikelihood": "is learned inside of fields",
+    "compound_gamma": "takes one sample of numbers in their own unit",
+    "MixtureField": "reads as the other fields do, and draws",
+    "ParticleField": "reads as the other fields do, and draws",
+    "ForestGrid": "takes images, as KernelGrid does",
+    "Schema": "is what all others read by",
+    "Table": "is what all others read by",
+}
+
+
+def alike(y: pd.DataFrame, x: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of one frame in another, in that one's order."""
+    return y[[name for name in y if name in numbers(x)]]
