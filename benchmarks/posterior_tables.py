@@ -144,7 +144,7 @@ def separated() -> Beside:
     """Thirty rows that a linear rule all but separates."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 2))
-    return logistic(X, (X @ [4.0, -3.0] + rng.logistic(size=30) > 0).astype(int))
+    return logistic(X, (X @ [4.0, -3.0] + rng.logistic(size=30) > 0).astype(int), learned=True)
 
 
 def probit() -> Beside:
@@ -249,6 +249,7 @@ def ordinal() -> Beside:
         rows,
         spread,
         lambda z: [ep.Density(log_mass, z, low, high)],
+        learned=True,
     )
     return Beside(len(y), 3, ways, lambda w: log_mass(jnp.asarray(rows) @ w, low, high).sum() + normal(w, spread))
 

@@ -92,6 +92,9 @@ def infer(
     plates from a short list, so that a little more data, or other data of the same size, costs no compilation. The loop
     itself runs on the host: infer is not for use inside `jax.jit`, `vmap` or `grad`. Functions in factors are compiled.
 
+    A posterior of two modes, such as that of a mixture whose components may change places, is described by one of them,
+    and the log evidence is then that of one: priors that tell the components apart leave one mode.
+
     Examples
     --------
     >>> import jax
