@@ -131,6 +131,23 @@ def test_features_read_a_table_in_their_own_order():
         mm.embed(POINTS, phi)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: Fourier.draw(KERNEL, x, 20, rng=0),
+        lambda x: PivotedCholesky.fit(KERNEL, x, 0.1),
+        lambda x: Nystrom.fit(KERNEL, x, 10, rng=0),
+    ],
+)
+def test_features_of_an_array_refuse_columns_with_names(make):
+    phi = make(PEOPLE.to_numpy())
+    assert phi(POINTS).shape[0] == len(POINTS)
+    with pytest.raises(
+        ColumnError, match="x has the columns 'weight', 'height', and these features were made from an a"
+    ):
+        phi(TURNED)
+
+
 def test_a_posterior_is_observed_at_named_columns():
     posterior = mm.posterior_embedding(PEOPLE, KERNEL, landmarks=TURNED[:9])
     np.testing.assert_allclose(posterior.landmarks, PEOPLE[:9].to_numpy())

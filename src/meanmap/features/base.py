@@ -1,7 +1,8 @@
 """What features are: finite coordinates φ of a kernel, so that ⟨φ(x), φ(y)⟩ is k(x, y), exactly or nearly."""
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 from meanmap.core.compiling import on_device
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.table import Table
@@ -25,6 +26,9 @@ __all__ = ["Concatenated", "FeatureKernel", "Features", "TensorProduct"]
 CHUNK = 4096
 
 
+Made = TypeVar("Made", bound="Features")
+
+
 class Features(eqx.Module):
     """A map φ from points to R^r with ⟨φ(x), φ(y)⟩ ≈ k(x, y) for the kernel `kernel`."""
 
@@ -32,6 +36,8 @@ class Features(eqx.Module):
 
     # Names of the columns that they were made for, in order; empty where the kernel needs none or has its own.
     columns: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
+    # Whether they were made from an array of several columns, which have places and no names.
+    by_place: bool = eqx.field(static=True, default=False, kw_only=True)
 
     @abstractmethod
     def transform(self, x: Points) -> jax.Array:
@@ -43,6 +49,12 @@ class Features(eqx.Module):
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
+        if self.by_place and Table.has_names(data):
+            names = ", ".join(map(repr, Table.names_in(data, argument)))
+            raise ColumnError(
+                f"{argument} has the columns {names}, and these features were made from an array, whose columns have "
+                "no names: make them from a table, or pass an array."
+            )
         points = self.domain.read(data, argument, door)
         self.kernel.check(points, argument)
         self.check(points, argument)
@@ -204,7 +216,7 @@ class TensorProduct(Features):
     @classmethod
     def power(cls, features: Features, q: int) -> "TensorProduct":
         """The q-fold tensor power of one set of features."""
-        return cls(features.kernel**q, (features,) * q, columns=features.columns)
+        return cls(features.kernel**q, (features,) * q, columns=features.columns, by_place=features.by_place)
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
@@ -231,9 +243,13 @@ def _parts(features: Any, x: Points) -> tuple[Any, ...]:
     return (x,) * len(features.members)
 
 
-def columns_of(kernel: Kernel, data: Data, argument: str) -> tuple[str, ...]:
-    """Names of the columns of a table that the kernel would match by position: what features keep as `columns`."""
-    return tuple(Table.names_in(data, argument)) if Table.has_names(data) and by_position(kernel.domain) else ()
+def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made:
+    """The features, with the names of the columns that the kernel would match by position, or that there were none."""
+    if not by_position(kernel.domain) or is_whole(data):
+        return features
+    if Table.has_names(data):
+        return replace(features, columns=tuple(Table.names_in(data, argument)))
+    return replace(features, by_place=isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] > 1)
 
 
 def sample_row(kernel: Kernel, like: Data, door: Door) -> Any:

@@ -1,6 +1,5 @@
 """Random Fourier features of shift-invariant kernels."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from meanmap.core.points import dense, one_row
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
-from meanmap.features.base import Concatenated, Features, columns_of, sample_row
+from meanmap.features.base import Concatenated, Features, made_from, sample_row
 from meanmap.kernels.base import Kernel, Sum
 
 __all__ = ["Fourier"]
@@ -90,7 +89,7 @@ class Fourier(Features):
         with Door(kernel, like) as door:
             row = dense(sample_row(kernel, like, door))
             drawn = _draw(door.cast(kernel), row, int(n_features), kind, orthogonal, Rng.of(rng).key)
-            return door.leave(replace(drawn, columns=columns_of(kernel, like, "like")))
+            return door.leave(made_from(drawn, kernel, like, "like"))
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, D)."""

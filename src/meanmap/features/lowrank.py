@@ -1,6 +1,5 @@
 """Features from the data: pivoted Cholesky with a certified error, and Nyström landmarks."""
 
-from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +16,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
-from meanmap.features.base import Features, columns_of
+from meanmap.features.base import Features, made_from
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, point_values
 from meanmap.kernels.reading import check_alike, read_points
@@ -89,7 +88,7 @@ class PivotedCholesky(Features):
         """
         with Door(kernel, x) as door:
             low = cls.of_points(kernel, read_points(kernel, x, "x", door), door, tolerance, max_rank, rank)
-            return replace(low, columns=columns_of(kernel, x, "x"))
+            return made_from(low, kernel, x, "x")
 
     @classmethod
     def of_points(
@@ -238,7 +237,7 @@ class Nystrom(Features):
             if whole_number(n_landmarks, "n_landmarks") > n:
                 raise ParameterError(f"n_landmarks is {n_landmarks}; expected 1 to {n}, the number of points in x.")
             chosen = np.sort(Rng.of(rng).generator.choice(n, int(n_landmarks), replace=False))
-            return replace(cls.at(cast, rows(points, chosen), door), columns=columns_of(kernel, x, "x"))
+            return made_from(cls.at(cast, rows(points, chosen), door), kernel, x, "x")
 
     @classmethod
     def at(cls, kernel: Kernel, landmarks: Array, door: Door, working: Any = None) -> "Nystrom":
