@@ -350,6 +350,7 @@ ELSEWHERE = {
     "IndependencePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_two_sample_plan.py",
     "KSamplePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_k_sample_plan.py",
     "RegressionPlan": "reads as condition does; tests/embeddings/test_regression_plan.py",
+    "DependencyNetworkImputer": "is DependencyNetwork, read as scikit-learn reads; tests/estimators/test_estimators.py",
     "TwoStageFeatures": "reads as BagRegressor does; where data move its features are others of the same law",
     "TwoStage": "is what TwoStageFeatures draws",
     "DependenceTree": "is what chow_liu finds",

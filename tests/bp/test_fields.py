@@ -28,7 +28,13 @@ def shared(function):
 def test_all_fitted_models_have_one_interface():
     kinds = {kind for kind in vars(bp).values() if inspect.isclass(kind) and kind.__name__.startswith("Fitted")}
     restoring_images = {bp.FittedKernelGrid, bp.FittedForestGrid}
-    assert {kind for kind in kinds if not issubclass(kind, bp.FittedModel)} == restoring_images
+    # These have a regression for each variable where the others have relations along edges.
+    of_regressions = {bp.FittedBayesianNetwork, bp.FittedDependencyNetwork}
+    others = {kind for kind in kinds if not issubclass(kind, bp.FittedModel)}
+    assert others == restoring_images | of_regressions
+    for kind in of_regressions:
+        assert shared(kind.score) == shared(bp.FittedKernelGraph.score)
+        assert shared(kind.sample) >= {"n", "rng"}
     assert issubclass(bp.FittedKernelField, bp.FittedField)
 
 

@@ -213,9 +213,9 @@ def _support(
     """How often each edge and each arrow is found in random halves of the rows."""
     d = len(tests.names)
     edges, arrows = np.zeros((d, d)), np.zeros((d, d))
-    halves = (np.sort(generator.choice(tests.n, tests.n // 2, replace=False)) for _ in range(times))
+    halves = (tests.rows(np.sort(generator.choice(tests.n, tests.n // 2, replace=False))) for _ in range(times))
     search = partial(_found, alpha, knowledge, most_given)
-    for matrix in track(worked(search, map(tests.rows, halves), executor), "half-samples", times):
+    for matrix in track(worked(search, halves, executor), "half-samples", times):
         edges += matrix | matrix.T
         arrows += matrix & ~matrix.T
     return _named(edges / max(times, 1), tests.names), _named(arrows / max(times, 1), tests.names)

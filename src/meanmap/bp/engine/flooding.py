@@ -20,7 +20,8 @@ def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arra
     A sweep is one gather, running products, and one product with each matrix: for 40,000 messages of 30 values a few
     milliseconds.
     """
-    narrow = isinstance(terms.layout.algebra, Product) and terms.layout.algebra.narrow
+    algebra = getattr(terms.layout, "algebra", None)  # the layout of factors has none
+    narrow = isinstance(algebra, Product) and algebra.narrow
     return (_flood_quickly if narrow else _flood_compiled)(terms, max_sweeps)
 
 
