@@ -159,6 +159,12 @@ def test_intervals_of_shares_cover_at_length(n, shifts):
     assert hits.min() >= scipy.stats.binom.ppf(0.005, 200, 0.9), hits
 
 
+def test_shares_of_nothing_have_no_bounds():
+    x = np.random.default_rng(6).normal(size=(2, 120, 2))
+    found = mm.two_sample_test(*x, n_permutations=19, rng=0).driving_columns(rng=0, level=0.9)
+    assert all(each.low == -np.inf and each.high == np.inf for each in found.values())
+
+
 def test_intervals_of_shares_need_rows():
     x = np.random.default_rng(0).normal(size=(60, 2))
     result = mm.two_sample_test(x, x + 1.0, n_permutations=19, rng=0)

@@ -82,8 +82,8 @@ class TwoSampleResult(TestResult):
         rng : None, int, numpy.random.Generator or JAX key
             Draws the points and shuffles them.
         level : float, optional
-            With 0.95, each share comes with its interval, which covers about so often where the samples differ: by a
-            jackknife over 20 groups of points, inside of which columns are shuffled. At least 100 points of each.
+            With 0.95, each share comes with its interval, by a jackknife over 20 groups of points, inside of which
+            columns are shuffled. It has no bounds where the samples may not differ at all. At least 100 points of each.
         """
         witness = self._on_points()
         if not self.columns:
@@ -113,8 +113,10 @@ class TwoSampleResult(TestResult):
             for name, where in track(places.items(), "columns"):
                 orders = (shuffled_within(groups, generator) for _ in range(SHUFFLES))
                 shuffled = np.mean([squares(with_shuffled(points, where, order)) for order in orders], axis=0)
-                lost = 1 - shuffled / whole if whole[0] > 0 else np.zeros_like(whole)
-                found[name] = float(lost[0]) if level is None else _jackknifed(lost, level)
+                if level is not None:
+                    found[name] = _share_with_interval(whole - shuffled, whole, level)
+                else:
+                    found[name] = float(1 - shuffled[0] / whole[0]) if whole[0] > 0 else 0.0
         return found
 
     def plot_witness(self, ax: Axes = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
@@ -200,10 +202,18 @@ def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray
     return np.array([square(keep) for keep in kept])
 
 
-def _jackknifed(values: np.ndarray, level: float) -> Interval:
-    """A value with its interval, from what it is without each of several groups."""
-    whole, without = values[0], values[1:]
-    number = len(without)
-    error = np.sqrt((number - 1) / number * np.sum((without - without.mean()) ** 2))
-    reach = stdtrit(number - 1, (1 + level) / 2) * error
-    return Interval(float(whole), float(whole - reach), float(whole + reach))
+def _share_with_interval(lost: np.ndarray, whole: np.ndarray, level: float) -> Interval:
+    """lost / whole with its interval, from both of them without each of several groups.
+
+    Fieller's (1954): all shares s for which lost − s · whole may be zero, whose variance is a jackknife's. Without a
+    bound where the whole may be zero itself.
+    """
+    number = len(whole) - 1
+    (v, c), (_, w) = (number - 1) ** 2 / number * np.cov(np.stack([whole[1:], lost[1:]]))
+    square = stdtrit(number - 1, (1 + level) / 2) ** 2
+    a, b, c = whole[0] ** 2 - square * v, whole[0] * lost[0] - square * c, lost[0] ** 2 - square * w
+    estimate = float(lost[0] / whole[0]) if whole[0] > 0 else 0.0
+    if whole[0] <= 0 or a <= 0:
+        return Interval(estimate, -np.inf, np.inf)
+    reach = np.sqrt(max(b * b - a * c, 0.0))
+    return Interval(estimate, float((b - reach) / a), float((b + reach) / a))
