@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from meanmap.bp.engine.algebra import Product
 from meanmap.bp.engine.messages import residual
 from meanmap.bp.engine.terms import Terms
 from meanmap.core.compiling import compiled_values
@@ -20,9 +19,7 @@ def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arra
     A sweep is one gather, running products, and one product with each matrix: for 40,000 messages of 30 values a few
     milliseconds.
     """
-    algebra = getattr(terms.layout, "algebra", None)  # the layout of factors has none
-    narrow = isinstance(algebra, Product) and algebra.narrow
-    return (_flood_quickly if narrow else _flood_compiled)(terms, max_sweeps)
+    return (_flood_quickly if terms.layout.narrow else _flood_compiled)(terms, max_sweeps)
 
 
 def _flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.bp.engine.algebra import PRODUCT, Algebra
+from meanmap.bp.engine.algebra import PRODUCT, Algebra, Product
 from meanmap.bp.engine.messages import Given, Settings
 from meanmap.bp.engine.operators import EdgeOperators, Grouping
 from meanmap.graphs import Graph, Slots
@@ -81,6 +81,11 @@ class Layout(eqx.Module):
             bool(empty.any()),
             algebra.at_rows(slots.row, slots.rows),
         )
+
+    @property
+    def narrow(self) -> bool:
+        """Whether plain numbers hold every product of messages."""
+        return isinstance(self.algebra, Product) and self.algebra.narrow
 
     def silence(self, own: jax.Array, given: Given | None = None) -> jax.Array:
         """Messages that say nothing, but for those that are known."""

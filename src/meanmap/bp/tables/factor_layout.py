@@ -1,7 +1,7 @@
 """Where the messages of a factor graph lie: those of like factors side by side, variables gather theirs by degree."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -37,6 +37,9 @@ class FactorLayout(eqx.Module):
     nodes: tuple[Any, ...]
     incoming: tuple[Any, ...]
     place: Any
+
+    # Products of messages are of wide numbers.
+    narrow: ClassVar[bool] = False
 
     @classmethod
     def of(cls, size: int, variables: np.ndarray) -> "FactorLayout":

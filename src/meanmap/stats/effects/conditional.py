@@ -17,9 +17,8 @@ from meanmap.stats.conditional.conditional import read_triples
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.variables import Variable
-from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws
-from meanmap.stats.effects.effect import Effect, doubt_about_mean
-from meanmap.stats.result import Interval
+from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
+from meanmap.stats.effects.effect import Effect
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["conditional_independence_effect"]
@@ -91,25 +90,12 @@ def conditional_independence_effect(
         if side.determined:
             raise InputError(f"{name} is a function of z: given z there is nothing left whose dependence has a size.")
     grams = [side.left @ side.left.T for side in left]
-    plain, normalised = covariance_laws(*grams)
-    where = given.columns / median_distance(given.columns)
-    local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
-    distance = Interval(plain.estimate, *plain.interval(level))
-    correlation = Interval(normalised.estimate, *normalised.interval(level))
+    laws = covariance_laws(*grams)
     told += tuple(note for variable in (*read, conditions) for note in variable.notes)
-    if distance.low == 0.0 and local.interval(level)[0] > 0.0:
-        told += (TURNING,)
+    if laws[0].interval(level)[0] == 0.0:
+        where = given.columns / median_distance(given.columns)
+        local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
+        told += (TURNING,) if local.interval(level)[0] > 0.0 else ()
     if len(chosen) < n:
         told += (f"{len(chosen)} of {n} triples, drawn at random, are what intervals are of.",)
-    reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
-    return Effect(
-        distance,
-        Effect.scaled(distance, 1 / reach, 1.0),
-        None,
-        Effect.scaled(correlation, 1.0, 1.0),
-        tuple(side.kernel for side in left),
-        level,
-        "dependence of x and y given z",
-        (len(chosen),),
-        (*told, *doubt_about_mean(len(chosen))),
-    )
+    return effect_of(laws, grams, tuple(side.kernel for side in left), level, "dependence of x and y given z", told)

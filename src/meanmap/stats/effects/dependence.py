@@ -1,6 +1,6 @@
 """How strong is the dependence between two variables?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["covariance_laws", "independence_effect"]
+__all__ = ["covariance_laws", "effect_of", "independence_effect"]
 
 # Whole Gram matrices and their eigenvalues up to here; of more pairs so many are drawn at random.
 MOST_PAIRS = 1200
@@ -97,22 +97,33 @@ def independence_effect(
             grams.append(np.asarray(gram_matrix(door.cast(one), rows(part, chosen)), float))
             if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
                 raise constant(name)
-    plain, normalised = covariance_laws(*grams)
-    distance = Interval(plain.estimate, *plain.interval(level))
-    correlation = Interval(normalised.estimate, *normalised.interval(level))
     if len(chosen) < n:
         told = (*told, f"{len(chosen)} of {n} pairs, drawn at random, are what intervals are of.")
+    return effect_of(covariance_laws(*grams), grams, tuple(kernels), level, "dependence of x and y", told)
+
+
+def effect_of(
+    laws: tuple[DistanceLaw, DistanceLaw],
+    grams: Sequence[np.ndarray],
+    kernels: tuple[Any, ...],
+    level: float,
+    method: str,
+    told: tuple[str, ...],
+) -> Effect:
+    """The effect that the two laws of `covariance_laws` say, in units that a person can read."""
+    distance, correlation = (Interval(law.estimate, *law.interval(level)) for law in laws)
     reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
+    n = len(grams[0])
     return Effect(
         distance,
         Effect.scaled(distance, 1 / reach, 1.0),
         None,
         Effect.scaled(correlation, 1.0, 1.0),
-        tuple(kernels),
+        kernels,
         level,
-        "dependence of x and y",
-        (len(chosen),),
-        (*told, *doubt_about_mean(len(chosen))),
+        method,
+        (n,),
+        (*told, *doubt_about_mean(n)),
     )
 
 
