@@ -56,6 +56,16 @@ def games(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(first, players[:, 0], players[:, 1]), np.where(first, players[:, 1], players[:, 0])
 
 
+def chain(x: np.ndarray) -> mm.bp.FittedKernelGraph:
+    """A graph that was learned from the first rows."""
+    return mm.KernelGraph([("a", "b"), ("b", "c")]).fit(named(x[:SMALL]))
+
+
+def gaps(x: np.ndarray) -> dict[str, np.ndarray]:
+    """A third of the cells is missing."""
+    return named(np.where(np.random.default_rng(2).random(x.shape) < 1 / 3, np.nan, x))
+
+
 CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "two_sample_test": lambda x: mm.two_sample_test(x[::2], x[1::2], rng=0),
     "median_heuristic": lambda x: mm.median_heuristic(x),
@@ -79,6 +89,9 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "pc": lambda x: mm.pc(named(x), rng=0),
     "ep.models.logistic_regression": lambda x: mm.ep.models.logistic_regression(x[:, :2], x[:, 2] > 1.0),
     "KernelGraph.fit": lambda x: mm.KernelGraph([("a", "b"), ("b", "c")]).fit(named(x)),
+    "KernelGraph.fit(...).impute": lambda x: chain(x).impute(gaps(x)),
+    "bp.DependencyNetwork.fit": lambda x: mm.bp.DependencyNetwork().fit(named(x)),
+    "bp.BayesianNetwork.fit": lambda x: mm.bp.BayesianNetwork([("a", "b"), ("b", "c")]).fit(named(x)),
     "learn_kernel": lambda x: mm.learn_kernel(x, rng=0),
     "ep.models.poisson_regression": lambda x: mm.ep.models.poisson_regression(x[:, :2], np.abs(x[:, 2]).astype(int)),
     "two_sample_effect": lambda x: mm.two_sample_effect(x[::2], x[1::2], rng=0),
