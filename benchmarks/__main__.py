@@ -1,4 +1,4 @@
-"""Measure everything that the documentation states, and write it there: make bench, ten minutes on two quiet cores.
+"""Measure everything that the documentation states, and write it there: make bench, half an hour on two quiet cores.
 
 Each part runs in a process of its own on one core, as many at a time as there are cores, and counts processor seconds.
 The results are kept in benchmarks/results.json; `python -m benchmarks --pages` writes the pages from them again and
