@@ -6,9 +6,9 @@ from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.conditionals.bayesian_network import BayesianNetwork, FittedBayesianNetwork
 from meanmap.bp.conditionals.dependency_network import DependencyNetwork, FittedDependencyNetwork
 from meanmap.bp.edges.approximation import Approximation
+from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
 from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
-from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.updates import Constant, Full, Linear, Update
 from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.messages import Given

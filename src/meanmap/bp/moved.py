@@ -16,7 +16,7 @@ _MODULES = {
     "kernel_evidence": ("evidence.kernel_evidence", "Evidence"),
     "label_belief": ("beliefs.label_belief", "LabelBelief"),
     "layout": ("engine.layout", "Layout"),
-    "learning": ("edges.learning", "Coordinates MessageEdge LikelihoodEdge"),
+    "learning": ("edges.learning", "MessageEdge LikelihoodEdge"),
     "mixtures.mixtures": ("sampled.mixtures.mixtures", "Mixtures"),
     "operators": ("engine.operators", "Grouping"),
     "pair_densities": ("sampled.pair_densities", "PairDensities"),
@@ -33,7 +33,11 @@ MOVED = MappingProxyType(
         for then, (today, names) in _MODULES.items()
         for name in names.split()
     }
-    | {"meanmap.bp.relations.Direction": "meanmap.bp.edges.samples.Direction"}
+    | {
+        "meanmap.bp.relations.Direction": "meanmap.bp.edges.samples.Direction",
+        "meanmap.bp.learning.Coordinates": "meanmap.bp.edges.coordinates.Coordinates",
+        "meanmap.bp.edges.learning.Coordinates": "meanmap.bp.edges.coordinates.Coordinates",
+    }
 )
 
 

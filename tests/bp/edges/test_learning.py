@@ -5,7 +5,8 @@ import pytest
 
 import meanmap as mm
 from meanmap import kernels
-from meanmap.bp.edges.learning import CoordinatesByScale, learn_likelihood, learn_message
+from meanmap.bp.edges.coordinates import CoordinatesByScale
+from meanmap.bp.edges.learning import learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
 from meanmap.core.door import Door
 from meanmap.embeddings import likelihood

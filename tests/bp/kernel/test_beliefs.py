@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import meanmap as mm
-from meanmap.bp.edges.learning import CoordinatesByScale
+from meanmap.bp.edges.coordinates import CoordinatesByScale
 from meanmap.bp.kernel.belief_weights import Factor, MessageWeights
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError

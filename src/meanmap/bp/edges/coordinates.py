@@ -1,6 +1,8 @@
 """Coordinates of a variable: pivots of its kernel, at one of the lengthscales among which is chosen."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -8,14 +10,26 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
+from meanmap.core.report import Report
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix
+from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.kernels.stationary import RBF
-from meanmap.linalg.pivoted import pivoted_coordinates
+from meanmap.learning.density_ratio import LeftOut
+from meanmap.linalg.pivoted import PivotedCholesky as Factor
+from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 
-__all__ = ["MOST_FEATURES", "TOLERANCE", "coordinates", "rescaled", "transformed"]
+__all__ = [
+    "MOST_FEATURES",
+    "MOST_RANK",
+    "TOLERANCE",
+    "Coordinates",
+    "CoordinatesByScale",
+    "coordinates",
+    "rescaled",
+    "transformed",
+]
 
 # What is left out of a kernel is far below any ridge that would be chosen.
 TOLERANCE = 1e-8
@@ -23,6 +37,11 @@ TOLERANCE = 1e-8
 MOST_FEATURES = 300
 # Pivots are chosen among so many evenly spread points; what they leave out is then measured on all points.
 PIVOT_ROWS = 4000
+# Up to so many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
+MOST_RANK = 1000
+MOST_NUMBERS = 5_000_000
+# Values at up to so many points are kept from edge to edge: the middle of a star has hundreds.
+FEW_POINTS = 1000
 
 
 def coordinates(kernel: Kernel, points: Data, tolerance: float, most: int | None = None) -> PivotedCholesky:
@@ -49,3 +68,156 @@ def transformed(features: PivotedCholesky, points: Points) -> np.ndarray:
     cross = gram_matrix(features.kernel, features.pivots, points)
     cross[int(features.rank) :] = 0.0
     return pivoted_coordinates(np.asarray(features.factor), cross)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """φ(x) = L⁻¹ k(pivots, x), with its values (N, r) at the points of a node; `left_out` is the share of the kernel's
+    trace at these points that is not in them.
+    """
+
+    kernel: Kernel
+    pivots: Any
+    triangle: np.ndarray
+    values: np.ndarray
+    multiple: float
+    left_out: float = 0.0
+
+    @classmethod
+    def of(
+        cls, features: PivotedCholesky, points: Data, multiple: float, values: np.ndarray | None = None
+    ) -> "Coordinates":
+        """Pivots of a kernel, with their values at all points of a node, where these are known already."""
+        values = transformed(features, points) if values is None else values
+        with Door() as door:
+            whole = float(np.sum(diagonal_array(features.kernel, points, door)))
+        left = max(1 - float(np.sum(values**2)) / whole, 0.0)
+        return cls(features.kernel, features.pivots, np.asarray(features.factor), values, multiple, left)
+
+    def at(self, points: Points) -> np.ndarray:
+        """φ of points that were read, (m, r)."""
+        return pivoted_coordinates(self.triangle, gram_matrix(self.kernel, self.pivots, points))
+
+    def on(self, points: Points) -> "Coordinates":
+        """These coordinates, holding their values at other points."""
+        return replace(self, values=self.at(points))
+
+
+@dataclass(frozen=True, eq=False)
+class _Factored:
+    """Few points whose Gram matrix was factored: features are made of it only at lengthscales that are chosen, because
+    putting four small arrays on a device takes longer than all else.
+    """
+
+    kernel: Kernel
+    points: Points
+    low: Factor
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Points, gram: np.ndarray, most: int) -> "_Factored":
+        """A factor of at most so many columns."""
+        return cls(
+            kernel, points, pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=TOLERANCE, max_rank=most)
+        )
+
+    @property
+    def size(self) -> int:
+        """r, how many columns there are."""
+        return int(self.low.rank)
+
+    @cached_property
+    def report(self) -> Report:
+        """How the factorisation ended."""
+        return self.low.report
+
+    def features(self) -> PivotedCholesky:
+        """What maps new points to the same coordinates."""
+        with Door() as door:
+            return PivotedCholesky.of_factor(self.kernel, self.points, self.low, door)
+
+
+class CoordinatesByScale:
+    """Coordinates of one node at several lengthscales, each computed once.
+
+    Choices between lengthscales are made with `MOST_FEATURES` of them, on a few rows.
+
+    Parameters
+    ----------
+    sample : NodeSample
+    rank : int, optional
+        The most coordinates; by default as many as leave out a hundred-millionth, up to `MOST_RANK`.
+    """
+
+    def __init__(self, sample: NodeSample, rank: int | None = None):
+        self.sample = sample
+        self.rank = int(np.clip(MOST_NUMBERS // sample.count, MOST_FEATURES, MOST_RANK)) if rank is None else rank
+        self.features: dict[tuple[float, int], PivotedCholesky | _Factored] = {}
+        self.values: dict[tuple[float, int], np.ndarray] = {}
+        self.squared: np.ndarray | None = None
+        self.decomposed: dict[tuple[float, int, int], LeftOut] = {}
+        self.known: dict[float, Coordinates] = {}
+
+    def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
+        """Values (m, r) of at most so many coordinates at some rows."""
+        features = self._features(multiple, most)
+        if self.sample.count > FEW_POINTS and not isinstance(features, _Factored):
+            return transformed(features, rows(self.sample.points, chosen))
+        at = self._multiple(multiple), features.size
+        if not isinstance(features, _Factored) and at not in self.values:
+            self.values[at] = transformed(features, self.sample.points)
+        return self.values[at][chosen]
+
+    def left_out(self, multiple: float, chosen: np.ndarray, most: int, folds: int | None = None) -> LeftOut:
+        """Values at some rows, decomposed without each fold; kept where these are all rows in order, as in both
+        directions of an edge and round the middle of a star.
+        """
+        values = self.some(multiple, chosen, most)
+        if len(chosen) != self.sample.count or (np.diff(chosen) != 1).any():
+            return LeftOut(values, folds)
+        fresh = LeftOut(values, folds)
+        at = self._multiple(multiple), values.shape[1], fresh.folds
+        return self.decomposed.setdefault(at, fresh)
+
+    def at(self, multiple: float) -> Coordinates:
+        """All coordinates at a multiple of the median distance; at the kernel as it is where the user gave it."""
+        multiple = self._multiple(multiple)
+        if multiple not in self.known:
+            features = self._features(multiple, self.rank)
+            known = self.values.get((multiple, features.size))
+            whole = features.features() if isinstance(features, _Factored) else features
+            self.known[multiple] = Coordinates.of(whole, self.sample.points, multiple, known)
+        return self.known[multiple]
+
+    def wider(self, multiple: float) -> bool:
+        """Whether there are more coordinates than choices between lengthscales are made with."""
+        few = self._features(multiple, MOST_FEATURES)
+        return self.rank > MOST_FEATURES and few.size == MOST_FEATURES and not few.report.converged
+
+    def _multiple(self, multiple: float) -> float:
+        return multiple if self.sample.searched else 1.0
+
+    def _features(self, multiple: float, most: int) -> "PivotedCholesky | _Factored":
+        multiple, most = self._multiple(multiple), min(most, self.rank)
+        few = self.features.get((multiple, MOST_FEATURES))
+        if few is not None and few.report.converged:
+            return few
+        if (multiple, most) not in self.features:
+            kernel = rescaled(self.sample, multiple)
+            if self.sample.searched and self.sample.count <= FEW_POINTS and not any_sparse(self.sample.points):
+                found = _Factored.of(kernel, self.sample.points, self._gram(multiple), most)
+                self.values[multiple, found.size] = found.low.factor
+            else:
+                found = coordinates(kernel, self.sample.points, TOLERANCE, most)
+            self.features[multiple, most] = found
+        return self.features[multiple, most]
+
+    def _gram(self, multiple: float) -> np.ndarray:
+        """exp(−d² / 2 ℓ²) of all points, with distances that are found once: hundreds of variables of sixty rows would
+        otherwise spend half of their time on the way into compiled programs and out.
+        """
+        if self.squared is None:
+            from scipy.spatial.distance import cdist
+
+            points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
+            self.squared = cdist(points, points, "sqeuclidean")
+        return np.exp(-0.5 / multiple**2 * self.squared)

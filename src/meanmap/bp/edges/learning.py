@@ -10,31 +10,38 @@ with pairs (x_s, x_t) in rows i = 1, ..., m:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
+from meanmap.bp.edges.coordinates import (
+    MOST_FEATURES,
+    MOST_RANK,
+    TOLERANCE,
+    Coordinates,
+    CoordinatesByScale,
+    coordinates,
+    rescaled,
+    transformed,
+)
+from meanmap.bp.edges.floors import FLOOR, raised
+from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, sample_of
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, rows, spread_rows
-from meanmap.core.report import Report
+from meanmap.core.points import rows, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import diagonal_array, gram_matrix
-from meanmap.learning.choice import Rule
-from meanmap.learning.density_ratio import LeftOut, held_out_surprises, ratio_operator
-from meanmap.linalg.pivoted import PivotedCholesky as Factor
-from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
+from meanmap.kernels.reading import check_alike, read_points
+from meanmap.learning.choice import Rule, least
+from meanmap.learning.density_ratio import held_out_errors, held_out_surprises, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
     "CHOICE_ROWS",
-    "Coordinates",
-    "CoordinatesByScale",
+    "LearnedLikelihood",
     "LikelihoodEdge",
     "MessageEdge",
     "learn_likelihood",
@@ -42,11 +49,6 @@ __all__ = [
     "left_out_errors",
 ]
 
-# Up to so many coordinates of a variable are kept where they and its points are few, and `MOST_FEATURES` at least.
-MOST_RANK = 1000
-MOST_NUMBERS = 5_000_000
-# Values at up to so many points are kept from edge to edge: the middle of a star has hundreds.
-FEW_POINTS = 1000
 # Choices are made on up to this many pairs.
 CHOICE_ROWS = 2000
 
@@ -54,41 +56,15 @@ CHOICE_ROWS = 2000
 MESSAGE_RULE = Rule(1.0, 0.03, (0.25, 0.5, 1.0, 2.0), np.geomspace(1e-3, 1e2, 16))
 LIKELIHOOD_RULE = Rule(0.7, 0.1, (0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-2, 1e1, 10))
 
+# Of observations and in fields the likelihood operator is chosen as a density ratio, by least squares, from up to so
+# many pairs: one function of two variables needs no more.
+RATIO_ROWS = 4000
+RATIO_LENGTHSCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
+RATIO_RIDGES = np.geomspace(1e-5, 1e-1, 9)
+RATIO_FOLDS = 10
+
 # A message is some smooth function of x_t; the regression is judged by how well it predicts functions of this width.
 TARGET_LENGTHSCALE = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """φ(x) = L⁻¹ k(pivots, x), with its values (N, r) at the points of a node; `left_out` is the share of the kernel's
-    trace at these points that is not in them.
-    """
-
-    kernel: Kernel
-    pivots: Any
-    triangle: np.ndarray
-    values: np.ndarray
-    multiple: float
-    left_out: float = 0.0
-
-    @classmethod
-    def of(
-        cls, features: PivotedCholesky, points: Data, multiple: float, values: np.ndarray | None = None
-    ) -> "Coordinates":
-        """Pivots of a kernel, with their values at all points of a node, where these are known already."""
-        values = transformed(features, points) if values is None else values
-        with Door() as door:
-            whole = float(np.sum(diagonal_array(features.kernel, points, door)))
-        left = max(1 - float(np.sum(values**2)) / whole, 0.0)
-        return cls(features.kernel, features.pivots, np.asarray(features.factor), values, multiple, left)
-
-    def at(self, points: Points) -> np.ndarray:
-        """φ of points that were read, (m, r)."""
-        return pivoted_coordinates(self.triangle, gram_matrix(self.kernel, self.pivots, points))
-
-    def on(self, points: Points) -> "Coordinates":
-        """These coordinates, holding their values at other points."""
-        return replace(self, values=self.at(points))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,125 +100,9 @@ class LikelihoodEdge:
         """From φ_t(x̄) to values at the points of s, (r_t, N_s)."""
         return self.inner @ self.receiver.values.T
 
-
-@dataclass(frozen=True, eq=False)
-class _Factored:
-    """Few points whose Gram matrix was factored: features are made of it only at lengthscales that are chosen, because
-    putting four small arrays on a device takes longer than all else.
-    """
-
-    kernel: Kernel
-    points: Points
-    low: Factor
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: Points, gram: np.ndarray, most: int) -> "_Factored":
-        """A factor of at most so many columns."""
-        return cls(
-            kernel, points, pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=TOLERANCE, max_rank=most)
-        )
-
-    @property
-    def size(self) -> int:
-        """r, how many columns there are."""
-        return int(self.low.rank)
-
-    @cached_property
-    def report(self) -> Report:
-        """How the factorisation ended."""
-        return self.low.report
-
-    def features(self) -> PivotedCholesky:
-        """What maps new points to the same coordinates."""
-        with Door() as door:
-            return PivotedCholesky.of_factor(self.kernel, self.points, self.low, door)
-
-
-class CoordinatesByScale:
-    """Coordinates of one node at several lengthscales, each computed once.
-
-    Choices between lengthscales are made with `MOST_FEATURES` of them, on a few rows.
-
-    Parameters
-    ----------
-    sample : NodeSample
-    rank : int, optional
-        The most coordinates; by default as many as leave out a hundred-millionth, up to `MOST_RANK`.
-    """
-
-    def __init__(self, sample: NodeSample, rank: int | None = None):
-        self.sample = sample
-        self.rank = int(np.clip(MOST_NUMBERS // sample.count, MOST_FEATURES, MOST_RANK)) if rank is None else rank
-        self.features: dict[tuple[float, int], PivotedCholesky | _Factored] = {}
-        self.values: dict[tuple[float, int], np.ndarray] = {}
-        self.squared: np.ndarray | None = None
-        self.decomposed: dict[tuple[float, int, int], LeftOut] = {}
-        self.known: dict[float, Coordinates] = {}
-
-    def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
-        """Values (m, r) of at most so many coordinates at some rows."""
-        features = self._features(multiple, most)
-        if self.sample.count > FEW_POINTS and not isinstance(features, _Factored):
-            return transformed(features, rows(self.sample.points, chosen))
-        at = self._multiple(multiple), features.size
-        if not isinstance(features, _Factored) and at not in self.values:
-            self.values[at] = transformed(features, self.sample.points)
-        return self.values[at][chosen]
-
-    def left_out(self, multiple: float, chosen: np.ndarray, most: int, folds: int | None = None) -> LeftOut:
-        """Values at some rows, decomposed without each fold; kept where these are all rows in order, as in both
-        directions of an edge and round the middle of a star.
-        """
-        values = self.some(multiple, chosen, most)
-        if len(chosen) != self.sample.count or (np.diff(chosen) != 1).any():
-            return LeftOut(values, folds)
-        fresh = LeftOut(values, folds)
-        at = self._multiple(multiple), values.shape[1], fresh.folds
-        return self.decomposed.setdefault(at, fresh)
-
-    def at(self, multiple: float) -> Coordinates:
-        """All coordinates at a multiple of the median distance; at the kernel as it is where the user gave it."""
-        multiple = self._multiple(multiple)
-        if multiple not in self.known:
-            features = self._features(multiple, self.rank)
-            known = self.values.get((multiple, features.size))
-            whole = features.features() if isinstance(features, _Factored) else features
-            self.known[multiple] = Coordinates.of(whole, self.sample.points, multiple, known)
-        return self.known[multiple]
-
-    def wider(self, multiple: float) -> bool:
-        """Whether there are more coordinates than choices between lengthscales are made with."""
-        few = self._features(multiple, MOST_FEATURES)
-        return self.rank > MOST_FEATURES and few.size == MOST_FEATURES and not few.report.converged
-
-    def _multiple(self, multiple: float) -> float:
-        return multiple if self.sample.searched else 1.0
-
-    def _features(self, multiple: float, most: int) -> "PivotedCholesky | _Factored":
-        multiple, most = self._multiple(multiple), min(most, self.rank)
-        few = self.features.get((multiple, MOST_FEATURES))
-        if few is not None and few.report.converged:
-            return few
-        if (multiple, most) not in self.features:
-            kernel = rescaled(self.sample, multiple)
-            if self.sample.searched and self.sample.count <= FEW_POINTS and not any_sparse(self.sample.points):
-                found = _Factored.of(kernel, self.sample.points, self._gram(multiple), most)
-                self.values[multiple, found.size] = found.low.factor
-            else:
-                found = coordinates(kernel, self.sample.points, TOLERANCE, most)
-            self.features[multiple, most] = found
-        return self.features[multiple, most]
-
-    def _gram(self, multiple: float) -> np.ndarray:
-        """exp(−d² / 2 ℓ²) of all points, with distances that are found once: hundreds of variables of sixty rows would
-        otherwise spend half of their time on the way into compiled programs and out.
-        """
-        if self.squared is None:
-            from scipy.spatial.distance import cdist
-
-            points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
-            self.squared = cdist(points, points, "sqeuclidean")
-        return np.exp(-0.5 / multiple**2 * self.squared)
+    def message(self, phi: np.ndarray, floor: float | None = FLOOR) -> np.ndarray:
+        """What observations with coordinates φ_t(x̄) tell, (B, N_s) at the points of s."""
+        return raised(phi @ self.matrix, floor)
 
 
 def learn_message(
@@ -325,3 +185,82 @@ def _chosen(
 def rescaled_ridge(phi: np.ndarray, number: int) -> float:
     """What turns a relative ridge that was chosen on `number` pairs into one for all m: ridges fall like 1 / √m."""
     return float(np.mean(np.sum(phi**2, axis=1))) * float(np.sqrt(number / len(phi)))
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedLikelihood(Likelihood):
+    """The likelihood operator: φ(y)ᵀ M ψ(x), M = (C_yy + λ I)⁻¹ C_yx (C_xx + λ I)⁻¹ (Song et al. 2010, equation 8).
+
+    An estimate of p(x, y) / (p(x) p(y)); both lengthscales by one multiple of their medians, and the ridge relative to
+    each kernel's size, have the least held-out error of it. Made by `LearnedLikelihood.fit`.
+    """
+
+    observed: NodeSample
+    phi: PivotedCholesky
+    psi: PivotedCholesky
+    matrix: np.ndarray
+    ridge: float
+    multiple: float
+
+    @classmethod
+    def fit(cls, hidden: Data, observed: Data, kernel: Kernel | None = None) -> "LearnedLikelihood":
+        """From pairs; `kernel` is that of the observations, by default RBF, or Delta for labels.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=400)
+        >>> likelihood = LearnedLikelihood.fit(x, x + 0.5 * rng.normal(size=400))
+        >>> low, high = likelihood.at([1.0], np.array([[-1.0], [1.0]]))[0]
+        >>> bool(low < 0.2 < high)
+        True
+        """
+        return cls.between(sample_of(hidden, None, "hidden"), sample_of(observed, kernel, "observed"))
+
+    @classmethod
+    def between(cls, hidden: NodeSample, observed: NodeSample, pairs: np.ndarray | None = None) -> "LearnedLikelihood":
+        """From samples that were read, `pairs` (m, 2) rows (observed, hidden) of them."""
+        if pairs is None:
+            check_pairs(hidden.count, observed.count)
+            pairs = np.repeat(np.arange(hidden.count)[:, None], 2, axis=1)
+        pairs = pairs[spread_rows(len(pairs), RATIO_ROWS)]
+        folds = np.arange(len(pairs)) % RATIO_FOLDS
+        seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
+
+        def score(multiple: float) -> tuple[np.ndarray, Any]:
+            kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
+            features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
+            phi, psi = (transformed(f, p) for f, p in zip(features, seen, strict=True))
+            grids = [RATIO_RIDGES * np.sum(f**2) / len(f) for f in (phi, psi)]
+            errors = [held_out_errors(phi, psi, folds == i, *grids) for i in np.unique(folds)]
+            return np.mean(errors, axis=0), (features, phi, psi, grids)
+
+        multiples = RATIO_LENGTHSCALES if observed.searched or hidden.searched else (1.0,)
+        multiple, at, (features, phi, psi, grids) = least(multiples, score, narrower=True)
+        factors = (Ridge.factor_features(f, ridge=grid[at]) for f, grid in zip((phi, psi), grids, strict=True))
+        matrix = ratio_operator(phi, psi, *factors)
+        return cls(observed, features[0], features[1], matrix, float(grids[0][at]), multiple)
+
+    @property
+    def width(self) -> int:
+        """That of the observations it was learned from."""
+        return columns(self.observed.points)
+
+    def at(self, observed: Data, points: Points) -> np.ndarray:
+        """The density ratio; where it comes out small or negative, `FLOOR` of its mean."""
+        return self.at_points(self._read(observed), points)
+
+    def at_points(self, read: Any, points: Points, floor: float | None = FLOOR) -> np.ndarray:
+        """What observations that were read tell, (N, n) at points that were read."""
+        return raised(transformed(self.phi, read) @ self.matrix @ transformed(self.psi, points).T, floor)
+
+    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+        """Likelihoods where each observation has points of its own, (N, n), all at once."""
+        there = transformed(self.psi, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
+        return raised(np.einsum("ir,ijr->ij", transformed(self.phi, self._read(observed)) @ self.matrix, there), FLOOR)
+
+    def _read(self, observed: Data) -> Any:
+        with Door() as door:
+            read = read_points(self.observed.kernel, observed, "observed", door)
+        check_alike(read, self.observed.points, "the observations", "those that were learned from")
+        return read

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood, UserLikelihood, read_likelihood
-from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.bp.edges.floors import raised
 from meanmap.bp.edges.learning import LikelihoodEdge
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.core.points import count
@@ -32,7 +31,7 @@ class Observed:
 
     def message(self, e: int, part: slice, floor: float | None) -> np.ndarray:
         """What is sent along an edge in some queries, at the points of its receiver, (B or 1, N_s)."""
-        return raised(self._of(e, part) @ self.likelihoods[e].matrix, floor)
+        return self.likelihoods[e].message(self._of(e, part), floor)
 
     def coefficients(self, e: int, part: slice) -> np.ndarray:
         """What is sent, as coefficients in the coordinates of the receiver, (B or 1, r_s)."""

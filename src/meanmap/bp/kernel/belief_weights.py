@@ -5,8 +5,8 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from meanmap.bp.edges.coordinates import Coordinates
 from meanmap.bp.edges.floors import typical
-from meanmap.bp.edges.learning import Coordinates
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.engine.products import split
 from meanmap.bp.evidence.kernel_evidence import likelihood_at

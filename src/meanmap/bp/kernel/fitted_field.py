@@ -14,8 +14,8 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.approximation import Approximation, approximation
 from meanmap.bp.edges.coordinates import transformed
 from meanmap.bp.edges.floors import FLOOR
+from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood
-from meanmap.bp.edges.operator_likelihood import LearnedLikelihood
 from meanmap.bp.edges.relations import Relations
 from meanmap.bp.edges.samples import Direction, NodeSample
 from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing
@@ -103,7 +103,8 @@ class FittedKernelField(FittedField):
             An observation for each node, for B queries at once with one more axis; NaN where there is none. Through
             the likelihoods of `fit`.
         floor : float or None
-            Values of a message below this share of its largest are raised to it.
+            Values of a message below this share of its largest are raised to it; of what comes from a variable that was
+            seen, below this share of their mean.
         damping : float, optional
             The share of the old message that is kept; by default .3.
         tolerance : float, optional
@@ -204,7 +205,7 @@ class FittedKernelField(FittedField):
         """Weights (B, G) of the atoms for some nodes, summing to one, and the report."""
         own = self._own(seen, dtype)
         known = self._known_edges(seen)
-        given = self._given(seen, known, dtype)
+        given = self._given(seen, known, floor, dtype)
         operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
         found = self.engine.run(operators, on_device(own), given, **settings)
@@ -230,7 +231,7 @@ class FittedKernelField(FittedField):
                     continue
                 readouts = self._readouts(name, dtype)
                 own_at = lambda part, name=name: self._own_at_atoms(seen, name, part, dtype)  # noqa: E731
-                heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms)[:, None]  # noqa: E731
+                heard = lambda edges, atoms=variable.atoms: self._seen_messages(seen, edges, atoms, floor)[:, None]  # noqa: E731
                 fixed = None if known is None else (known, heard)
                 table = np.empty((len(chosen), seen.size, len(variable.masses)), dtype)
                 place[chosen] = np.arange(len(chosen))
@@ -340,24 +341,24 @@ class FittedKernelField(FittedField):
             known |= ~informed(Rooted.at(self.graph), seen.informed)
         return known if known.any() else None
 
-    def _given(self, seen: Evidence, known: np.ndarray | None, dtype: np.dtype) -> Given | None:
+    def _given(self, seen: Evidence, known: np.ndarray | None, floor: float | None, dtype: np.dtype) -> Given | None:
         """Known messages at the points of their receivers."""
         if known is None:
             return None
         values = np.ones((len(known), seen.size, self.learned.length), dtype)
         for which, variable in enumerate(self.learned.variables.values()):
             edges = np.flatnonzero(known & (self.kind[self.graph.targets] == which))
-            values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points)[:, None]
+            values[edges, :, : variable.size] = self._seen_messages(seen, edges, variable.points, floor)[:, None]
         return Given(*on_device((np.repeat(known[:, None], seen.size, axis=1), values)))
 
-    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Points) -> np.ndarray:
+    def _seen_messages(self, seen: Evidence, edges: np.ndarray, points: Points, floor: float | None) -> np.ndarray:
         """What seen values say along some edges, at points of their receivers; ones from those that know nothing."""
         values = np.ones((len(edges), count(points)))
         sending = np.flatnonzero(np.isin(self.graph.sources[edges], list(seen.values)))
         for operator in np.unique(self.template[edges[sending]]):
             chosen = sending[self.template[edges[sending]] == operator]
             sent = np.concatenate([seen.values[int(node)] for node in self.graph.sources[edges[chosen]]])
-            values[chosen] = self._seen_likelihood(int(operator)).at_points(sent, points)
+            values[chosen] = self._seen_likelihood(int(operator)).at_points(sent, points, floor)
         return values
 
     def _seen_likelihood(self, operator: int) -> LearnedLikelihood:

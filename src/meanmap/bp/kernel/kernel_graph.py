@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from meanmap.bp.edges.learning import CoordinatesByScale, learn_likelihood, learn_message
+from meanmap.bp.edges.coordinates import CoordinatesByScale
+from meanmap.bp.edges.learning import learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
 from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.core.arrays import parameter

@@ -9,7 +9,7 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import pick
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.bp.edges.floors import FLOOR, raised
+from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.kernel.asked_rows import AskedRows
@@ -252,7 +252,7 @@ class ManyRows(FittedModel):
                 if told.any():
                     seen = np.broadcast_to(here.features[above], (number, phi.shape[1]))
                     phi = np.where(told[:, None], np.repeat(seen, n, axis=0), phi)
-                weights = weights * raised(phi @ edge.matrix, FLOOR)
+                weights = weights * edge.message(phi)
             chosen[node] = pick(weights, 1, random)[:, 0]
             points = rows(sample.points, chosen[node])
             seen_here = np.repeat(here.there[node], n)

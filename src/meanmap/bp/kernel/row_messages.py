@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.floors import FLOOR, raised
+from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.kernel.belief_weights import Arriving
 from meanmap.graphs import Rooted
@@ -121,7 +121,7 @@ class RowMessages:
             phi = np.broadcast_to(self.features[e], (rows, self.features[e].shape[1]))
             told[tells] = phi[tells] @ self.likelihoods[e].inner
             some = tells & wanted
-            values[some] = raised(phi[some] @ self.likelihoods[e].matrix, FLOOR)
+            values[some] = self.likelihoods[e].message(phi[some])
         if hears.any():
             heard[hears] = self.product(behind, t)[hears] @ self.messages[e].into
             some = hears & wanted

@@ -38,7 +38,7 @@ class Link:
     def carry(self, step: "Step", product: np.ndarray, floor: float | None) -> np.ndarray:
         """What a state sends: its product of values, or the likelihood of its value where it was seen."""
         if step.observed is not None:
-            return raised(self.likelihood.observed.at(step.observed) @ self.likelihood.matrix, floor)
+            return self.likelihood.message(self.likelihood.observed.at(step.observed), floor)
         product = product / np.max(np.abs(product), axis=-1, keepdims=True)
         return raised(product @ self.message.into @ self.message.out, floor)
 
