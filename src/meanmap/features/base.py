@@ -12,9 +12,10 @@ import numpy as np
 from meanmap.core.compiling import on_device
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
 from meanmap.core.settings import is_whole
+from meanmap.core.tables.places import Places
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Composite, Kernel
@@ -36,8 +37,8 @@ class Features(eqx.Module):
 
     # Names of the columns that they were made for, in order; empty where the kernel needs none or has its own.
     columns: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
-    # Whether they were made from an array of several columns, which have places and no names.
-    by_place: bool = eqx.field(static=True, default=False, kw_only=True)
+    # Of an array of several columns, which have places and no names.
+    places: Places | None = eqx.field(static=True, default=None, kw_only=True)
 
     @abstractmethod
     def transform(self, x: Points) -> jax.Array:
@@ -49,12 +50,8 @@ class Features(eqx.Module):
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Points as the kernel reads them, checked to fit it and these features."""
-        if self.by_place and Table.has_names(data):
-            names = ", ".join(map(repr, Table.names_in(data, argument)))
-            raise ColumnError(
-                f"{argument} has the columns {names}, and these features were made from an array, whose columns have "
-                "no names: make them from a table, or pass an array."
-            )
+        if self.places is not None:
+            self.places.check(data, argument)
         points = self.domain.read(data, argument, door)
         self.kernel.check(points, argument)
         self.check(points, argument)
@@ -216,7 +213,7 @@ class TensorProduct(Features):
     @classmethod
     def power(cls, features: Features, q: int) -> "TensorProduct":
         """The q-fold tensor power of one set of features."""
-        return cls(features.kernel**q, (features,) * q, columns=features.columns, by_place=features.by_place)
+        return cls(features.kernel**q, (features,) * q, columns=features.columns, places=features.places)
 
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, Π rᵢ)."""
@@ -249,7 +246,8 @@ def made_from(features: Made, kernel: Kernel, data: Data, argument: str) -> Made
         return features
     if Table.has_names(data):
         return replace(features, columns=tuple(Table.names_in(data, argument)))
-    return replace(features, by_place=isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] > 1)
+    places = Places.of(data)
+    return replace(features, places=places if places is not None and places.number > 1 else None)
 
 
 def sample_row(kernel: Kernel, like: Data, door: Door) -> Any:

@@ -8,11 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
+from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
-from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, described, family_of, is_whole, wanted_kind
+from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, wanted_kind
+from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settled
+from meanmap.core.tables.places import Places, has_names
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data
 
@@ -20,7 +22,6 @@ __all__ = [
     "Column",
     "Schema",
     "admitted",
-    "aligned",
     "check_alike",
     "check_same_columns",
     "few_columns",
@@ -28,9 +29,6 @@ __all__ = [
     "opened",
     "varying",
 ]
-
-# Data types that say what a column holds.
-KNOWN = "fiubmMU"
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,8 @@ class Schema:
         Whether the columns have names; those of plain arrays are known by position.
     kinds : tuple of (column, kind)
         What columns were told to be.
-    places : (number, what they hold) or None
-        Of an array of which nothing else is kept: how many columns it has, and their family, such as "number".
+    places : Places or None
+        Of an array of which nothing else is kept.
 
     Notes
     -----
@@ -75,7 +73,7 @@ class Schema:
     rows: int
     named: bool = True
     kinds: tuple[tuple[Any, Kind], ...] = ()
-    places: tuple[int, str] | None = None
+    places: Places | None = None
 
     @classmethod
     def of(cls, *samples: Data, kinds: Mapping[str, Any] | None = None, names: Sequence[str] = ()) -> "Schema":
@@ -106,16 +104,16 @@ class Schema:
         split = [
             dict(zip(*raw_columns(sample, name), strict=True)) for sample, name in zip(samples, names, strict=True)
         ]
-        matched, named = _matched(split, samples, names)
-        first = matched[0]
+        together, named = matched(split, samples, names)
+        first = together[0]
         chosen = chosen_kinds(kinds, first, names[0])
         rows = 0
-        for columns, name in zip(matched, names, strict=True):
+        for columns, name in zip(together, names, strict=True):
             lengths = {each: length(column) for each, column in columns.items()}
             if len(set(lengths.values())) > 1:
                 raise ShapeError(f"the columns of {name} differ in length: {lengths}.")
             rows += next(iter(lengths.values()))
-        found = [Column.of(name, [each[name] for each in matched], names, chosen.get(name)) for name in first]
+        found = [Column.of(name, [each[name] for each in together], names, chosen.get(name)) for name in first]
         return cls(tuple(found), rows, named, tuple(chosen.items()))
 
     @classmethod
@@ -126,17 +124,13 @@ class Schema:
         """
         if comes_in_pieces(data):
             return None
+        places = Places.of(data)
+        if brief and places is not None:
+            return cls((), length(data), False, places=places)
         if Table.looks_like_one(data):
             known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
             return cls.of(data, names=(argument,)) if known else None
-        if not isinstance(data, list | tuple | np.ndarray) or is_whole(data):
-            return None
-        array = np.asarray(data)
-        if array.ndim not in (1, 2) or array.dtype.kind not in KNOWN:
-            return None
-        if brief:
-            return cls((), len(array), False, places=(array.shape[1] if array.ndim > 1 else 1, family_of(array)))
-        return cls.of(array, names=(argument,))
+        return None if places is None else cls.of(np.asarray(data), names=(argument,))
 
     @classmethod
     def joined(cls, parts: "Sequence[Schema | None]") -> "Schema | None":
@@ -152,7 +146,7 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         if self.places is not None:
-            return tuple(f"x{j}" for j in range(self.places[0]))
+            return tuple(f"x{j}" for j in range(self.places.number))
         return tuple(str(column.name) for column in self.columns)
 
     def __getitem__(self, name: str) -> Column:
@@ -173,18 +167,15 @@ class Schema:
         Table(1 rows: b, a [labels])
         """
         columns = _columns(data, argument)
-        if Table.has_names(data) != self.named:
-            known = ", ".join(map(repr, self.names if self.named else columns))
+        if Table.has_names(data) and not self.named:
+            raise has_names(data, argument, len(self.names))
+        if self.named and not Table.has_names(data):
+            known = ", ".join(map(repr, self.names))
             raise ColumnError(
                 f"{argument} is an array, whose columns have no names; expected a table with the columns {known}."
-                if self.named
-                else f"{argument} has columns with names ({known}); expected {len(self.names)} columns without, as "
-                f"before: pass {argument}.to_numpy()."
             )
         found = (
-            _selected(columns, self.names, argument)
-            if self.named
-            else _renamed(columns, self.names, argument, "before")
+            selected(columns, self.names, argument) if self.named else renamed(columns, self.names, argument, "before")
         )
         return Table.of({name: self.read_column(name, part, argument) for name, part in found.items()}, argument)
 
@@ -202,24 +193,12 @@ class Schema:
         ):
             return data
         if self.places is not None:
-            self._check_places(data, argument)
+            self.places.check(data, argument)
             return data
         table = self.read(data, argument)
         for note in self.notes(table, argument):
             warnings.warn(note, stacklevel=5)
         return table if self.kinds or Table.looks_like_one(data) else data
-
-    def _check_places(self, data: Data, argument: str) -> None:
-        """Refuse tables with names, and what holds other things than the array did; kernels see to how many columns."""
-        if Table.has_names(data):
-            self.read(data, argument)
-        if Table.looks_like_one(data) or is_whole(data):
-            return
-        array, (_, family) = np.asarray(data), self.places or (0, "")
-        if array.size and array.dtype.kind in KNOWN and family_of(array) != family:
-            raise KindError(
-                f"{argument} holds {described(array.ravel())}; expected {HELD_BY[family]}, as before. Convert it first."
-            )
 
     def notes(self, table: Data, argument: str = "data") -> tuple[str, ...]:
         """What is odd about columns that were read: labels never seen, and numbers far outside."""
@@ -231,7 +210,7 @@ class Schema:
         wide = max((len(str(column.name)) for column in self.columns), default=0)
         broad = max((len(column.kind) for column in self.columns), default=0)
         lines = [f"  {c.name!s:<{wide}}  {c.kind:<{broad}}  {c}".rstrip() for c in self.columns]
-        number = counted(len(self.names), "column") + (f" of {HELD_BY[self.places[1]]}" if self.places else "")
+        number = counted(len(self.names), "column") + (f" of {HELD_BY[self.places.family]}" if self.places else "")
         return "\n".join([f"{counted(self.rows, 'row')}, {number}", *lines])
 
     __repr__ = __str__
@@ -351,56 +330,6 @@ def _in_memory(samples: Sequence[Any], missing: str) -> None:
         raise ParameterError(f"{option} is for samples in memory: see to it while you read the pieces.")
 
 
-def aligned(tables: Sequence[Table], samples: Sequence[Any], names: Sequence[str]) -> tuple[list[Table], bool]:
-    """Tables read from `samples` with the columns of the first, in its order, and whether these have names."""
-    found, named = _matched([table.columns for table in tables], samples, names)
-    return [Table(columns) for columns in found], named
-
-
 def _columns(data: Data, argument: str) -> dict[str, Any]:
     """The columns as they came, by name."""
     return dict(zip(*raw_columns(data, argument), strict=True))
-
-
-def _matched(
-    split: Sequence[Mapping[str, Any]], samples: Sequence[Any], names: Sequence[str]
-) -> tuple[list[dict[str, Any]], bool]:
-    """The columns of each sample by the names of the first, in its order."""
-    order, named = tuple(split[0]), Table.has_names(samples[0])
-    found = [dict(split[0])]
-    for columns, sample, name in zip(split[1:], samples[1:], names[1:], strict=True):
-        if Table.has_names(sample) != named:
-            raise _unnamed((names[0], order, named), (name, (*columns,), not named))
-        alone = [each for each in (*order, *columns) if (each in order) != (each in columns)]
-        if named and alone:
-            has, lacks, other = (names[0], name, columns) if alone[0] in order else (name, names[0], order)
-            raise ColumnError(
-                f"{lacks} has no column {alone[0]!r}, which {has} has; it has {', '.join(map(repr, other))}."
-            )
-        found.append(_selected(columns, order, name) if named else _renamed(columns, order, name))
-    return found, named
-
-
-def _selected(columns: Mapping[str, Any], order: Sequence[str], argument: str) -> dict[str, Any]:
-    lacking = [name for name in order if name not in columns]
-    if lacking:
-        raise ColumnError(f"{argument} has no column {lacking[0]!r}; it has {', '.join(map(repr, columns))}.")
-    return {name: columns[name] for name in order}
-
-
-def _renamed(
-    columns: Mapping[str, Any], order: Sequence[str], argument: str, where: str = "in the first sample"
-) -> dict[str, Any]:
-    """Columns without names, matched by position."""
-    if len(columns) != len(order):
-        raise ShapeError(f"{argument} has {counted(len(columns), 'column')}; expected {len(order)}, as {where}.")
-    return dict(zip(order, columns.values(), strict=True))
-
-
-def _unnamed(*sides: tuple[str, Sequence[str], bool]) -> ColumnError:
-    """Columns with names cannot be matched to columns without."""
-    (with_names, columns, _), (without, _, _) = sorted(sides, key=lambda side: not side[2])
-    return ColumnError(
-        f"{with_names} has columns with names ({', '.join(map(repr, columns))}) and {without} is an array, whose "
-        f"columns have none: pass a table with the same names as {without}, or {with_names}.to_numpy()."
-    )

@@ -16,8 +16,9 @@ from meanmap.core.errors import (
 from meanmap.core.points import is_sparse
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
-from meanmap.core.tables.schema import admitted, aligned
+from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 from meanmap.stats.designs.design import Design

@@ -13,7 +13,8 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count, is_sparse, joined, rows
 from meanmap.core.tables.kinds import family_of
-from meanmap.core.tables.schema import aligned, check_alike
+from meanmap.core.tables.matching import aligned
+from meanmap.core.tables.schema import check_alike
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Data, KernelLike, Points
