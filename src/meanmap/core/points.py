@@ -8,7 +8,20 @@ import numpy as np
 
 from meanmap.core.types import Data, Index, Points
 
-__all__ = ["any_sparse", "bucket", "count", "dense", "is_sparse", "joined", "one_row", "pad", "rows", "spread_rows"]
+__all__ = [
+    "any_sparse",
+    "bucket",
+    "count",
+    "dense",
+    "is_sparse",
+    "joined",
+    "one_row",
+    "pad",
+    "pieces",
+    "rows",
+    "slices",
+    "spread_rows",
+]
 
 
 def is_sparse(value: object) -> bool:
@@ -28,6 +41,16 @@ def count(points: Points) -> int:
 def rows(points: Points, index: Index) -> Any:
     """The points at `index` (a slice or an integer array)."""
     return jax.tree.map(lambda leaf: leaf[index], points, is_leaf=is_sparse)
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """0 to n in parts of a size, the last one shorter."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def pieces(values: Any, size: int) -> list[Any]:
+    """An array in parts of so many rows."""
+    return [values[part] for part in slices(len(values), size)]
 
 
 def one_row(points: Points) -> Any:

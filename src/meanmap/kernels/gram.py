@@ -14,7 +14,7 @@ import numpy as np
 
 from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, bucket, count, pad, rows
+from meanmap.core.points import any_sparse, bucket, count, pad, rows, slices
 from meanmap.core.progress import track
 from meanmap.core.types import Array, KernelLike, Points
 
@@ -56,15 +56,11 @@ def _row_of_tiles(kernel: KernelLike, x: Points, y_tiles: Any, v_tiles: jax.Arra
     return jax.lax.scan(step, start, (y_tiles, v_tiles))[0]
 
 
-def _slices(n: int, size: int) -> list[slice]:
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
 def _tiles(points: Points) -> tuple[list[slice], list[Any]]:
     """Row ranges of the tiles of `points`, and the tiles padded to one shape and moved to the device."""
     n = count(points)
     size = min(TILE, bucket(n))
-    ranges = _slices(n, size)
+    ranges = slices(n, size)
     tiles = [pad(rows(points, part), size) for part in ranges]
     return ranges, tiles if len(tiles) == 1 else [on_device(tile) for tile in tiles]
 
@@ -163,7 +159,7 @@ def _sparse_blocks(kernel: KernelLike, x: Points, y: Points) -> Iterator[np.ndar
     """The Gram matrix of sparse points by blocks of rows, in sizes of a short list like those of dense points."""
     m = count(y)
     y = pad(y, bucket(m))
-    for part in _slices(count(x), max(1, SPARSE_BLOCK // m)):
+    for part in slices(count(x), max(1, SPARSE_BLOCK // m)):
         n = part.stop - part.start
         yield np.asarray(kernel.gram(pad(rows(x, part), bucket(n)), y))[:n, :m]
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
+from meanmap.core.points import pieces
 from meanmap.stats.result import Null
 
 __all__ = ["DistanceLaw", "gamma_null", "spectral_null"]
@@ -33,8 +34,7 @@ def spectral_null(eigenvalues: np.ndarray, n_draws: int, generator: np.random.Ge
     kept = eigenvalues[eigenvalues > 1e-12 * eigenvalues.max(initial=0)]
     draws = np.zeros(n_draws)
     # In blocks: eigenvalues × draws would be the largest array of the whole test.
-    for start in range(0, len(kept), 64):
-        part = kept[start : start + 64]
+    for part in pieces(kept, 64):
         draws += generator.chisquare(1, (n_draws, len(part))) @ part
     return Null("weighted chi-squares", draws, exact=False)
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
+from meanmap.core.points import pieces
 from meanmap.core.progress import track
 
 __all__ = [
@@ -79,11 +80,11 @@ class Centred:
 
     def forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ A z for each row of `z`, in blocks of rows."""
-        return np.concatenate([self._forms(block) for block in track(_blocks(z), "permutations")])
+        return np.concatenate([self._forms(block) for block in track(pieces(z, BLOCK), "permutations")])
 
     def own(self, z: np.ndarray) -> np.ndarray:
         """zᵀ d less its mean, for each row of `z`."""
-        return np.concatenate([block @ self.spread for block in _blocks(z)])
+        return np.concatenate([block @ self.spread for block in pieces(z, BLOCK)])
 
     @abstractmethod
     def rounding(self, n: int) -> float:
@@ -181,7 +182,7 @@ def flipped_mmd(gram: np.ndarray, z: np.ndarray, unbiased: bool) -> Permuted:
     rounding = SINGLE * float(np.abs(h).sum()) + DOUBLE * 2 * n
     h = h.astype(np.float32)
     forms = np.concatenate(
-        [np.einsum("ij,ij->i", block, block @ h, dtype=np.float64) for block in track(_blocks(z), "signs")]
+        [np.einsum("ij,ij->i", block, block @ h, dtype=np.float64) for block in track(pieces(z, BLOCK), "signs")]
     )
     values, weight = (forms, unit / (n * (n - 1))) if unbiased else (forms + trace, unit / n**2)
     return Permuted(weight * values, weight * rounding)
@@ -213,7 +214,3 @@ def _largest(values: np.ndarray) -> float:
     if not np.isfinite(largest):
         raise out_of_range(f"a kernel value is {largest}")
     return largest or 1.0
-
-
-def _blocks(z: np.ndarray) -> list[np.ndarray]:
-    return [z[start : start + BLOCK] for start in range(0, len(z), BLOCK)]

@@ -11,7 +11,7 @@ from meanmap.bp.conditionals.row_weights import row_weights
 from meanmap.bp.edges.regression import Regression
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
-from meanmap.core.points import spread_rows
+from meanmap.core.points import pieces, slices, spread_rows
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.learning.default import kernel_for
 
@@ -90,8 +90,7 @@ class GivenParents:
         if self.values.ndim == 2:
             return np.eye(self.values.shape[1])[pick(self.shares(rows), 1, random)[:, 0]]
         found = []
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            here = rows[start : start + ROWS_AT_ONCE]
+        for here in pieces(rows, ROWS_AT_ONCE):
             rising = np.cumsum(self._weights(here), axis=1)
             at = [
                 np.searchsorted(each, u * each[-1], side="right")
@@ -106,8 +105,7 @@ class GivenParents:
             with np.errstate(divide="ignore"):
                 return np.log(np.sum(self.shares(rows) * value, axis=1))
         found = []
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
+        for part in slices(len(rows), ROWS_AT_ONCE):
             with np.errstate(divide="ignore"):
                 log_weights = np.log(self._weights(rows[part]))
             gap = (value[part] - self.means(rows[part])[:, None] - self.values) / self.width

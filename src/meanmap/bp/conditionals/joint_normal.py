@@ -7,6 +7,8 @@ import numpy as np
 
 __all__ = ["JointNormal"]
 
+from meanmap.core.points import slices
+
 SWEEPS = 25
 # The covariance is drawn towards its diagonal as by so many rows more.
 PRIOR_ROWS = 2.0
@@ -72,8 +74,7 @@ class JointNormal:
         """Some rows at a time: which cells are there, and the inverse covariance of these, zero elsewhere."""
         d = rows.shape[1]
         step = max(MOST_NUMBERS // d**2, 1)
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+        for part in slices(len(rows), step):
             there = ~np.isnan(rows[part])
             seen = there[:, :, None] & there[:, None, :]
             yield part, there, np.linalg.inv(np.where(seen, self.covariance, np.eye(d))) * seen

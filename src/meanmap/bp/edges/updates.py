@@ -22,7 +22,7 @@ from meanmap.bp.edges.variables import Variable, atoms_of
 from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import rows
+from meanmap.core.points import pieces, rows
 from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
@@ -199,8 +199,7 @@ class Constant(_LowRank):
         """The regression of V(x_t) on φ(x_s), the sums piece by piece. Cost O(m (r + L_t)²)."""
         assert sender.tensor is not None
         rank, both = receiver.features.size, Moments.none(receiver.features.size + sender.size)
-        for start in range(0, len(pairs), CHUNK):
-            part = pairs[start : start + CHUNK]
+        for part in pieces(pairs, CHUNK):
             phi = transformed(receiver.features, rows(receiver.sample.points, part[:, 1]))
             xi = transformed(sender.tensor, rows(sender.sample.points, part[:, 0]))
             both = both.merge(Moments.of(np.concatenate([phi, xi], axis=1)))

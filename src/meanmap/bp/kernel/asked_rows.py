@@ -11,7 +11,7 @@ from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
-from meanmap.core.points import count
+from meanmap.core.points import count, slices
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.types import Data
 from meanmap.graphs import Rooted
@@ -89,8 +89,7 @@ class AskedRows:
         samples: list[NodeSample] = self.model.samples.nodes
         counts = np.array([sample.count for sample in samples])
         step = int(np.clip(MOST_NUMBERS // counts.sum(), 1, self.size)) if self.size else 1
-        for start in range(0, self.size, step):
-            part = slice(start, min(start + step, self.size))
+        for part in slices(self.size, step):
             yield part, RowMessages(self.tree, self.model, counts, self.there[:, part], self._features(part))
 
     def _features(self, part: slice) -> dict[int, np.ndarray]:

@@ -26,7 +26,7 @@ from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
 from meanmap.core.compiling import on_device
-from meanmap.core.points import count
+from meanmap.core.points import count, pieces
 from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
@@ -323,8 +323,7 @@ class FittedKernelField(FittedField):
         own = np.zeros((self.graph.size, seen.size, self.learned.length), dtype)
         for which, (name, variable) in enumerate(self.learned.variables.items()):
             nodes = np.flatnonzero(self.kind == which)
-            for start in range(0, len(nodes), NODES_AT_ONCE):
-                part = nodes[start : start + NODES_AT_ONCE]
+            for part in pieces(nodes, NODES_AT_ONCE):
                 own[part, :, : variable.size] = seen.at(name, part, variable.points)
         return own
 

@@ -22,7 +22,7 @@ from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
 from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
-from meanmap.core.points import bucket
+from meanmap.core.points import bucket, slices
 from meanmap.core.report import Report
 from meanmap.core.types import Array, Axes
 from meanmap.embeddings.points import PointEmbedding
@@ -194,8 +194,7 @@ class FittedKernelGraph(ManyRows):
     ) -> Iterator[tuple[slice, Propagation]]:
         """Messages and beliefs in values, for a few queries at a time: which, and what was found."""
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
-        for start in range(0, observed.seen.size, QUERIES_AT_ONCE):
-            part = slice(start, min(start + QUERIES_AT_ONCE, observed.seen.size))
+        for part in slices(observed.seen.size, QUERIES_AT_ONCE):
             given, own = self._prepared(observed, part, floor)
             yield part, self._engine.run(self._operators, on_device(own), given, **settings)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
+from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.embeddings.points import PointEmbedding
 
@@ -51,8 +52,7 @@ class Restored:
         """Means and variances (2, H W, B), computed in double precision whatever the weights are in."""
         found = np.empty((2, *self.weights.shape[:2]))
         step = max(AT_ONCE // self.weights[0].size, 1)
-        for start in range(0, len(self.weights), step):
-            part = slice(start, start + step)
+        for part in slices(len(self.weights), step):
             weights = self.weights[part].astype(np.float64)
             mean = weights @ self.atoms
             away = self.atoms - mean[..., None]

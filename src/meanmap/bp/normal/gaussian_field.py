@@ -14,6 +14,7 @@ from meanmap.bp.field import Field, FittedField
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite
 from meanmap.bp.normal.gaussian_graph import add_edges, normal_belief
 from meanmap.core.errors import InputError
+from meanmap.core.points import pieces
 from meanmap.core.report import Report
 from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike
@@ -183,8 +184,7 @@ class FittedGaussianField(FittedField):
             standard = np.linspace(-REACH, REACH, POINTS)
             x = mean + np.sqrt(variance) * standard
             prior = np.exp(-(standard**2) / 2)
-            for start in range(0, len(nodes), step):
-                part = nodes[start : start + step]
+            for part in pieces(nodes, step):
                 weights = seen.at(name, part, x[:, None]) * prior
                 weights /= weights.sum(axis=-1, keepdims=True)
                 centre = weights @ standard

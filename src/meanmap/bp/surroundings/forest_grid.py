@@ -9,6 +9,7 @@ from meanmap.bp.kernel.images import read_images
 from meanmap.bp.kernel.restored import Restored
 from meanmap.bp.surroundings.trees import Trees
 from meanmap.core.errors import EmptyError, ShapeError
+from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -172,8 +173,7 @@ class FittedForestGrid:
         """Of the atoms at each pixel, (H W, G)."""
         missing = np.isnan(image).ravel()
         weights = np.zeros((image.size, len(atoms)), np.float32)
-        for start in range(0, image.size, AT_ONCE):
-            part = slice(start, start + AT_ONCE)
+        for part in slices(image.size, AT_ONCE):
             below = self.forest.below(inputs[part])
             wanted = np.where(missing[part, None], self.unseen, self.seen)
             values = guess[part, None] + _inverse(below, self.forest.edges, wanted)

@@ -20,6 +20,7 @@ from meanmap.bp.tables.bins import Bins, Smoothing, choose_bins, table
 from meanmap.bp.tables.fitting import fit_potentials
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.points import pieces
 from meanmap.core.report import Report
 from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, GraphLike
@@ -243,8 +244,7 @@ class FittedDiscretizedField(FittedField):
         for which, (name, bins) in enumerate(self.bins.items()):
             nodes = np.flatnonzero(self.kind == which)
             points = bins.points().reshape(-1, 1)
-            for start in range(0, len(nodes), NODES_AT_ONCE):
-                part = nodes[start : start + NODES_AT_ONCE]
+            for part in pieces(nodes, NODES_AT_ONCE):
                 own[part, :, : bins.number] = bins.average(seen.at(name, part, points)) * self.marginals[name]
         return own
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from meanmap.core.points import slices
 from meanmap.core.types import Array
 
 __all__ = ["robust_scales", "scale_of_sorted"]
@@ -28,8 +29,7 @@ def robust_scales(matrix: Array) -> np.ndarray:
     n, width = matrix.shape
     places = _places(n)
     scales = np.zeros(width)
-    for start in range(0, width if n > 1 else 0, COLUMNS_AT_ONCE):
-        part = slice(start, start + COLUMNS_AT_ONCE)
+    for part in slices(width if n > 1 else 0, COLUMNS_AT_ONCE):
         # Of a million rows in two thirds of the time of a sort.
         ordered = np.partition(np.ascontiguousarray(matrix[:, part].T), places, axis=1)[:, places]
         scales[part] = _median_distances(ordered)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.regression import Fit
@@ -52,7 +53,7 @@ class Products:
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
-        for rows in track(_blocks(n), "bootstrap"):
+        for rows in track(slices(n, BLOCK), "bootstrap"):
             total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
         return total / n
 
@@ -71,7 +72,7 @@ class Products:
         """
         n, roots = len(self.z), np.sqrt(ratios)
         value, mean, square, scaled = 0.0, 0.0, 0.0, []
-        for rows in track(_blocks(n), "products"):
+        for rows in track(slices(n, BLOCK), "products"):
             block = self.block(rows)
             value += float(block.sum(dtype=np.float64)) / n
             if kind == "spectral":
@@ -127,7 +128,3 @@ def linear_share(features: np.ndarray, columns: np.ndarray) -> float:
         return 0.0
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     return float(np.sum((left[:, values > 1e-8 * values[0]].T @ features) ** 2) / total)
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]

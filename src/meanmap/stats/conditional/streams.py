@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.linalg.moments import Moments
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
@@ -50,7 +51,7 @@ class StreamedFit:
         q, size = 1 + z.shape[1], 1 + z.shape[1] + sum(len(part.points) for part in landmarks)
         beside = (
             np.concatenate([_functions(landmarks, z[rows]), targets(rows)], axis=1)
-            for rows in track(_blocks(len(z)), "regressions")
+            for rows in track(slices(len(z), BLOCK), "regressions")
         )
         products = Moments.merged(map(Moments.of, beside)).products
         normal, moments, total = products[:size, :size], products[:size, size:], np.trace(products[size:, size:])
@@ -124,7 +125,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     ]
     numbers = [np.empty_like(v.numbers) for v in variables]
     twice = None if firsts[0] is None or firsts[1] is None else _Overlap(firsts[0], firsts[1])
-    for rows in track(_blocks(len(z)), "residuals"):
+    for rows in track(slices(len(z), BLOCK), "residuals"):
         bases = [None if fit is None else fit.basis(z[rows]) for fit in firsts]
         if twice is not None:
             twice.add(*bases)  # pyright: ignore[reportArgumentType]
@@ -137,7 +138,7 @@ def streamed(variables: tuple[Variable, Variable], pilots: tuple[Residuals, Resi
     local = _local(z)
 
     def products() -> Iterator[Moments]:
-        for rows in track(_blocks(len(z)), "products"):
+        for rows in track(slices(len(z), BLOCK), "products"):
             bases = [fit.basis(z[rows]) for fit in seconds]
             once.add(*bases)
             left, right = (f.in_sample(b, side(rows)) for f, b, side in zip(seconds, bases, sides, strict=True))
@@ -198,7 +199,3 @@ def _best_shift(values: np.ndarray, energy: np.ndarray, rest: float, q: int, n: 
     freedom = (q + shrinkage.sum(axis=1)) / n
     scores = np.where(freedom < MOST_FREEDOM, squares / (1 - np.minimum(freedom, MOST_FREEDOM)) ** 2, np.inf)
     return float(shifts[scores.argmin()])
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]

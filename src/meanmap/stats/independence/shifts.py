@@ -21,6 +21,8 @@ from numpy.lib.stride_tricks import as_strided
 __all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
 
 # Diagonals that are transformed together: a column of them stays in cache.
+from meanmap.core.points import slices
+
 LAGS = 64
 # Terms that are summed in single precision before they join a sum in double.
 TERMS = 256
@@ -71,8 +73,7 @@ def lag_spectra(extended: np.ndarray) -> np.ndarray:
     twice = np.full(half + 1, np.sqrt(2), extended.dtype)
     twice[[0, half] if n % 2 == 0 else [0]] = 1
     out = np.empty((half + 1, half + 1), np.result_type(extended.dtype, np.complex64))
-    for start in range(0, half + 1, LAGS):
-        block = slice(start, start + LAGS)
+    for block in slices(half + 1, LAGS):
         np.multiply(_rfft(diagonals[:, block], 0), twice[block], out=out[:, block])
     return out
 
@@ -80,8 +81,7 @@ def lag_spectra(extended: np.ndarray) -> np.ndarray:
 def shift_sums(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
     """Σ_ij K_ij L_(i+s)(j+s) for s = 0, ..., n − 1 from the spectra of K and L."""
     total = np.zeros(len(first), complex)
-    for start in range(0, len(first), TERMS):
-        block = slice(start, start + TERMS)
+    for block in slices(len(first), TERMS):
         total += np.vecdot(first[:, block], second[:, block])
     return _irfft(total, n)
 

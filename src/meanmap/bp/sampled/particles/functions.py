@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.bp.sampled.pair_densities import PairDensities
+from meanmap.core.points import pieces, slices
 from meanmap.graphs import Graph
 
 __all__ = ["MessageFunctions", "edge_matrices"]
@@ -40,8 +41,7 @@ class MessageFunctions:
         coefficients = []
         for some, density in zip(edges, densities.backwards, strict=True):
             parts = [np.zeros((0, density.v_centres.shape[0]))]
-            for start in range(0, len(some), EDGES_AT_ONCE):
-                part = some[start : start + EDGES_AT_ONCE]
+            for part in pieces(some, EDGES_AT_ONCE):
                 nodes, place = np.unique(graph.sources[part], return_inverse=True)
                 components = np.exp(density.log_components(points[nodes][..., : density.v_width.size]))
                 sums = np.matmul(weights[part][:, None], components[place])[:, 0]
@@ -57,8 +57,7 @@ class MessageFunctions:
             receivers, rows = self.graph.targets[some[there]], coefficients[there]
             order = np.argsort(receivers, kind="stable")
             receivers, rows = receivers[order], rows[order]
-            for start in range(0, len(receivers), EDGES_AT_ONCE):
-                part = slice(start, start + EDGES_AT_ONCE)
+            for part in slices(len(receivers), EDGES_AT_ONCE):
                 nodes, place = np.unique(receivers[part], return_inverse=True)
                 gates = np.exp(density.log_weights(points[nodes][..., : density.u_width.size]))
                 values = np.matmul(gates[place], rows[part][:, :, None])[..., 0]
@@ -75,8 +74,7 @@ def edge_matrices(graph: Graph, densities: PairDensities, template: np.ndarray, 
     matrices = np.empty((len(template), number, number))
     for i, density in enumerate(densities.backwards):
         some = np.flatnonzero(template == i)
-        for start in range(0, len(some), EDGES_AT_ONCE):
-            part = some[start : start + EDGES_AT_ONCE]
+        for part in pieces(some, EDGES_AT_ONCE):
             senders, from_ = np.unique(graph.sources[part], return_inverse=True)
             receivers, to = np.unique(graph.targets[part], return_inverse=True)
             components = np.exp(density.log_components(points[senders][..., : density.v_width.size]))
