@@ -11,10 +11,11 @@ import numpy as np
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.pieces.partitions import refuse_dask
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_sparse, library_of
 from meanmap.core.types import Array, Data
 
 __all__ = [
+    "array_of",
     "as_array",
     "check_finite",
     "check_rows",
@@ -64,6 +65,11 @@ def as_array(data: Data, argument: str) -> np.ndarray:
         array = seconds(array)
     check_numeric(array, argument)
     return array
+
+
+def array_of(data: Data, argument: str) -> Any:
+    """An array of JAX as it is, all else as `as_array` reads it."""
+    return data if isinstance(data, jax.Array) else as_array(data, argument)
 
 
 def plain(data: Data, argument: str) -> np.ndarray:
@@ -169,7 +175,7 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     if not is_concrete(values):
         return
     with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside an enclosing `jit` too
-        found = np.asarray(wrong(values, jnp if isinstance(values, jax.Array) else np))
+        found = np.asarray(wrong(values, library_of(values)))
     if not found.any():
         return
     first = tuple(int(i) for i in np.argwhere(found)[0])
@@ -205,7 +211,7 @@ def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> A
         check_rows(matrix.shape[0], argument)
         check_size(matrix.data, f"{argument} (stored entries)")
         return matrix
-    array = data if isinstance(data, jax.Array) else as_array(data, argument)
+    array = array_of(data, argument)
     check_numeric(array, argument)
     if array.ndim == 0:
         raise ShapeError(f"{argument} is a single number; expected points, one per row: pass [{argument}].")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_rows, read_matrix
+from meanmap.core.arrays import array_of, check_finite, check_rows, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
@@ -48,7 +48,7 @@ class Rotations:
         """Matrices that are checked to be rotations."""
         if hasattr(data, "as_matrix"):
             data = data.as_matrix()
-        matrices = data if isinstance(data, jax.Array) else as_array(data, argument)
+        matrices = array_of(data, argument)
         if matrices.shape == (3, 3):
             raise ShapeError(f"{argument} is one 3 × 3 matrix; expected (n, 3, 3): pass {argument}[None].")
         if matrices.ndim != 3 or matrices.shape[1:] != (3, 3):
@@ -78,7 +78,7 @@ class Indices:
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Integers from 0 to size − 1, shape (n,)."""
-        index = data if isinstance(data, jax.Array) else as_array(data, argument)
+        index = array_of(data, argument)
         if index.dtype == bool:
             raise KindError(f"{argument} is a mask; expected row numbers: pass numpy.flatnonzero({argument}).")
         if index.ndim == 2 and index.shape[1] == 1:

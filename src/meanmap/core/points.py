@@ -15,6 +15,8 @@ __all__ = [
     "dense",
     "is_sparse",
     "joined",
+    "library_of",
+    "on_host",
     "one_row",
     "pad",
     "pieces",
@@ -22,6 +24,16 @@ __all__ = [
     "slices",
     "spread_rows",
 ]
+
+
+def library_of(*arrays: Any) -> Any:
+    """`jax.numpy` where one of the arrays is JAX's, else `numpy`."""
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
+
+
+def on_host(data: Any) -> Any:
+    """An array of JAX as one of NumPy, all else as it is."""
+    return np.asarray(data) if isinstance(data, jax.Array) else data
 
 
 def is_sparse(value: object) -> bool:
@@ -76,7 +88,7 @@ def joined(*samples: Data) -> Any:
             import scipy.sparse
 
             return scipy.sparse.vstack(parts).tocsr()
-        library = jnp if any(isinstance(part, jax.Array) for part in parts) else np
+        library = library_of(*parts)
         return library.concatenate(parts)
 
     return jax.tree.map(join, *samples, is_leaf=is_sparse)
@@ -91,7 +103,7 @@ def pad(points: Points, size: int) -> Any:
             return leaf
         if is_sparse(leaf):
             return leaf[np.r_[0 : leaf.shape[0], np.zeros(missing, dtype=int)]]
-        library = jnp if isinstance(leaf, jax.Array) else np
+        library = library_of(leaf)
         return library.concatenate([leaf, library.broadcast_to(leaf[:1], (missing, *leaf.shape[1:]))])
 
     return jax.tree.map(lengthen, points, is_leaf=is_sparse)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
+from meanmap.core.arrays import array_of, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
 from meanmap.core.points import count
@@ -128,7 +128,7 @@ def _embed_family(x: Distribution, kernel: KernelLike, estimator: str, weights: 
 
 
 def _read_weights(weights: Array, n: int, door: Door) -> Any:
-    array = weights if isinstance(weights, jax.Array) else as_array(weights, "weights")
+    array = array_of(weights, "weights")
     if array.ndim == 0 or array.shape[-1] != n:
         raise ShapeError(f"weights has shape {array.shape}; expected ({n},) or (..., {n}): one per point.")
     check_finite(array, "weights")

@@ -12,7 +12,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, library_of, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
 from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings.bases import Basis, PointBasis, overlap
@@ -131,7 +131,7 @@ class Operator(eqx.Module):
         if self.matrix is not None:
             return self.matrix
         assert self.solve is not None
-        return self.solve.solve((jnp if isinstance(self.solve.triangle, jax.Array) else np).eye(self.input.size))
+        return self.solve.solve(library_of(self.solve.triangle).eye(self.input.size))
 
     def __matmul__(self, other: object) -> "Operator":
         """The composition A B: first B, then A."""

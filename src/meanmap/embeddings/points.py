@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, joined
+from meanmap.core.points import count, joined, library_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Index, Points, Values
 from meanmap.embeddings import certified
@@ -182,7 +182,7 @@ class PointEmbedding(Embedding, Readouts):
         if self.points is other.points:
             return self._weighing(self.weights + other.weights)
         shape = np.broadcast_shapes(self.batch, other.batch)
-        library = jnp if isinstance(self.weights, jax.Array) or isinstance(other.weights, jax.Array) else np
+        library = library_of(self.weights, other.weights)
         spread = [library.broadcast_to(f.weights, (*shape, f.weights.shape[-1])) for f in (self, other)]
         points = joined(self.points, other.points)
         flat = self.flat and other.flat

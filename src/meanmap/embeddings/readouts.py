@@ -13,7 +13,7 @@ from meanmap.core.arrays import as_array, parameter
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
-from meanmap.core.points import any_sparse, count, rows
+from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -65,14 +65,14 @@ class Readouts(eqx.Module):
     def negative_share(self) -> Any:
         """Σ|wᵢ⁻| / Σ|wᵢ|: 0 for a plain sample; above a few per cent, distrust the tails."""
         weights = self.weights
-        library = _library(weights)
+        library = library_of(weights)
         return library.sum(library.maximum(-weights, 0), -1) / library.sum(library.abs(weights), -1)
 
     @property
     def effective_size(self) -> Any:
         """(Σwᵢ)² / Σwᵢ²: the number of equally weighted points with the same spread of weights."""
         weights = self.weights
-        library = _library(weights)
+        library = library_of(weights)
         return library.sum(weights, -1) ** 2 / library.sum(weights**2, -1)
 
     @property
@@ -149,7 +149,7 @@ class Readouts(eqx.Module):
     def std(self) -> Any:
         """The standard deviation of each column."""
         variance = self.var()
-        return _library(variance).sqrt(variance)
+        return library_of(variance).sqrt(variance)
 
     def quantile(self, q: Array) -> Values:
         """Quantiles of each column: (...,) + shape of q + (d,), without the last axis for plain numbers.
@@ -161,7 +161,7 @@ class Readouts(eqx.Module):
         if is_concrete(levels) and (np.asarray(levels) > 1).any():
             raise ParameterError(f"q is {np.asarray(levels).tolist()}; expected probabilities from 0 to 1.")
         points = _matrix(self.points)
-        library = _library(points, self.weights, levels)
+        library = library_of(points, self.weights, levels)
         weights = self._shares()
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
@@ -228,7 +228,7 @@ class Readouts(eqx.Module):
         """
         if candidates is not None:
             values = self(candidates)  # pyright: ignore[reportCallIssue]
-            return _library(values).argmax(values, axis=-1)
+            return library_of(values).argmax(values, axis=-1)
         n_starts = whole_number(n_starts, "n_starts")
         if any_sparse(self.points):
             raise KindError("the points are sparse: pass mode(candidates=...), or embed x.toarray() instead of x.")
@@ -272,10 +272,6 @@ class Readouts(eqx.Module):
             return door.leave(drawn[..., 0] if self.flat else drawn)
 
 
-def _library(*arrays: Any) -> Any:
-    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
-
-
 def _real(points: Points) -> Any:
     if not isinstance(points, np.ndarray | jax.Array) or not jnp.issubdtype(points.dtype, jnp.floating):
         raise KindError(
@@ -293,7 +289,7 @@ def _matrix(points: Points) -> Any:
 
 def _normalised(weights: Array) -> Any:
     """Weights that sum to one."""
-    library = _library(weights)
+    library = library_of(weights)
     total = library.sum(weights, axis=-1, keepdims=True)
     _check_mass(total[..., 0], library.sum(library.abs(weights), axis=-1))
     return weights / total
@@ -322,7 +318,7 @@ def values_at(function: Callable[..., Any] | Array, points: Points, flat: bool, 
 
 def positive_part(weights: Array) -> Any:
     """Non-negative weights that sum to one, from weights that do."""
-    library = _library(weights)
+    library = library_of(weights)
     kept = library.maximum(weights, 0)
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
@@ -357,7 +353,7 @@ def _bandwidth(bandwidth: Array, points: Points, door: Door) -> Any:
 
 
 def _scott(points: Points, weights: Array) -> Any:
-    library = _library(points, weights)
+    library = library_of(points, weights)
     centred = points - points.mean(axis=0)
     mean = library.matmul(weights, centred)
     variance = library.maximum(library.matmul(weights, centred**2) - mean**2, 0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Index, Seed, Values
@@ -246,7 +247,7 @@ class Distribution(eqx.Module):
         except ValueError as error:
             raise ShapeError(f"batch shape {self.shape} cannot be broadcast to {shape}.") from error
         return self._map_batch(
-            lambda leaf, own: _library(leaf).broadcast_to(leaf, shape + leaf.shape[leaf.ndim - own :])
+            lambda leaf, own: library_of(leaf).broadcast_to(leaf, shape + leaf.shape[leaf.ndim - own :])
         )
 
     def reshape(self, *shape: int) -> Any:
@@ -325,10 +326,6 @@ def _root_variance(distribution: Distribution) -> jax.Array:
 @eqx.filter_jit
 def _draw(distribution: Distribution, key: jax.Array, n: int) -> jax.Array:
     return distribution._sample(n, key)
-
-
-def _library(leaf: Any) -> Any:
-    return jnp if isinstance(leaf, jax.Array) else np
 
 
 def _axes_used(index: Index) -> int:

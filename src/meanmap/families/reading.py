@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_numeric
+from meanmap.core.arrays import array_of, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data
@@ -49,7 +49,7 @@ def check_members(values: Array, valid: Any, name: str, expected: str) -> None:
 
 def read_numbers(data: Data, name: str, door: Door) -> Any:
     """`data` as an array of the door's dtype, of any shape: NumPy, or JAX where the door follows it. NaN is refused."""
-    array = data if isinstance(data, jax.Array) else as_array(data, name)
+    array = array_of(data, name)
     check_numeric(array, name)
     if is_concrete(array):
         missing = np.isnan(np.asarray(array, dtype=float))

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array
 from meanmap.families.base import Distribution
 from meanmap.features.base import Features
@@ -41,7 +41,7 @@ def mean_features(features: Features, family: Distribution, coordinate: str | No
         cast: Fourier = door.cast(features)
         w = frequencies_in_x(cast.kernel, cast.frequencies, family.dimension)
         c = characteristic(family, w, coordinate)
-        library = jnp if isinstance(c, jax.Array) else np
+        library = library_of(c)
         return door.leave(cast.scale * mean_waves(c, cast.phases, library))
 
 

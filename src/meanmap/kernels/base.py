@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.arrays import array_of, check_finite, parameter
 from meanmap.core.domains import Columns, Domain, Each, Real, column_names
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
@@ -109,7 +109,7 @@ class Kernel(eqx.Module):
         with Door(self, x, y, v) as door:
             kernel, x, y = read_pair(self, x, y, door)
             y = x if y is None else y
-            v = v if isinstance(v, jax.Array) else as_array(v, "v")
+            v = array_of(v, "v")
             if v.ndim not in (1, 2) or v.shape[0] != count(y):
                 raise ShapeError(
                     f"v has shape {v.shape}; expected ({count(y)},) or ({count(y)}, q): one row per point of y."

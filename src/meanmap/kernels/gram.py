@@ -14,7 +14,7 @@ import numpy as np
 
 from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, bucket, count, pad, rows, slices
+from meanmap.core.points import any_sparse, bucket, count, library_of, pad, rows, slices
 from meanmap.core.progress import track
 from meanmap.core.types import Array, KernelLike, Points
 
@@ -179,7 +179,7 @@ def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
     total = number * size
     y = jax.tree.map(lambda leaf: leaf.reshape(number, size, *leaf.shape[1:]), pad(y, total))
     # On the host NumPy pads: in JAX every new number of points would be compiled.
-    library = jnp if isinstance(v, jax.Array) else np
+    library = library_of(v)
     v = library.concatenate([v, library.zeros((total - m, v.shape[1]), v.dtype)])
     return y, v.reshape(number, size, -1)
 

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array, KernelLike
 from meanmap.kernels.base import Kernel, Scaled, Sum
 from meanmap.kernels.stationary import RBF
@@ -61,7 +60,7 @@ class Hyperparameters:
 
     def kernel(self, vector: Array) -> Kernel:
         """The kernel of a vector, traceable."""
-        library = jnp if isinstance(vector, jax.Array) else np
+        library = library_of(vector)
         terms, start = [], 0
         for number in self.columns:
             stop = start + max(number, 1)
@@ -77,7 +76,7 @@ class Hyperparameters:
 
     def base_width(self, vector: Array) -> Any:
         """η of a vector, where it is learned."""
-        return (jnp if isinstance(vector, jax.Array) else np).exp(vector[-1]) if self.width else None
+        return library_of(vector).exp(vector[-1]) if self.width else None
 
     @property
     def by_column(self) -> bool:

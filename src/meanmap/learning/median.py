@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.points import count, is_sparse, library_of, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
@@ -117,7 +117,7 @@ def _at_median(kernel: Kernel, points: Points, argument: str) -> Kernel:
     coordinates = kernel.coordinates(points)
     distances = _distances(coordinates, "cityblock" if isinstance(kernel, Laplace) else "euclidean")
     median = _nonzero_median(distances, f"all points of {argument} are equal")
-    library = jnp if isinstance(median, jax.Array) else np
+    library = library_of(median)
     return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite, check_numeric, parameter
+from meanmap.core.arrays import array_of, check_finite, check_numeric, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array, Data
 from meanmap.linalg import online_steps
 from meanmap.linalg.ridge import check_precision
@@ -243,7 +244,7 @@ def _settle(one: OnlineRegression) -> OnlineRegression:
 
 
 def _settled(one: OnlineRegression) -> dict[str, Any]:
-    library = jnp if isinstance(one._waiting[0][0], jax.Array) else np
+    library = library_of(one._waiting[0][0])
     phi, y = (library.concatenate(blocks) for blocks in zip(*one._waiting, strict=True))
     return {
         "_inputs": one._inputs + _product(phi.T, phi),
@@ -260,7 +261,7 @@ def _with(one: OnlineRegression, **changes: Any) -> OnlineRegression:
 
 def _read(phi: Array, name: str, width: int, door: Door) -> Any:
     """Rows (k, width): one axis means one row."""
-    array = phi if isinstance(phi, jax.Array) else as_array(phi, name)
+    array = array_of(phi, name)
     check_numeric(array, name)
     if array.ndim not in (1, 2) or array.shape[-1] != width:
         raise ShapeError(f"{name} has shape {array.shape}; expected ({width},) for one row or (k, {width}) for k.")
@@ -270,7 +271,7 @@ def _read(phi: Array, name: str, width: int, door: Door) -> Any:
 
 
 def _read_outputs(y: Data, rows: int, q: int, door: Door) -> Any:
-    array = y if isinstance(y, jax.Array) else as_array(y, "y")
+    array = array_of(y, "y")
     if (
         array.size != rows * q
         or (array.ndim > 1 and array.shape != (rows, q))

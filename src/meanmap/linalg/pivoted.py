@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 
-from meanmap.core.arrays import as_array, check_finite, check_rows, parameter
+from meanmap.core.arrays import array_of, check_finite, check_rows, parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.report import Report
 from meanmap.core.types import Array
 
@@ -56,7 +57,7 @@ class PivotedCholesky(eqx.Module):
     @property
     def pivot_factor(self) -> Any:
         """The lower-triangular (r, r) matrix L[pivots]; unused columns are the identity's, so that it inverts."""
-        library = _library(self.factor)
+        library = library_of(self.factor)
         columns = library.arange(self.factor.shape[1])
         used = (columns < self.rank)[:, None] & (columns < self.rank)[None, :]
         rows = self.factor[self.pivots]
@@ -223,10 +224,6 @@ def _factor_on_host(
     return rows[: len(pivots)].copy(), pivots, errors, stopped
 
 
-def _library(array: Array) -> Any:
-    return jnp if isinstance(array, jax.Array) else np
-
-
 def positive_integer(value: object, name: str) -> int:
     """`value` as a Python integer above zero."""
     return int(parameter(value, name, axes=0, integer=True))
@@ -234,7 +231,7 @@ def positive_integer(value: object, name: str) -> int:
 
 def read_diagonal(diagonal: Array) -> Any:
     """`diagonal` as a checked (n,) array."""
-    array = diagonal if isinstance(diagonal, jax.Array) else as_array(diagonal, "diagonal")
+    array = array_of(diagonal, "diagonal")
     if array.ndim != 1:
         raise ShapeError(f"diagonal has shape {array.shape}; expected (n,): pass the diagonal only, as numpy.diag(K).")
     check_rows(array.shape[0], "diagonal")

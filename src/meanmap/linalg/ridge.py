@@ -11,6 +11,7 @@ import scipy.linalg
 from meanmap.core.arrays import check_finite, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, ParameterError, PrecisionError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array
 
 __all__ = ["Ridge", "check_precision", "read_square"]
@@ -96,7 +97,7 @@ class Ridge(eqx.Module):
 
     def log_determinant(self) -> Any:
         """The logarithm of the determinant of the regularised matrix."""
-        library = jnp if isinstance(self.triangle, jax.Array) else np
+        library = library_of(self.triangle)
         return 2 * library.sum(library.log(library.diagonal(self.triangle)))
 
 

@@ -4,11 +4,10 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample, Samples
-from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.arrays import array_of, as_array, check_finite
 from meanmap.core.domains import Real, Rotations
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
@@ -141,7 +140,7 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
         matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
         return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
     if isinstance(domain, Real) and not hasattr(value, "tocsr") and not isinstance(value, str):
-        array = value if isinstance(value, jax.Array) else as_array(value, f"evidence[{name!r}]")
+        array = array_of(value, f"evidence[{name!r}]")
         axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
         if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):
             width = "a number, or (B,) numbers" if axes == 0 else f"{sample.points.shape[1]} numbers, or (B, d) of them"

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.bp.engine.algebra import PRODUCT
 from meanmap.bp.engine.messages import Given, Settings, finish
 from meanmap.bp.tables.factor_messages import Like, Sums, Tables
+from meanmap.core.points import library_of
 from meanmap.core.types import DType
 from meanmap.graphs import Factors
 from meanmap.graphs.slots import widths
@@ -125,7 +126,7 @@ def alike(factors: Factors, numbers: list[int]) -> tuple[list["Alike"], np.ndarr
         order = np.argsort(np.shape(table), kind="stable").tolist()
         sizes = [int(np.shape(table)[axis]) for axis in order]
         wide = [min(2 ** (k - 1).bit_length(), most) for k in sizes] if len(shapes) > MOST_SHAPES else sizes
-        library: Any = jnp if isinstance(table, jax.Array) else np
+        library: Any = library_of(table)
         group, variables = groups.setdefault(tuple(wide), (Alike(len(scope), [], None), []))
         group.tables.append(
             library.pad(library.transpose(table, order), [(0, w - k) for w, k in zip(wide, sizes, strict=True)])

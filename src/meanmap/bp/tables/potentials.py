@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.arrays import array_of, check_finite
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.types import Array
@@ -65,7 +65,7 @@ def _tables(graph: Graph, potentials: Any, door: Door) -> list[Any]:
     """One table for all edges, or one for each, rows for the first end."""
     edges = len(graph.edges)
     if not isinstance(potentials, Mapping):
-        array = potentials if isinstance(potentials, jax.Array) else as_array(potentials, "potentials")
+        array = array_of(potentials, "potentials")
         if array.ndim not in (2, 3) or array.shape[-1] != array.shape[-2]:
             raise ShapeError(
                 f"potentials has shape {array.shape}; expected (k, k), ({edges}, k, k), or a mapping from edges to "
@@ -84,7 +84,7 @@ def _tables(graph: Graph, potentials: Any, door: Door) -> list[Any]:
         e, direction = number[key]
         if tables[e] is not None:
             raise InputError(f"potentials has the edge {pair!r} in both directions; expected each edge once.")
-        array = table if isinstance(table, jax.Array) else as_array(table, f"potentials[{pair!r}]")
+        array = array_of(table, f"potentials[{pair!r}]")
         if array.ndim != 2:
             raise ShapeError(f"potentials[{pair!r}] has shape {array.shape}; expected (states, states).")
         _check_weights(array, f"potentials[{pair!r}]")
@@ -100,14 +100,14 @@ def _priors(graph: Graph, priors: Any, door: Door) -> Any:
     if priors is None:
         return {}
     if not isinstance(priors, Mapping):
-        array = priors if isinstance(priors, jax.Array) else as_array(priors, "priors")
+        array = array_of(priors, "priors")
         if array.ndim != 2 or len(array) != graph.size:
             raise ShapeError(f"priors has shape {array.shape}; expected ({graph.size}, k), one row for each variable.")
         _check_weights(array, "priors")
         return array.astype(door.dtype)
     read = {}
     for name, prior in priors.items():
-        array = prior if isinstance(prior, jax.Array) else as_array(prior, f"priors[{name!r}]")
+        array = array_of(prior, f"priors[{name!r}]")
         if array.ndim != 1:
             raise ShapeError(f"priors[{name!r}] has shape {array.shape}; expected (states,).")
         _check_weights(array, f"priors[{name!r}]")
@@ -151,7 +151,7 @@ def read_likelihoods(
     for name, value in evidence.items():
         node = graph.index(name)
         where, k = f"evidence[{name!r}]", int(states[node])
-        array = value if isinstance(value, jax.Array) else as_array(value, where)
+        array = array_of(value, where)
         if jnp.issubdtype(array.dtype, jnp.integer):
             read[node] = _seen(array, k, where, door)
             batched = array.ndim == 1

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import numpy as np
-
 from meanmap.core.pieces.files import is_lazy
+from meanmap.core.points import on_host
 from meanmap.core.progress import track
 from meanmap.core.tables.chunks import count_rows, pieces_of
 from meanmap.core.tables.missing import MISSING_LABEL, seen_to
@@ -53,7 +51,7 @@ class Reading(Value):
         None stands for a piece all of whose rows were left out.
         """
         rows = 0
-        source = np.asarray(source) if isinstance(source, jax.Array) else source
+        source = on_host(source)
         total = None if is_lazy(source) else count_rows(source)  # of a lazy frame only its query knows
         for piece in track(
             pieces_of(source, ROWS, name), f"rows of {name}", total, lambda piece: count_rows(piece) or 0

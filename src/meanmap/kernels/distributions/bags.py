@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array
 
 __all__ = ["Bags"]
@@ -81,7 +82,7 @@ class Bags(eqx.Module):
         missing = size - self.points.shape[1]
         if missing <= 0:
             return self
-        library = jnp if isinstance(self.points, jax.Array) else np
+        library = library_of(self.points)
         more = library.broadcast_to(self.points[:, :1], (self.points.shape[0], missing, self.dimension))
         points = library.concatenate([self.points, more], axis=1)
         weights = library.concatenate(

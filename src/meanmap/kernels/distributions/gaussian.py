@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
@@ -117,7 +114,7 @@ def embedding_width(inner: DistributionKernel, messages: Any, most: int, door: D
     """γ with γ² half the median squared distance of embeddings."""
     points = spread_out(Messages().read(messages, "messages", door), most)
     gram = inner(points)
-    library = jnp if isinstance(gram, jax.Array) else np
+    library = library_of(gram)
     norms = library.diagonal(gram)
     squares = library.maximum(norms[:, None] + norms[None, :] - 2 * gram, 0)
     return library.sqrt(median_of_pairs(squares, "a width") / 2)

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
@@ -133,6 +134,6 @@ class MeanVariance(DistributionKernel):
 
 
 def _median_columns(values: Array, what: str) -> Any:
-    library = jnp if isinstance(values, jax.Array) else np
+    library = library_of(values)
     columns = (values[:, d] for d in range(values.shape[1]))
     return library.stack([median_of_pairs(abs(column[:, None] - column[None, :]), what) for column in columns])

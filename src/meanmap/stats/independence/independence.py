@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows
@@ -12,7 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_stream
-from meanmap.core.points import rows
+from meanmap.core.points import on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import count_rows, in_memory
@@ -141,7 +140,7 @@ def independence_test(
     kernel = for_two(kernel, kernel_x, kernel_y)
     check_draws(n_permutations)
     random = Rng.of(rng)
-    x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
+    x, y = (on_host(data) for data in (x, y))
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
     n = _length(x, y)
     if within is not None or clusters is not None:

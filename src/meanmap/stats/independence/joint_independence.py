@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, on_host, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
@@ -153,7 +152,7 @@ def _split(variables: Any) -> tuple[list[str], list[Any]]:
         table = Table.of(variables, "variables")
         names, columns = list(table.names), list(table.columns.values())
     elif isinstance(variables, Sequence) and not isinstance(variables, str):
-        columns = [np.asarray(data) if isinstance(data, jax.Array) else data for data in variables]
+        columns = [on_host(data) for data in variables]
         names = [f"variables[{k}]" for k in range(len(columns))]
     else:
         array = np.asarray(variables)

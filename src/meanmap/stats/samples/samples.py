@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import count, is_sparse, joined, rows
+from meanmap.core.points import count, is_sparse, joined, on_host, rows
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.schema import check_alike
@@ -113,7 +112,7 @@ def read_samples(
     Where all points are equal there is nothing to compare, which is an error if they `must_vary`.
     """
     given = _given(kernel)
-    samples, kinds = _matched([np.asarray(s) if isinstance(s, jax.Array) else s for s in samples], names)
+    samples, kinds = _matched([on_host(s) for s in samples], names)
     together = _together(samples, kinds)
     reader = given[0] if given else reader_for(together) or mixed_kernel(together)
     points = read_alike(reader, samples, names, door)

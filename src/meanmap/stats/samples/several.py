@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import jax
-import numpy as np
-
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.points import on_host
 from meanmap.core.types import Data
 from meanmap.stats.designs.reading import grouped
 
@@ -35,7 +33,7 @@ def named(samples: Data) -> tuple[list[str], list[Any]]:
         names = [f"samples[{i}]" for i in range(len(listed))]
     else:
         raise KindError("samples is one array or table; expected a list of samples, such as [x, y, z].")
-    listed = [np.asarray(data) if isinstance(data, jax.Array) else data for data in listed]
+    listed = [on_host(data) for data in listed]
     if len(listed) < 2:
         raise InputError(f"samples has {len(listed)} sample(s); expected at least two to compare.")
     return names, listed

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces, is_stream
+from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import in_memory
@@ -141,7 +141,7 @@ def two_sample_test(
         if any(map(comes_in_pieces, (x, y))):
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
     elif by is None and y is not None:
-        x, y = (np.asarray(data) if isinstance(data, jax.Array) else data for data in (x, y))
+        x, y = (on_host(data) for data in (x, y))
         if _in_one_pass((x, y), statistic, null):
             pair = "x", "y"
             drawn = not (is_stream(x) or is_stream(y))
