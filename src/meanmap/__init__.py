@@ -63,59 +63,23 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_FOLDERS = (
-    "bp",
-    "core",
-    "datasets",
-    "embeddings",
-    "ep",
-    "estimators",
-    "families",
-    "features",
-    "graphs",
-    "io",
-    "kernels",
-    "learning",
-    "linalg",
-    "stats",
-    "structure",
-)
+# Names by the folder that they load from; whatever else is public is a folder itself.
 _NAMES = {
-    "DriftMonitor": "meanmap.stats",
-    "Graph": "meanmap.graphs",
-    "KernelField": "meanmap.bp",
-    "KernelGraph": "meanmap.bp",
-    "KernelGrid": "meanmap.bp",
-    "Report": "meanmap.core",
-    "Schema": "meanmap.core",
-    "Table": "meanmap.core",
-    "chow_liu": "meanmap.structure",
-    "closeness_test": "meanmap.stats",
-    "condition": "meanmap.embeddings",
-    "conditional_independence_effect": "meanmap.stats",
-    "conditional_independence_test": "meanmap.stats",
-    "default_kernel": "meanmap.learning",
-    "embed": "meanmap.embeddings",
-    "independence_effect": "meanmap.stats",
-    "independence_test": "meanmap.stats",
-    "k_sample_effect": "meanmap.stats",
-    "k_sample_test": "meanmap.stats",
-    "keep_programs": "meanmap.programs",
-    "joint_independence_test": "meanmap.stats",
-    "learn_kernel": "meanmap.learning",
-    "load": "meanmap.io",
-    "median_heuristic": "meanmap.learning",
-    "pc": "meanmap.structure",
-    "posterior_embedding": "meanmap.embeddings",
-    "posterior_witness": "meanmap.embeddings",
-    "power_curve": "meanmap.stats",
-    "rejection_rate": "meanmap.stats",
-    "sample_kernel": "meanmap.learning",
-    "save": "meanmap.io",
-    "test": "meanmap.stats",
-    "two_sample_effect": "meanmap.stats",
-    "two_sample_test": "meanmap.stats",
-    "TestResult": "meanmap.stats",
+    name: f"meanmap.{home}"
+    for home, names in {
+        "bp": "KernelField KernelGraph KernelGrid",
+        "core": "Report Schema Table",
+        "embeddings": "condition embed posterior_embedding posterior_witness",
+        "graphs": "Graph",
+        "io": "load save",
+        "learning": "default_kernel learn_kernel median_heuristic sample_kernel",
+        "programs": "keep_programs",
+        "stats": "DriftMonitor TestResult closeness_test conditional_independence_effect conditional_independence_test "
+        "independence_effect independence_test joint_independence_test k_sample_effect k_sample_test power_curve "
+        "rejection_rate test two_sample_effect two_sample_test",
+        "structure": "chow_liu pc",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
@@ -173,10 +137,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FOLDERS:
-        return import_module(f"meanmap.{name}")
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
+    if name in __all__:
+        return import_module(f"meanmap.{name}")
     raise AttributeError(f"module 'meanmap' has no attribute {name!r}")
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "plain",
     "read_matrix",
     "seconds",
+    "times_of",
 ]
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
@@ -120,6 +121,12 @@ def seconds(times: np.ndarray) -> np.ndarray:
     if times.dtype.kind == "M":
         times = times - np.datetime64(0, "s")
     return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
+
+
+def times_of(values: np.ndarray, kind: str) -> np.ndarray:
+    """Seconds as times, or as durations."""
+    unit = "datetime64[ns]" if kind == "time" else "timedelta64[ns]"
+    return np.asarray(np.round(np.asarray(values) * 1e9), dtype=np.int64).astype(unit)
 
 
 def count_missing(data: Data) -> int:

@@ -134,6 +134,11 @@ class Graph:
         return np.concatenate([self.edges[:, 1], self.edges[:, 0]])
 
     @cached_property
+    def against(self) -> np.ndarray:
+        """The directed edge in the other direction of each, (2 |E|,)."""
+        return np.roll(np.arange(2 * len(self.edges)), len(self.edges))
+
+    @cached_property
     def degrees(self) -> np.ndarray:
         """The number of neighbours of each node."""
         return np.bincount(self.sources, minlength=self.size)

@@ -67,15 +67,14 @@ class Slots:
             buckets.append(Bucket(nodes, width, start, bool((graph.degrees[nodes] < width).any())))
             start += len(nodes) * width
         order, begin = graph.outgoing
-        edges = len(graph.edges)
-        back = (np.arange(2 * edges) + edges) % max(2 * edges, 1)
-        place = np.empty(2 * edges, dtype=np.int64)
-        place[order] = np.arange(2 * edges) - begin[graph.sources[order]]  # the slot of a neighbour at the sender
-        row = first_row[graph.targets] + place[back]
+        directed = np.arange(len(graph.sources))
+        place = np.empty(len(directed), dtype=np.int64)
+        place[order] = directed - begin[graph.sources[order]]  # the slot of a neighbour at the sender
+        row = first_row[graph.targets] + place[graph.against]
         edge = np.full(start, -1)
-        edge[row] = np.arange(2 * edges)
+        edge[row] = directed
         reverse = np.arange(start)
-        reverse[row] = row[back]
+        reverse[row] = row[graph.against]
         return cls(tuple(buckets), row, reverse, edge)
 
     @property

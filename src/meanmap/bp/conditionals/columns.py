@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
+from meanmap.core.arrays import seconds, times_of
 from meanmap.core.errors import KindError
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.missing import present, take
@@ -77,7 +77,4 @@ class CodedColumn:
     def back(self, numbers: np.ndarray) -> np.ndarray:
         """Numbers in the unit of the column, times as times."""
         values = self.centre + self.scale * numbers
-        if self.column.kind in ("time", "duration"):
-            unit = "datetime64[ns]" if self.column.kind == "time" else "timedelta64[ns]"
-            return np.round(values * 1e9).astype(np.int64).astype(unit)
-        return values
+        return times_of(values, self.column.kind) if self.column.kind in ("time", "duration") else values

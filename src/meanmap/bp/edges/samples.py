@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
@@ -19,6 +20,7 @@ from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.bandwidth import diffusion_widths
+from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, is_flat, read_points
@@ -67,6 +69,13 @@ class NodeSample:
     def names(self) -> dict[bytes, Hashable]:
         """The label behind each code."""
         return {code.tobytes(): label for code, label in zip(np.asarray(self.points), self.labels or (), strict=True)}
+
+    def belief(self, points: Points, weights: Any, kernel: Kernel | None = None) -> PointEmbedding:
+        """Weighted points as what is believed about the variable, in labels where it is one."""
+        kernel = self.kernel if kernel is None else kernel
+        if self.labels is not None:
+            return LabelBelief(kernel, points, weights, tuple(self.named(points)))
+        return PointEmbedding(kernel, points, weights, self.flat)
 
     def named(self, points: Points) -> np.ndarray:
         """The labels of points that were read; the points themselves where they are no labels."""

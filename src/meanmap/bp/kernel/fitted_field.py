@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.approximation import Approximation, approximation
 from meanmap.bp.edges.coordinates import transformed
 from meanmap.bp.edges.floors import FLOOR
@@ -188,9 +187,7 @@ class FittedKernelField(FittedField):
     def _belief(self, node: int, points: Points, mass: np.ndarray) -> PointEmbedding:
         """Weighted points of a variable as its belief."""
         variable = self._variable(node)
-        if variable.sample.labels is not None:
-            return LabelBelief(variable.kernel, points, mass, tuple(variable.sample.named(points)))
-        return PointEmbedding(variable.kernel, points, mass, variable.sample.flat)
+        return variable.sample.belief(points, mass, variable.kernel)
 
     def propagate(
         self,

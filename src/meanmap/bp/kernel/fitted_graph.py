@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -240,10 +239,10 @@ class FittedKernelGraph(ManyRows):
     def _arriving(self, node: int, observed: Observed, part: slice, messages: np.ndarray) -> Arriving:
         """The messages that a node receives, as coordinates and coefficients, from the values (2 |E|, B, L) of all."""
         order, start = self.graph.outgoing
-        seen, edges, there = observed.seen, len(self.graph.edges), self._informed(observed.seen)
+        seen, against, there = observed.seen, self.graph.against, self._informed(observed.seen)
         found = []
         for back in order[start[node] : start[node + 1]]:
-            e, sender = int(back + edges) % (2 * edges), int(self.graph.targets[back])
+            e, sender = int(against[back]), int(self.graph.targets[back])
             if not there[e]:
                 continue
             if sender in seen.points:
@@ -252,7 +251,7 @@ class FittedKernelGraph(ManyRows):
             product = seen.likelihoods.get(sender, np.ones(self._counts[sender]))
             for other in order[start[sender] : start[sender + 1]]:
                 if other != e:
-                    product = product * messages[(other + edges) % (2 * edges), :, : self._counts[sender]]
+                    product = product * messages[against[other], :, : self._counts[sender]]
             found.append((self.messages[e].receiver, np.atleast_2d(product) @ self.messages[e].into, False))
         return found
 
@@ -275,11 +274,7 @@ class FittedKernelGraph(ManyRows):
             source = source / source.sum(axis=-1, keepdims=True)
             if factors is not None:
                 source = MessageWeights.of(source, factors, sample, seen.functions.get(node), floor)
-        kernel = sample.narrow if node not in seen.points else sample.kernel
-        if sample.labels is not None:
-            beliefs: PointEmbedding = LabelBelief(kernel, points, source, tuple(sample.named(points)))
-        else:
-            beliefs = PointEmbedding(kernel, points, source, sample.flat)
+        beliefs = sample.belief(points, source, None if node in seen.points else sample.narrow)
         return beliefs if seen.batched else beliefs[0]
 
     def plot(self, ax: Axes = None) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import pick
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -16,6 +15,7 @@ from meanmap.bp.kernel.asked_rows import AskedRows
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.bp.model import FittedModel
+from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, joined, rows
@@ -136,7 +136,8 @@ class ManyRows(FittedModel):
             for name, node in numbered.items():
                 sample, values = self.samples.nodes[node], np.concatenate(weights[node])
                 factors = tuple(f for f in factors_of(functions[node], asked.size) if (f.top > 0).any())
-                beliefs[name] = _belief(sample, MessageWeights.of(values, factors, sample, None, FLOOR))
+                source = MessageWeights.of(values, factors, sample, None, FLOOR)
+                beliefs[name] = sample.belief(sample.points, source, sample.narrow)
             report = Report("exact on this forest: two passes", True, 1, notes=asked.notes)
             return Beliefs(tuple(numbered), beliefs, report)
 
@@ -278,28 +279,20 @@ def _as_given(sample: NodeSample, points: Points) -> np.ndarray:
         return named if any(isinstance(label, tuple) for label in named[:1]) else np.array(named.tolist())
     values = points[:, 0] if sample.flat else points
     if sample.timed:
-        column = sample.schema.columns[0]  # pyright: ignore[reportOptionalMemberAccess]
-        unit = "datetime64[ns]" if column.kind == "time" else "timedelta64[ns]"
-        return np.asarray(np.round(values * 1e9), dtype=np.int64).astype(unit)
+        return times_of(values, sample.schema.columns[0].kind)  # pyright: ignore[reportOptionalMemberAccess]
     return np.asarray(values)
 
 
 def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray:
     """The mean of numbers under each row of weights, the most probable label."""
     if sample.labels is not None:
-        return np.asarray(LabelBelief(sample.kernel, sample.points, weights, tuple(sample.named(sample.points))).mode())
+        return np.asarray(sample.belief(sample.points, weights).mode())
     if not isinstance(sample.points, np.ndarray) or sample.points.dtype.kind != "f" or sample.points.ndim != 2:
         raise KindError(
             f"{name!r} is neither a number nor a label, and has no mean: leave it out of frame, and read its beliefs "
             f"with predict(frame, targets=[{name!r}])."
         )
     return _as_given(sample, weights @ sample.points)
-
-
-def _belief(sample: NodeSample, weights: MessageWeights) -> PointEmbedding:
-    if sample.labels is not None:
-        return LabelBelief(sample.narrow, sample.points, weights, tuple(sample.named(sample.points)))
-    return PointEmbedding(sample.narrow, sample.points, weights, sample.flat)
 
 
 def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points, name: Hashable) -> np.ndarray:

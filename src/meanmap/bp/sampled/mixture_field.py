@@ -234,11 +234,10 @@ class FittedMixtureField(FittedField):
 
 def _slots(graph: GraphLike) -> tuple[np.ndarray, np.ndarray]:
     """The directed edges into each node, (n, D), and into each sender less one, (2 |E|, D − 1); −1 is none."""
-    edges, most = len(graph.edges), int(graph.degrees.max(initial=0))
+    most, against = int(graph.degrees.max(initial=0)), graph.against
     order, start = graph.outgoing
-    against = (np.arange(2 * edges) + edges) % max(2 * edges, 1)
     incoming = np.full((graph.size, most), -1)
-    place = np.arange(2 * edges) - start[graph.sources[order]]
+    place = np.arange(len(against)) - start[graph.sources[order]]
     incoming[graph.sources[order], place] = against[order]
     there = incoming[graph.sources]
     others = np.where(there == against[:, None], -1, there)

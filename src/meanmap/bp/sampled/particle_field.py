@@ -125,14 +125,9 @@ class FittedParticleField(FittedField):
     ):
         super().__init__(field.graph, read, likelihoods, field.schedule)
         self.densities = densities
-        self.particles, self.rounds, self.proposal, self.skip = (
-            field.particles,
-            field.rounds,
-            field.proposal,
-            field.skip,
-        )
-        edges = np.arange(len(self.template))
-        self.engine = Engine(self.graph, edges, self.schedule)
+        self.particles, self.rounds = field.particles, field.rounds
+        self.proposal, self.skip = field.proposal, field.skip
+        self.engine = Engine(self.graph, np.arange(len(self.template)), self.schedule)
 
     @renamed(observations="observed")
     def query(
@@ -197,9 +192,7 @@ class FittedParticleField(FittedField):
             given = Given(jnp.asarray(known[:, None]), jnp.ones((len(known), 1, own.shape[1])))
         found = self.engine.run(operators, jnp.asarray(own[:, None]), given, damping=damping, floor=0.0)
         products = outgoing(self.engine.layout, found.messages, own[:, None])[:, 0]
-        edges = len(self.graph.edges)
-        against = (np.arange(2 * edges) + edges) % (2 * edges)
-        sent = products[np.asarray(self.engine.layout.row)[against]]
+        sent = products[np.asarray(self.engine.layout.row)[self.graph.against]]
         functions = MessageFunctions.of(self.graph, self.densities, self.template, cloud.points, sent)
         beliefs = np.asarray(found.beliefs)[:, 0]
         with np.errstate(divide="ignore"):

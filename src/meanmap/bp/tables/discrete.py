@@ -207,11 +207,9 @@ class DiscreteGraph:
         graph, matrices = self.graph, np.asarray(self._matrices)
         tree = Rooted.at(graph)
         order, start = graph.outgoing
-        edges = len(graph.edges)
         states = np.zeros(own.shape[:2], dtype=np.int64)
         for node in tree.order:
-            leaving = order[start[node] : start[node + 1]]
-            arriving = (leaving + edges) % max(2 * edges, 1)
+            arriving = graph.against[order[start[node] : start[node + 1]]]
             with np.errstate(divide="ignore"):
                 heard = messages[arriving[graph.sources[arriving] != tree.parent[node]]]
                 score = np.log(own[node]) + np.log(heard).sum(axis=0)
