@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.variables import Given, Selection, Variable, plate_of
 from meanmap.families import Family
 
-__all__ = ["Answer", "Factor", "FactorLike", "check_family", "common_plate", "finite", "replaced"]
+__all__ = ["Answer", "Factor", "FactorLike", "check_family", "check_observed", "common_plate", "finite", "replaced"]
 
 # A factor as oracles see it: it has what its own kind of question needs, such as `integrated`, `inputs` and `weigh`.
 FactorLike: TypeAlias = Any
@@ -145,6 +145,14 @@ def common_plate(name: str, arguments: dict[str, Any]) -> int | None:
         )
         raise ShapeError(f"the plates of {name} do not fit together: {listed}; expected the same number of members.")
     return next(iter(found), None)
+
+
+def check_observed(name: str, given: Given, valid: np.ndarray, expected: str) -> None:
+    """Refuse outcomes that a factor does not have."""
+    if not valid.all():
+        first, value = np.argwhere(~valid)[0].tolist(), np.asarray(given.values)[~valid].flat[0]
+        where = f" at {first}" if first else ""
+        raise ParameterError(f"observed of {name} holds {value:g}{where}; expected {expected}.")
 
 
 def check_family(name: str, role: str, argument: Any, *allowed: type, given: bool = False) -> None:

@@ -25,11 +25,13 @@ __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
 class BlackBoxFactor(Factor):
     """What the factors made from a function share: an oracle computes their messages."""
 
-    function: eqx.AbstractVar[Any]
-    host: eqx.AbstractVar[bool]
-    random: eqx.AbstractVar[bool]
-    vectorised: eqx.AbstractVar[bool]
-    oracle: eqx.AbstractVar[Any]
+    arguments: tuple[Any, ...]
+    name: str = eqx.field(static=True)
+    function: Any = eqx.field(static=True)
+    host: bool = eqx.field(static=True)
+    random: bool = eqx.field(static=True)
+    vectorised: bool = eqx.field(static=True)
+    oracle: Any
 
     approximate: ClassVar[bool] = True
 
@@ -90,13 +92,6 @@ class Density(BlackBoxFactor):
     [-0.678, -0.119, 0.98]
     """
 
-    arguments: tuple[Any, ...]
-    name: str = eqx.field(static=True)
-    function: Any = eqx.field(static=True)
-    host: bool = eqx.field(static=True)
-    random: bool = eqx.field(static=True)
-    vectorised: bool = eqx.field(static=True)
-    oracle: Any
     powered: ClassVar[bool] = True
 
     def __init__(
@@ -162,14 +157,6 @@ class BlackBox(BlackBoxFactor):
     >>> round(float(post["z"].mean), 4), round(float(post["p"].mean), 4)
     (0.4132, 0.5857)
     """
-
-    arguments: tuple[Any, ...]
-    name: str = eqx.field(static=True)
-    function: Any = eqx.field(static=True)
-    host: bool = eqx.field(static=True)
-    random: bool = eqx.field(static=True)
-    vectorised: bool = eqx.field(static=True)
-    oracle: Any
 
     def __init__(
         self,

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import KindError
 from meanmap.core.types import Array, Data
-from meanmap.ep.factor import Answer, Factor, check_family, common_plate
+from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
 from meanmap.families import Bernoulli as BernoulliFamily
 from meanmap.families import Beta, Dirichlet, Gamma
@@ -57,12 +57,7 @@ class Bernoulli(Factor):
         check_family(label, "p", p, Beta)
         check_family(label, "x", outcome, BernoulliFamily, given=True)
         if isinstance(outcome, Given):
-            wrong = ~np.isin(outcome.values, (0, 1))
-            if wrong.any():
-                raise ParameterError(
-                    f"observed of {label} holds {outcome.values[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}; "
-                    "expected zeros and ones."
-                )
+            check_observed(label, outcome, np.isin(outcome.values, (0, 1)), "zeros and ones")
         common_plate(label, {"p": p, "x": outcome})
         self.arguments, self.name = (p, outcome), label
 
@@ -125,12 +120,7 @@ class Categorical(Factor):
         label = name or f"Categorical({p.name})"
         check_family(label, "p", p, Dirichlet)
         k = int((p.variable if isinstance(p, Selection) else p).dimension)  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType, reportOptionalMemberAccess]
-        wrong = ~np.isin(labels.values, np.arange(k))
-        if wrong.any():
-            raise ParameterError(
-                f"observed of {label} holds {labels.values[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}; "
-                f"expected whole numbers from 0 to {k - 1}."
-            )
+        check_observed(label, labels, np.isin(labels.values, np.arange(k)), f"whole numbers from 0 to {k - 1}")
         common_plate(label, {"p": p, "observed": labels})
         self.arguments, self.name = (p, labels), label
 

@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
 from meanmap.core.types import Array, Data
-from meanmap.ep.factor import Answer, Factor, check_family, common_plate
+from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI
 from meanmap.ep.quadrature.mesh import DEPTH
 from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
@@ -120,12 +120,7 @@ def Probit(z: Argument, *, observed: Data, name: str | None = None) -> Interval:
     """
     y = read_given(observed, "observed")
     label = name or f"Probit({read_argument(z, 'z').name})"
-    wrong = ~np.isin(y.values, (0, 1))
-    if wrong.any():
-        raise ParameterError(
-            f"observed of {label} holds {y.values[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}; "
-            "expected zeros and ones."
-        )
+    check_observed(label, y, np.isin(y.values, (0, 1)), "zeros and ones")
     return Interval(z, np.where(y.values == 1, 0.0, -np.inf), np.where(y.values == 1, np.inf, 0.0), name=label)
 
 
@@ -167,12 +162,7 @@ def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0
     cuts, y = read_given(cutpoints, "cutpoints").values, read_given(observed, "observed")
     if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
         raise ParameterError(f"cutpoints of {label} are {cuts.tolist()}; expected increasing numbers.")
-    wrong = ~np.isin(y.values, np.arange(len(cuts) + 1))
-    if wrong.any():
-        raise ParameterError(
-            f"observed of {label} holds {y.values[wrong].flat[0]:g} at {np.argwhere(wrong)[0].tolist()}; "
-            f"expected whole numbers from 0 to {len(cuts)}."
-        )
+    check_observed(label, y, np.isin(y.values, np.arange(len(cuts) + 1)), f"whole numbers from 0 to {len(cuts)}")
     ends = np.concatenate([[-np.inf], cuts, [np.inf]])
     at = y.values.astype(int)
     return Interval(z, ends[at], ends[at + 1], noise=noise, name=label)

@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.types import Data
-from meanmap.ep.factor import Factor, check_family
+from meanmap.ep.factor import Factor, check_family, check_observed
 from meanmap.ep.factors.blackbox import Density
 from meanmap.ep.factors.conjugate import PoissonRate
 from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
@@ -39,7 +39,7 @@ def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density
     z, y = read_argument(z, "z"), read_given(observed, "observed")
     label = name or f"Logistic({z.name})"
     check_family(label, "z", z, Normal)
-    _check(label, y, np.isin(y.values, (0, 1)), "zeros and ones")
+    check_observed(label, y, np.isin(y.values, (0, 1)), "zeros and ones")
     return Density(_log_logistic, z, y, name=label)
 
 
@@ -68,7 +68,8 @@ def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: s
     counts, times = read_given(observed, "observed"), read_given(exposure, "exposure")
     label = name or f"Poisson({rate.name})"
     check_family(label, "rate", rate, Gamma, Normal)
-    _check(label, counts, (counts.values >= 0) & (counts.values == np.round(counts.values)), "whole numbers, 0 or more")
+    whole = (counts.values >= 0) & (counts.values == np.round(counts.values))
+    check_observed(label, counts, whole, "whole numbers, 0 or more")
     if not (times.values > 0).all():
         raise ParameterError(f"exposure of {label} is {times.values.min():g} at least; expected numbers above 0.")
     if (rate.variable if isinstance(rate, Selection) else rate).family is Gamma:  # pyright: ignore[reportAttributeAccessIssue]
@@ -118,15 +119,6 @@ def Student(
         elif not (given.values > 0).all():
             raise ParameterError(f"{given.name} of {label} is {given.values.min():g} at least; expected above 0.")
     return Density(_log_student, z, y, scales, degrees, name=label)
-
-
-def _check(label: str, given: Given, valid: np.ndarray, expected: str) -> None:
-    if not valid.all():
-        first = np.argwhere(~valid)[0].tolist()
-        value = np.asarray(given.values)[~valid].flat[0]
-        raise ParameterError(
-            f"observed of {label} holds {value:g}{f' at {first}' if first else ''}; expected {expected}."
-        )
 
 
 def _log_logistic(z: jax.Array, y: jax.Array) -> jax.Array:
