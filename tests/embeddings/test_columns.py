@@ -143,7 +143,7 @@ def test_features_of_an_array_refuse_columns_with_names(make):
     phi = make(PEOPLE.to_numpy())
     assert phi(POINTS).shape[0] == len(POINTS)
     with pytest.raises(
-        ColumnError, match="x has the columns 'weight', 'height', and these features were made from an a"
+        ColumnError, match=r"x has columns with names \('weight', 'height'\); expected 2 columns without"
     ):
         phi(TURNED)
 

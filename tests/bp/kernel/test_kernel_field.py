@@ -195,6 +195,8 @@ def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():
     assert abs(beliefs.probabilities(2)["red"] - red) < 0.03
     assert max(beliefs.probabilities(3).values()) < red
     assert (beliefs[2].mode(), beliefs[0].mode()) == ("red", "red")
+    # What is seen takes the floor of the query, as along trees: half of the mean is heard for every colour.
+    assert field.query({0: "red", 1: "red"}, [2], floor=0.5).probabilities(2)["red"] < red - 0.03
     assert set(beliefs[3].sample(50, rng=0).tolist()) <= {"red", "green", "blue"}
     assert abs(beliefs[2].expect(lambda labels: labels == "red") - beliefs.probabilities(2)["red"]) < 1e-12
     heard = field.query({0: lambda labels: np.where(labels == "blue", 1.0, 1e-3)}, targets=[0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from meanmap.core.points import slices
 from meanmap.stats.conditional.landmarks import (
     additive_landmarks,
     joint_landmarks,
@@ -19,7 +20,7 @@ from meanmap.stats.conditional.statistics import (
     variance_parts,
     variance_ratios,
 )
-from meanmap.stats.conditional.streams import StreamedFit, _blocks, _Overlap
+from meanmap.stats.conditional.streams import BLOCK, StreamedFit, _Overlap
 
 
 def made(n=40, d=2, seed=0):
@@ -247,7 +248,7 @@ def test_a_streamed_fit_is_the_fit():
     np.testing.assert_allclose(streamed.in_sample(functions, targets), fit.in_sample(targets), atol=1e-6)
     np.testing.assert_allclose(streamed.standardised(functions, targets), fit.standardised(targets), atol=1e-6)
     overlap = _Overlap(streamed, streamed)
-    for rows in _blocks(90):
+    for rows in slices(90, BLOCK):
         overlap.add(functions[rows], functions[rows])
     truth, signed = variance_parts(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage)
     assert overlap.ratio == pytest.approx(truth.sum() / signed.sum(), rel=1e-5)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from meanmap.core.points import pieces
 from meanmap.core.progress import track
 from meanmap.kernels.stationary import Laplace
 from meanmap.stats.permutations import Centred, Permuted
@@ -44,8 +45,7 @@ class Columns(Centred):
     def forms(self, z: np.ndarray) -> np.ndarray:
         """zᵀ A z = zᵀ K z off the diagonal, less what the sums of rows take; (d, B)."""
         rows = max(1, AT_ONCE // len(self._f))
-        blocks = [z[start : start + rows] for start in range(0, len(z), rows)]
-        found = [_forms(self._steps, self._order, block) for block in track(blocks, "permutations")]
+        found = [_forms(self._steps, self._order, block) for block in track(pieces(z, rows), "permutations")]
         return np.concatenate(found, axis=1) - 2 * (self._f @ z.T) * (z.sum(axis=1, dtype=float) - 1)
 
     def own(self, z: np.ndarray) -> np.ndarray:
