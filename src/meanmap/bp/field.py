@@ -14,9 +14,9 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import ONE, FieldSamples, read_relations
 from meanmap.bp.edges.learning import LearnedLikelihood
-from meanmap.bp.edges.observations import Likelihood
+from meanmap.bp.edges.observations import Likelihood, learn_likelihoods
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.bp.evidence.field_evidence import Evidence, learn_likelihoods, read_field_evidence
+from meanmap.bp.evidence.field_evidence import Evidence, read_field_evidence
 from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError

@@ -25,7 +25,7 @@ _MODULES = {
     "samples": ("edges.samples", "NodeSample Samples"),
     "stream": ("kernel.stream", "Link Step"),
     "two_pass": ("engine.two_pass", "Passes"),
-    "variables": ("edges.variables", "Variable"),
+    "variables": ("edges.updates", "Variable"),
 }
 MOVED = MappingProxyType(
     {
@@ -36,6 +36,7 @@ MOVED = MappingProxyType(
     | {
         "meanmap.bp.relations.Direction": "meanmap.bp.edges.samples.Direction",
         "meanmap.bp.learning.Coordinates": "meanmap.bp.edges.coordinates.Coordinates",
+        "meanmap.bp.edges.variables.Variable": "meanmap.bp.edges.updates.Variable",
         "meanmap.bp.edges.learning.Coordinates": "meanmap.bp.edges.coordinates.Coordinates",
     }
 )

@@ -7,7 +7,7 @@ import pytest
 
 import meanmap as mm
 from meanmap import bp
-from meanmap.bp.edges.variables import Variable
+from meanmap.bp.edges.updates import Variable
 from meanmap.core.errors import KindError
 from meanmap.features import PivotedCholesky
 

@@ -10,7 +10,7 @@ to learn it from pairs (hidden, observed), and any function of the user's:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "UserLikelihood",
     "check_pairs",
     "columns",
+    "learn_likelihoods",
     "numbers",
     "read_likelihood",
     "sample_of",
@@ -170,3 +171,23 @@ def read_likelihood(given: Any) -> Any:
         f"likelihood is {given!r}; expected mm.bp.NoiseLikelihood, CentredLikelihood or LearnedLikelihood (learned "
         "from pairs), one that was fitted, or a function of observations (N, ...) and points (n,) that gives (N, n)."
     )
+
+
+def learn_likelihoods(
+    samples: Mapping, observed: Data, likelihood: Any, default: type[Likelihood]
+) -> dict[Hashable, Likelihood]:
+    """A likelihood for each kind that is observed: learned from pairs, or given."""
+    kinds = list(samples)
+    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
+    every = {} if likelihood is None else dict.fromkeys(kinds, likelihood)
+    given = likelihood if isinstance(likelihood, Mapping) else every
+    found = {}
+    for kind in kinds:
+        chosen = read_likelihood(given.get(kind, default))
+        if isinstance(chosen, UserLikelihood):
+            found[kind] = UserLikelihood(chosen.function, samples[kind])
+        elif isinstance(chosen, Likelihood):
+            found[kind] = chosen
+        elif kind in pairs:
+            found[kind] = chosen.fit(*pairs[kind])
+    return found

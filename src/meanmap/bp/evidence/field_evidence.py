@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.bp.edges.learning import LearnedLikelihood
-from meanmap.bp.edges.observations import Likelihood, UserLikelihood, read_likelihood
+from meanmap.bp.edges.observations import Likelihood, UserLikelihood
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array
@@ -16,7 +15,7 @@ from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.types import Data, Points
 
-__all__ = ["Evidence", "Observed", "learn_likelihoods", "read_field_evidence"]
+__all__ = ["Evidence", "Observed", "read_field_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,28 +101,6 @@ class Evidence:
             if node in self.functions:
                 values[i] *= self.functions[node].at_each([None], points[i : i + 1])[0]
         return values
-
-
-def learn_likelihoods(
-    samples: Mapping, observed: Data, likelihood: Any, default: type[Likelihood] = LearnedLikelihood
-) -> dict[Hashable, Likelihood]:
-    """A likelihood for each kind that is observed: learned from pairs, or given."""
-    kinds = list(samples)
-    pairs = observed if isinstance(observed, Mapping) else {} if observed is None else {kinds[0]: observed}
-    if isinstance(likelihood, Mapping):
-        given = likelihood
-    else:
-        given = {} if likelihood is None else dict.fromkeys(kinds, likelihood)
-    found = {}
-    for kind in kinds:
-        chosen = read_likelihood(given.get(kind, default))
-        if isinstance(chosen, UserLikelihood):
-            found[kind] = UserLikelihood(chosen.function, samples[kind])
-        elif isinstance(chosen, Likelihood):
-            found[kind] = chosen
-        elif kind in pairs:
-            found[kind] = chosen.fit(*pairs[kind])
-    return found
 
 
 def read_field_evidence(field: Any, evidence: Any, observed: Data) -> Evidence:
