@@ -13,7 +13,7 @@ import pytest
 import meanmap as mm
 from meanmap import kernels
 from meanmap.core import Door, ForkError
-from meanmap.core.door import is_concrete
+from meanmap.core.door import is_concrete, is_enclosed
 from meanmap.core.errors import KindError
 
 pytestmark = pytest.mark.oldest
@@ -29,6 +29,30 @@ def test_plain_data_are_computed_in_64_bits_and_only_inside():
         assert (door.follows, door.dtype) == (False, np.float64)
         assert jnp.zeros(1).dtype == jnp.float64
     assert state() == before == (False, jnp.float32)
+
+
+def test_a_program_that_is_being_traced_is_told_from_one_that_runs():
+    """As a constant that is put on a device tells it: by its own way in each of JAX's transformations."""
+    seen = []
+
+    def look(x):
+        seen.append((is_enclosed(), not is_concrete(jax.device_put(0.0))))
+        return 2 * x
+
+    def known(x):
+        with jax.ensure_compile_time_eval():
+            return look(x)
+
+    look(1.0)
+    jax.vmap(look)(jnp.ones(2))
+    jax.grad(look)(1.0)
+    jax.jit(look)(1.0)
+    jax.jit(jax.vmap(jax.grad(look)))(jnp.ones(2))
+    jax.lax.scan(lambda carry, x: (look(carry), x), 1.0, jnp.ones(2))
+    jax.jit(known)(1.0)
+    answers = [ours for ours, _ in seen]
+    assert answers == [theirs for _, theirs in seen]
+    assert (answers[:3], all(answers[3:-1]), answers[-1]) == ([False] * 3, True, False)
 
 
 def test_scope_ends_where_an_error_is_raised():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meanmap.bp.edges.learning import MESSAGE_RULE, left_out_errors
+from meanmap.learning import density_ratio
 from meanmap.learning.choice import Rule
 from meanmap.learning.density_ratio import LEAST, LeftOut, held_out_surprises
 
@@ -41,6 +42,22 @@ def test_held_out_surprises_are_those_of_the_operator(features):
         there = weights @ psi[kept].T
         here = max(weights @ psi[row] / there.max(), LEAST)
         np.testing.assert_allclose(found[row], np.log(np.maximum(there / there.max(), LEAST).mean() / here), rtol=1e-8)
+
+
+def test_folds_are_judged_at_once_and_one_by_one_alike(monkeypatch):
+    """Also where folds are of unequal sizes, and where not all places are looked at."""
+    rng = np.random.default_rng(3)
+    phi = np.exp(rng.normal(size=(43, 5)) / 3)
+    psi = phi[:, :4] + 0.3 * rng.random((43, 4))
+    ridges = np.array([1e-3, 0.1])
+    for places in (500, 20):
+        monkeypatch.setattr(density_ratio, "CHOICE_PLACES", places)
+        together = held_out_surprises(LeftOut(phi), LeftOut(psi), ridges, 2 * ridges)
+        with monkeypatch.context() as few:
+            few.setattr(density_ratio, "AT_ONCE", 1)
+            few.setattr(density_ratio, "FEW_NUMBERS", 1)
+            alone = held_out_surprises(LeftOut(phi), LeftOut(psi), ridges, 2 * ridges)
+        np.testing.assert_allclose(together, alone, rtol=1e-9)
 
 
 def test_among_equals_the_rule_is_chosen_and_better_ones_move_it():

@@ -10,6 +10,7 @@ import scipy.linalg
 
 from meanmap.core import InputError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.linalg import pivoted_cholesky, pivoted_cholesky_fixed
+from meanmap.linalg.pivoted import pivoted_cholesky_whole
 
 
 def gram(points, scale=1.0):
@@ -44,6 +45,31 @@ def test_pivots_and_factor_are_those_of_lapack(matrix, route):
     expected = np.empty((150, rank))
     expected[pivots - 1] = np.triu(upper).T[:, :rank]
     np.testing.assert_allclose(low.factor, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "most", "stopped"), [(1e-3, None, "tolerance"), (1e-3, 7, "max_rank"), (0.0, None, "rounding")]
+)
+def test_a_whole_matrix_is_factored_as_column_by_column(matrix, tolerance, most, stopped):
+    found = pivoted_cholesky_whole(matrix, tolerance=tolerance, max_rank=most)
+    slow = host(matrix, tolerance=tolerance, max_rank=most)
+    assert found.stopped == slow.stopped == stopped
+    some = min(found.rank, slow.rank, 25)  # what rounding decides comes after these
+    np.testing.assert_array_equal(found.pivots[:some], slow.pivots[:some])
+    np.testing.assert_allclose(found.factor[:, :some], slow.factor[:, :some], atol=1e-9)
+    np.testing.assert_allclose(found.trace_errors[:some], slow.trace_errors[:some], atol=1e-10)
+    if stopped != "rounding":
+        assert found.rank == slow.rank
+        np.testing.assert_allclose(found.residual_diagonal, slow.residual_diagonal, atol=1e-12)
+
+
+def test_a_whole_matrix_may_be_zero_or_of_full_rank_and_no_less_than_positive():
+    full = pivoted_cholesky_whole(np.diag([1.0, 3.0, 2.0]), tolerance=0.0)
+    np.testing.assert_array_equal(full.pivots, [1, 2, 0])
+    np.testing.assert_allclose(full.factor @ full.factor.T, np.diag([1.0, 3.0, 2.0]))
+    assert pivoted_cholesky_whole(np.zeros((2, 2)), tolerance=1e-6).rank == 0
+    with pytest.raises(InputError, match="not positive semidefinite"):
+        pivoted_cholesky_whole(np.array([[1.0, 2.0], [2.0, 1.0]]), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6, 1e-9])

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -181,8 +182,10 @@ def check_size(values: Array, argument: str) -> None:
 def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
     if not is_concrete(values):
         return
-    with jax.ensure_compile_time_eval():  # known numbers are looked at now, inside an enclosing `jit` too
-        found = np.asarray(wrong(values, library_of(values)))
+    library = library_of(values)
+    # Known numbers are looked at now, inside an enclosing `jit` too.
+    with nullcontext() if library is np else jax.ensure_compile_time_eval():
+        found = np.asarray(wrong(values, library))
     if not found.any():
         return
     first = tuple(int(i) for i in np.argwhere(found)[0])

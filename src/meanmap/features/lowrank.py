@@ -111,11 +111,6 @@ class PivotedCholesky(Features):
         return cls._of(kernel, points, low, door, rank)
 
     @classmethod
-    def of_factor(cls, kernel: Kernel, points: Points, low: Factor, door: Door) -> "PivotedCholesky":
-        """Of points whose Gram matrix was factored already."""
-        return cls._of(kernel, points, low, door, None)
-
-    @classmethod
     def _of(cls, kernel: Kernel, points: Points, low: Factor, door: Door, rank: int | None) -> "PivotedCholesky":
         if is_concrete(low.trace_errors) and not low.trace_errors[0] > 0:
             raise InputError("k(x, x) is zero for every point of x: there is nothing to represent.")

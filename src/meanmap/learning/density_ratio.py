@@ -5,6 +5,7 @@ equation 8).
 """
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ FOLDS = 10
 WIDE, WIDE_FOLDS = 300, 5
 # Decompositions of up to so many numbers are kept for the next pair with the same features.
 FEW_NUMBERS = 250_000
+# Up to so many ratios, 8 MB, are found for all folds and ridges at once.
+AT_ONCE = 1_000_000
 # A density ratio below this share of its largest counts as this share, as in messages.
 LEAST = 1e-3
 
@@ -55,6 +58,8 @@ def held_out_errors(
 class LeftOut:
     """Features (m, r) of pairs, with their covariance decomposed without each fold of them.
 
+    Fold k holds the rows k, k + folds, k + 2 folds, ...
+
     Parameters
     ----------
     features : array (m, r)
@@ -67,18 +72,22 @@ class LeftOut:
         most = (FOLDS if features.shape[1] <= WIDE else WIDE_FOLDS) if folds is None else folds
         self.folds = min(most, len(features))
 
-    def without(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
-        """The spectrum (r,) of the covariance without the rows of a fold, and all features in its axes."""
-        return self._all[fold] if self.features.size * self.folds <= FEW_NUMBERS else self._one(fold)
+    def without(self, some: slice) -> tuple[np.ndarray, np.ndarray]:
+        """For each of some folds the spectrum (r,) of the covariance without its rows, and all features in its axes."""
+        if self.features.size * self.folds > FEW_NUMBERS:
+            return self._decomposed(some)
+        spectra, rotated = self._all
+        return spectra[some], rotated[some]
 
-    def _one(self, fold: int) -> tuple[np.ndarray, np.ndarray]:
-        kept = self.features[np.arange(len(self.features)) % self.folds != fold]
-        spectrum, axes = np.linalg.eigh(kept.T @ kept / len(kept))
-        return np.maximum(spectrum, 0), self.features @ axes
+    def _decomposed(self, some: slice) -> tuple[np.ndarray, np.ndarray]:
+        kept = np.arange(len(self.features)) % self.folds != np.arange(self.folds)[some, None]
+        left = (self.features * kept[:, :, None]).swapaxes(1, 2) @ self.features
+        spectra, axes = np.linalg.eigh(left / kept.sum(axis=1)[:, None, None])
+        return np.maximum(spectra, 0), self.features @ axes
 
     @cached_property
-    def _all(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [self._one(fold) for fold in range(self.folds)]
+    def _all(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._decomposed(slice(None))
 
 
 def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_y: np.ndarray) -> np.ndarray:
@@ -86,21 +95,32 @@ def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_
 
     r(x, y) = φ(x)ᵀ (C_xx + λ₁ I)⁻¹ C_xy (C_yy + λ₂ I)⁻¹ ψ(y) estimates p(x, y) / (p(x) p(y)), so that this is
     −log p(y | x) up to what is the same for all candidates. It is blind to scale, as what becomes of a message is.
+    Where pairs are few all folds are computed at once: their products are so small that calls would cost more.
     """
     m, folds, number = len(phi.features), phi.folds, len(ridges_x)
-    rows = np.arange(m)
     places = np.unique(np.linspace(0, m - 1, min(m, CHOICE_PLACES)).round().astype(int))
     losses = np.zeros((number, m))
-    for fold in range(folds):
-        (values_x, x), (values_y, y) = phi.without(fold), psi.without(fold)
-        held, kept = rows[fold::folds], rows % folds != fold
-        cross = x[kept].T @ y[kept] / np.count_nonzero(kept)
-        shrunk = x[held] / (values_x + ridges_x[:, None])[:, None]
-        weights = (shrunk.reshape(-1, x.shape[1]) @ cross).reshape(number, len(held), -1)
-        weights /= (values_y + ridges_y[:, None])[:, None]
-        there = (weights.reshape(-1, y.shape[1]) @ y[places[kept[places]]].T).reshape(number, len(held), -1)
-        top = np.maximum(there.max(axis=2), 1e-300)
-        here = np.einsum("lhr,hr->lh", weights, y[held]) / top
-        some = np.maximum(there, LEAST * top[:, :, None]).mean(axis=2) / top
-        losses[:, held] = np.log(some / np.maximum(here, LEAST))
+    few = len(places) == m and number * m**2 <= AT_ONCE
+    # Folds of the same size, of which there are two.
+    cuts = [0, m % folds, folds] if few else range(folds + 1)
+    for some in (slice(start, end) for start, end in pairwise(cuts) if start < end):
+        (values_x, x), (values_y, y) = phi.without(some), psi.without(some)
+        out = np.arange(m) % folds == np.arange(folds)[some, None]
+        held = np.nonzero(out)[1].reshape(len(out), -1)
+        mine = np.arange(len(out))[:, None], held
+        kept = np.where(out[:, :, None], 0, y)
+        cross = x.swapaxes(1, 2) @ kept / (m - held.shape[1])
+        shrunk = x[mine][:, None] / (values_x[:, None] + ridges_x[:, None])[:, :, None]
+        shape = shrunk.shape[:3]
+        weights = (shrunk.reshape(len(out), -1, x.shape[2]) @ cross).reshape(*shape, -1)
+        weights /= (values_y[:, None] + ridges_y[:, None])[:, :, None]
+        # Ratios at places of the fold itself are zero, and are taken away again where they were raised.
+        looked = kept if len(places) == m else kept[:, places]
+        ratios = weights.reshape(len(out), -1, y.shape[2]) @ looked.swapaxes(1, 2)
+        ratios = ratios.reshape(*shape, -1)
+        top = np.maximum(ratios.max(axis=3), 1e-300)
+        own = np.einsum("klhr,khr->klh", weights, y[mine])
+        least, zeros = LEAST * top, np.count_nonzero(out[:, places], axis=1)[:, None, None]
+        total = np.maximum(ratios, least[..., None], out=ratios).sum(axis=3) - zeros * least
+        losses[:, held] = np.log(total / (len(places) - zeros) / np.maximum(own, least)).swapaxes(0, 1)
     return losses

@@ -20,7 +20,7 @@ from meanmap.core.points import library_of
 from meanmap.core.report import Report
 from meanmap.core.types import Array
 
-__all__ = ["PivotedCholesky", "pivoted_cholesky", "pivoted_coordinates"]
+__all__ = ["PivotedCholesky", "pivoted_cholesky", "pivoted_cholesky_whole", "pivoted_coordinates"]
 
 # Rows the host factor starts with; storage doubles from here, so the start only saves a few copies.
 FIRST_CAPACITY = 32
@@ -176,6 +176,36 @@ def pivoted_cholesky(
         if door.follows:
             out = (*(jnp.asarray(array) for array in (out[0], out[1].astype(np.int32), *out[2:])),)
         return PivotedCholesky(*out, rank=len(pivots), stopped=stopped)
+
+
+def pivoted_cholesky_whole(matrix: np.ndarray, *, tolerance: float, max_rank: int | None = None) -> PivotedCholesky:
+    """[`pivoted_cholesky`][] of a matrix (n, n) that is there, by LAPACK: for few rows, where each step in Python costs
+    more than its numbers. It goes on to the rounding floor and drops what is beyond the tolerance. Cost n r².
+    """
+    size, diagonal = len(matrix), matrix.diagonal()
+    roundoff, largest = float(np.finfo(np.float64).eps) / 2, float(diagonal.max())
+    factored = scipy.linalg.lapack.dpstrf  # pyright: ignore[reportAttributeAccessIssue]
+    lower, order, found, _ = factored(matrix, tol=2 * roundoff * largest, lower=1)
+    columns = np.tril(lower[:, :found])
+    errors = diagonal.sum() - np.concatenate([[0.0], np.cumsum(np.sum(columns**2, axis=0))])
+    steps, variances = np.arange(found + 1), np.append(columns.diagonal() ** 2, 0.0)
+    limit = size if max_rank is None else min(max_rank, size)
+    reasons = {
+        "tolerance": errors <= tolerance * errors[0],
+        "max_rank": steps == limit,
+        "rounding": variances <= (steps + 2) * roundoff * largest,
+    }
+    rank = int(np.argmax(np.any(list(reasons.values()), axis=0)))
+    pivots = order[:rank].astype(np.int64) - 1
+    factor = np.empty((size, rank))
+    factor[order - 1] = columns[:, :rank]
+    residual = diagonal - np.sum(factor**2, axis=1)
+    if rank:
+        _check_semidefinite(residual, int(pivots[-1]), largest)
+    residual[pivots] = 0.0
+    stopped = next(reason for reason, here in reasons.items() if here[rank])
+    out = factor, pivots, np.maximum(residual, 0.0), np.maximum(errors[: rank + 1], 0.0)
+    return PivotedCholesky(*out, rank=rank, stopped=stopped)
 
 
 def _factor_on_host(

@@ -90,8 +90,13 @@ def test_nodes_are_decomposed_once_for_all_edges_and_both_directions(monkeypatch
     rng, leaves, counts = np.random.default_rng(3), 4, []
     middle = rng.normal(size=30)
     table = {"h": middle} | {f"x{i}": middle + rng.normal(size=30) for i in range(leaves)}
-    decompose = density_ratio.LeftOut._one
-    monkeypatch.setattr(density_ratio.LeftOut, "_one", lambda self, fold: counts.append(fold) or decompose(self, fold))
+    decompose = density_ratio.LeftOut._decomposed
+
+    def counted(self, some):
+        counts.extend(range(self.folds)[some])
+        return decompose(self, some)
+
+    monkeypatch.setattr(density_ratio.LeftOut, "_decomposed", counted)
     mm.KernelGraph([("h", name) for name in table if name != "h"]).fit(table)
     assert (leaves + 1) * 5 * 10 <= len(counts) <= (leaves + 1) * 9 * 10  # of five lengthscales, and narrower ones
 

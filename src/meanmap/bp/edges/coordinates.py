@@ -1,7 +1,6 @@
 """Coordinates of a variable: pivots of its kernel, at one of the lengthscales among which is chosen."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
-from meanmap.core.report import Report
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
@@ -18,7 +16,7 @@ from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.density_ratio import LeftOut
 from meanmap.linalg.pivoted import PivotedCholesky as Factor
-from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
+from meanmap.linalg.pivoted import pivoted_cholesky_whole, pivoted_coordinates
 
 __all__ = [
     "MOST_FEATURES",
@@ -105,35 +103,34 @@ class Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class _Factored:
-    """Few points whose Gram matrix was factored: features are made of it only at lengthscales that are chosen, because
-    putting four small arrays on a device takes longer than all else.
+    """Few points whose Gram matrix was factored on the host: for each of hundreds of variables with sixty rows the way
+    into compiled programs and out would take longer than all else.
     """
 
-    kernel: Kernel
-    points: Points
+    sample: NodeSample
+    multiple: float
     low: Factor
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: Points, gram: np.ndarray, most: int) -> "_Factored":
-        """A factor of at most so many columns."""
-        return cls(
-            kernel, points, pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=TOLERANCE, max_rank=most)
-        )
 
     @property
     def size(self) -> int:
         """r, how many columns there are."""
-        return int(self.low.rank)
+        return self.low.rank
 
-    @cached_property
-    def report(self) -> Report:
-        """How the factorisation ended."""
-        return self.low.report
+    @property
+    def complete(self) -> bool:
+        """Whether more columns would add nothing."""
+        return self.low.stopped == "tolerance"
 
-    def features(self) -> PivotedCholesky:
-        """What maps new points to the same coordinates."""
-        with Door() as door:
-            return PivotedCholesky.of_factor(self.kernel, self.points, self.low, door)
+    def coordinates(self) -> Coordinates:
+        """With their values at all points, which are the rows of the factor."""
+        low, kernel = self.low, rescaled(self.sample, self.multiple)
+        left = float(low.trace_errors[-1] / low.trace_errors[0])
+        pivots = rows(self.sample.points, low.pivots)
+        return Coordinates(kernel, pivots, low.pivot_factor, low.factor, self.multiple, left)
+
+
+def _complete(features: "PivotedCholesky | _Factored") -> bool:
+    return features.complete if isinstance(features, _Factored) else features.report.converged
 
 
 class CoordinatesByScale:
@@ -160,10 +157,12 @@ class CoordinatesByScale:
     def some(self, multiple: float, chosen: np.ndarray, most: int) -> np.ndarray:
         """Values (m, r) of at most so many coordinates at some rows."""
         features = self._features(multiple, most)
-        if self.sample.count > FEW_POINTS and not isinstance(features, _Factored):
+        if isinstance(features, _Factored):
+            return features.low.factor[chosen]
+        if self.sample.count > FEW_POINTS:
             return transformed(features, rows(self.sample.points, chosen))
         at = self._multiple(multiple), features.size
-        if not isinstance(features, _Factored) and at not in self.values:
+        if at not in self.values:
             self.values[at] = transformed(features, self.sample.points)
         return self.values[at][chosen]
 
@@ -171,11 +170,10 @@ class CoordinatesByScale:
         """Values at some rows, decomposed without each fold; kept where these are all rows in order, as in both
         directions of an edge and round the middle of a star.
         """
-        values = self.some(multiple, chosen, most)
-        if len(chosen) != self.sample.count or (np.diff(chosen) != 1).any():
-            return LeftOut(values, folds)
-        fresh = LeftOut(values, folds)
-        at = self._multiple(multiple), values.shape[1], fresh.folds
+        fresh = LeftOut(self.some(multiple, chosen, most), folds)
+        if len(chosen) != self.sample.count or (chosen[1:] - chosen[:-1] != 1).any():
+            return fresh
+        at = self._multiple(multiple), fresh.features.shape[1], fresh.folds
         return self.decomposed.setdefault(at, fresh)
 
     def at(self, multiple: float) -> Coordinates:
@@ -183,15 +181,17 @@ class CoordinatesByScale:
         multiple = self._multiple(multiple)
         if multiple not in self.known:
             features = self._features(multiple, self.rank)
-            known = self.values.get((multiple, features.size))
-            whole = features.features() if isinstance(features, _Factored) else features
-            self.known[multiple] = Coordinates.of(whole, self.sample.points, multiple, known)
+            if isinstance(features, _Factored):
+                self.known[multiple] = features.coordinates()
+            else:
+                known = self.values.get((multiple, features.size))
+                self.known[multiple] = Coordinates.of(features, self.sample.points, multiple, known)
         return self.known[multiple]
 
     def wider(self, multiple: float) -> bool:
         """Whether there are more coordinates than choices between lengthscales are made with."""
         few = self._features(multiple, MOST_FEATURES)
-        return self.rank > MOST_FEATURES and few.size == MOST_FEATURES and not few.report.converged
+        return self.rank > MOST_FEATURES and few.size == MOST_FEATURES and not _complete(few)
 
     def _multiple(self, multiple: float) -> float:
         return multiple if self.sample.searched else 1.0
@@ -199,15 +199,14 @@ class CoordinatesByScale:
     def _features(self, multiple: float, most: int) -> "PivotedCholesky | _Factored":
         multiple, most = self._multiple(multiple), min(most, self.rank)
         few = self.features.get((multiple, MOST_FEATURES))
-        if few is not None and few.report.converged:
+        if few is not None and _complete(few):
             return few
         if (multiple, most) not in self.features:
-            kernel = rescaled(self.sample, multiple)
             if self.sample.searched and self.sample.count <= FEW_POINTS and not any_sparse(self.sample.points):
-                found = _Factored.of(kernel, self.sample.points, self._gram(multiple), most)
-                self.values[multiple, found.size] = found.low.factor
+                low = pivoted_cholesky_whole(self._gram(multiple), tolerance=TOLERANCE, max_rank=most)
+                found = _Factored(self.sample, multiple, low)
             else:
-                found = coordinates(kernel, self.sample.points, TOLERANCE, most)
+                found = coordinates(rescaled(self.sample, multiple), self.sample.points, TOLERANCE, most)
             self.features[multiple, most] = found
         return self.features[multiple, most]
 

@@ -36,7 +36,7 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.learning.choice import Rule, least
-from meanmap.learning.density_ratio import held_out_errors, held_out_surprises, ratio_operator
+from meanmap.learning.density_ratio import AT_ONCE, held_out_errors, held_out_surprises, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
@@ -163,12 +163,13 @@ def left_out_errors(phi: np.ndarray, targets: np.ndarray, ridges: np.ndarray) ->
     rotated = phi @ axes
     cross = rotated.T @ targets / m
     errors = []
-    for ridge in ridges:
-        shrunk = rotated / (np.maximum(spectrum, 0) + ridge)
-        leverage = np.sum(shrunk * rotated, axis=1) / m
-        residuals = (targets - shrunk @ cross) / (1 - leverage)[:, None]
-        errors.append(np.sum(residuals**2, axis=1))
-    return np.array(errors)
+    step = max(1, AT_ONCE // (m * max(cross.shape)))
+    for some in (ridges[start : start + step] for start in range(0, len(ridges), step)):
+        shrunk = rotated / (np.maximum(spectrum, 0) + some[:, None])[:, None]
+        residuals = targets - (shrunk.reshape(-1, len(cross)) @ cross).reshape(len(some), *targets.shape)
+        left = 1 - np.sum(shrunk * rotated, axis=2) / m
+        errors.append(np.einsum("lmq,lmq->lm", residuals, residuals) / left**2)
+    return np.concatenate(errors)
 
 
 def _chosen(
