@@ -1,4 +1,4 @@
-"""The tests of this library inside pgmpy and causal-learn; without these installed, by the calls that they make."""
+"""The tests of this library inside pgmpy, causal-learn, dowhy and tigramite; or by the calls that these make."""
 
 import sys
 from types import ModuleType
@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 import meanmap as mm
-from meanmap.core.errors import InputError, KindError
-from meanmap.structure import CallableTest, DSeparation, KernelTests, register_in_causal_learn
+from meanmap.core.errors import InputError, KindError, NonFiniteError
+from meanmap.structure import (
+    ArrayTest,
+    CallableTest,
+    DSeparation,
+    KernelTests,
+    register_in_causal_learn,
+    tigramite_test,
+)
 
 DAG = [("a", "c"), ("b", "c"), ("c", "d")]
 
@@ -33,8 +40,11 @@ def test_the_callable_answers_as_the_tests_do():
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "causallearn", None)
+    monkeypatch.setitem(sys.modules, "tigramite", None)
     with pytest.raises(KindError, match="pip install causal-learn"):
         register_in_causal_learn()
+    with pytest.raises(KindError, match="pip install tigramite"):
+        tigramite_test()
 
 
 def test_what_causal_learn_calls(monkeypatch):
@@ -59,6 +69,82 @@ def test_what_causal_learn_calls(monkeypatch):
     test = registered["ours"](data)
     assert test(0, 3, [2]) == KernelTests(data, rng=0).pvalues([("x0", "x3")], ("x2",))[0]
     assert test(0, 1) == KernelTests(data, rng=0).pvalues([("x0", "x1")], ())[0]
+
+
+def test_what_dowhy_calls():
+    """Arrays out of a frame: of objects where columns are of several kinds."""
+    columns, settings = table(), {"n_permutations": 99, "rng": 0}
+    x, y = columns["a"], columns["d"]
+    label = np.where(columns["c"] > 1, "high", "low")
+    test, given = ArrayTest(**settings), np.column_stack([columns["b"].astype(object), label])
+    expected = mm.conditional_independence_test(x, y, {"x0": columns["b"], "x1": label}, **settings)
+    assert test(x, y.astype(object), given) == expected.pvalue
+    assert test(x, y) == mm.independence_test(x, y, **settings).pvalue
+    given[3, 0], given[5, 1] = None, np.nan
+    with pytest.raises(NonFiniteError, match="Drop those rows"):
+        test(x, y, given)
+    assert 0 < ArrayTest(missing="drop", **settings)(x, y, given) <= 1
+
+
+def test_what_tigramite_calls(monkeypatch):
+    """A stand-in with what is used of tigramite's base class; the package itself below."""
+    base = ModuleType("tigramite.independence_tests.independence_tests_base")
+
+    class CondIndTest:
+        def __init__(self, significance):
+            self.significance = significance
+
+    base.CondIndTest = CondIndTest
+    for name in ("tigramite", "tigramite.independence_tests"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, base.__name__, base)
+    columns, settings = table(), {"n_permutations": 99, "rng": 0}
+    test = tigramite_test(**settings)
+    assert (test.significance, test.measure) == ("analytic", "meanmap")
+    rows = np.stack([columns["a"], columns["d"], columns["c"], np.round(columns["b"])])
+    kinds = np.zeros(rows.shape, int)
+    kinds[3] = 1
+    z = {"x2": columns["c"], "x3": np.round(columns["b"]).astype(str)}
+    expected = mm.conditional_independence_test({"x0": rows[0]}, {"x1": rows[1]}, z, **settings)
+    value = test.get_dependence_measure(rows, np.array([0, 1, 2, 2]), data_type=kinds)
+    draws = expected.null.draws
+    assert value == pytest.approx((expected.statistic - draws.mean()) / draws.std())
+    assert test.get_analytic_significance(value, T=200, dim=4, xyz=None) == expected.pvalue
+    assert test.get_dependence_measure(rows[:2], np.array([0, 1])) > 3
+    assert test.get_analytic_significance(value, T=200, dim=2) == 0.01
+
+
+def test_inside_dowhy():
+    falsify = pytest.importorskip("dowhy.gcm.falsify", reason="dowhy is not installed here")
+    pandas = pytest.importorskip("pandas")
+    import networkx
+
+    frame = pandas.DataFrame(table(300))
+    frame["c"] = np.where(frame["c"] > 0.8, "high", "low")
+    tests = {"independence_test": ArrayTest(rng=0), "conditional_independence_test": ArrayTest(rng=0)}
+    found = falsify.validate_lmc(networkx.DiGraph([("a", "c"), ("b", "c"), ("b", "a")]), frame, n_jobs=1, **tests)
+    assert found[falsify.FalsifyConst.N_VIOLATIONS] == 0
+    wrong = falsify.validate_lmc(
+        networkx.DiGraph([("a", "b")]), frame[["a", "b"]].assign(b=frame["a"]), n_jobs=1, **tests
+    )
+    assert wrong[falsify.FalsifyConst.N_TESTS] == 0  # a parent is no test
+
+
+def test_inside_tigramite():
+    pcmci = pytest.importorskip("tigramite.pcmci", reason="tigramite is not installed here")
+    from tigramite.data_processing import DataFrame  # pyright: ignore[reportMissingImports]
+
+    generator = np.random.default_rng(0)
+    noise = generator.normal(size=(300, 3))
+    series = np.zeros((300, 3))
+    for t in range(1, 300):
+        series[t, 0] = noise[t, 0]
+        series[t, 1] = np.abs(series[t - 1, 0]) + 0.3 * noise[t, 1]
+        series[t, 2] = 0.9 * series[t - 1, 1] + 0.3 * noise[t, 2]
+    search = pcmci.PCMCI(DataFrame(series), cond_ind_test=tigramite_test(rng=0), verbosity=0)
+    found = search.run_pcmci(tau_max=1, pc_alpha=0.05, alpha_level=0.005)["graph"]
+    links = {(i, j) for i in range(3) for j in range(3) if found[i, j, 1] == "-->"}
+    assert links == {(0, 1), (1, 2)}
 
 
 def test_inside_pgmpy():

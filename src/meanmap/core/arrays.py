@@ -88,7 +88,21 @@ def plain(data: Data, argument: str) -> np.ndarray:
     if array.dtype == object and array.ndim == 0:
         came = "None" if data is None else f"of the kind {type(data).__name__}"
         raise KindError(f"{argument} is {came}; expected points: a list, an array or a table.")
-    return _dates(array) if array.dtype == object and array.size else array
+    return _dates(_vectors(array)) if array.dtype == object and array.size else array
+
+
+def _vectors(array: np.ndarray) -> np.ndarray:
+    """A column whose cells are vectors of one length, as of embeddings in a table, as a block; others as they are."""
+    if array.ndim != 1 or not all(map(_is_vector, array)) or len(set(map(len, array))) > 1:
+        return array
+    block = np.stack(array.tolist())
+    return block if block.dtype.kind in "fiub" else array
+
+
+def _is_vector(cell: object) -> bool:
+    if isinstance(cell, np.ndarray):
+        return cell.ndim == 1 and cell.dtype.kind in "fiub"
+    return isinstance(cell, list | tuple) and all(isinstance(value, int | float | np.number) for value in cell)
 
 
 def is_categorical(data: Data) -> bool:

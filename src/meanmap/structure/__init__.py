@@ -1,6 +1,6 @@
 """From a table to a graph: causal discovery by conditional independence tests, trees of the strongest dependences."""
 
-from meanmap.structure.adapters import CallableTest, register_in_causal_learn
+from meanmap.structure.adapters import ArrayTest, CallableTest, register_in_causal_learn, tigramite_test
 from meanmap.structure.chow_liu import DependenceTree, chow_liu
 from meanmap.structure.conditional_tests import ConditionalTests, DSeparation, FunctionTests
 from meanmap.structure.discovered import DiscoveredGraph
@@ -10,6 +10,7 @@ from meanmap.structure.pc import pc
 from meanmap.structure.prewhitening import prewhiten
 
 __all__ = [
+    "ArrayTest",
     "CallableTest",
     "ConditionalTests",
     "DSeparation",
@@ -22,4 +23,5 @@ __all__ = [
     "pc",
     "prewhiten",
     "register_in_causal_learn",
+    "tigramite_test",
 ]

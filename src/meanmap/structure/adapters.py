@@ -1,14 +1,20 @@
 """The tests of this library inside other packages' searches."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.tables.missing import present
 from meanmap.core.types import Data
+from meanmap.stats import conditional_independence_test, independence_test
+from meanmap.stats.result import TestResult
 from meanmap.stats.settings import check_draws
 from meanmap.structure.conditional_tests import ConditionalTests
 from meanmap.structure.kernel_tests import KernelTests
 
-__all__ = ["CallableTest", "register_in_causal_learn"]
+__all__ = ["ArrayTest", "CallableTest", "register_in_causal_learn", "tigramite_test"]
 
 
 class CallableTest:
@@ -95,3 +101,116 @@ def register_in_causal_learn(name: str = "meanmap", **settings: Any) -> str:
 
     cit.register_ci_test(name, Tests)
     return name
+
+
+class ArrayTest:
+    """Both tests as one function of arrays, `test(X, Y)` and `test(X, Y, Z)`, which returns a p-value: dowhy's way.
+
+    `falsify_graph(graph, frame, independence_test=ArrayTest(), conditional_independence_test=ArrayTest())`.
+
+    Parameters
+    ----------
+    settings
+        Of `mm.conditional_independence_test` and `mm.independence_test` both, such as missing="drop" or rng=0.
+
+    Notes
+    -----
+    dowhy takes columns out of a DataFrame as arrays of objects where they are of several kinds: what is numbers
+    throughout is read as numbers here, and all else as labels.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=200)
+    >>> x, y = z + rng.normal(size=(2, 200))
+    >>> test = ArrayTest(rng=0)
+    >>> test(x, y) < 0.01, test(x, y, z) > 0.05
+    (True, True)
+    """
+
+    def __init__(self, **settings: Any):
+        self.settings = settings
+
+    def __call__(self, X: Data, Y: Data, Z: Data = None) -> float:
+        """The p-value for X and Y, of one column or several each, given Z."""
+        return self.result(_by_columns(X), _by_columns(Y), None if Z is None else _by_columns(Z)).pvalue
+
+    def result(self, x: Data, y: Data, z: Data) -> TestResult:
+        """What the test says of tables that were read."""
+        if z is None:
+            return independence_test(x, y, **self.settings)
+        return conditional_independence_test(x, y, z, **self.settings)
+
+
+def tigramite_test(**settings: Any) -> Any:
+    """Both tests for the searches of tigramite: `PCMCI(dataframe, cond_ind_test=tigramite_test(rng=0))`.
+
+    The value of a link is by how many standard deviations of its null the statistic lies above the mean of it.
+    Variables that `data_type` calls discrete are read as labels.
+
+    Parameters
+    ----------
+    settings
+        As for [`ArrayTest`][].
+
+    Returns
+    -------
+    CondIndTest
+        Of tigramite.
+    """
+    try:
+        from tigramite.independence_tests.independence_tests_base import (  # pyright: ignore[reportMissingImports]
+            CondIndTest,
+        )
+    except ImportError as error:
+        raise KindError("tigramite is not installed here: type pip install tigramite.") from error
+
+    class KernelTest(CondIndTest):
+        """A test of rows, which asks for value and p-value one after the other."""
+
+        def __init__(self):
+            self._tests, self._pvalue = ArrayTest(**settings), 1.0
+            self.two_sided = self.residual_based = self.recycle_residuals = False
+            super().__init__(significance="analytic")
+
+        @property
+        def measure(self) -> str:
+            """What tigramite calls it."""
+            return "meanmap"
+
+        def get_dependence_measure(self, array: Any, xyz: Any, data_type: Any = None) -> float:
+            """How far the statistic of the rows of `array`, x, y or z by `xyz`, is above its null."""
+            discrete = np.zeros(np.shape(array), bool) if data_type is None else np.asarray(data_type) == 1
+            sides = []
+            for k in range(3):
+                columns = {
+                    f"x{j}": array[j].astype(str) if discrete[j].all() else array[j] for j in np.flatnonzero(xyz == k)
+                }
+                sides.append(columns or None)
+            found = self._tests.result(*sides)
+            self._pvalue, draws = found.pvalue, found.null.draws
+            spread = float(draws.std())
+            return (found.statistic - float(draws.mean())) / spread if spread > 0 else 0.0
+
+        def get_analytic_significance(self, value: float, T: int, dim: int, xyz: Any = None) -> float:
+            """The p-value of the value that was asked for last."""
+            return self._pvalue
+
+    return KernelTest()
+
+
+def _by_columns(array: Data) -> Any:
+    """An array of objects as a table, numbers apart from labels; everything else as it came."""
+    values = np.asarray(array)
+    if values.dtype.kind != "O" or values.ndim not in (1, 2):
+        return array
+    columns: Sequence[np.ndarray] = [values] if values.ndim == 1 else list(values.T)
+    return {f"x{j}": _read(column) for j, column in enumerate(columns)}
+
+
+def _read(column: np.ndarray) -> np.ndarray:
+    held = column[present(column)]
+    numbers = len(held) and all(
+        isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in held
+    )
+    return np.where(present(column), column, np.nan).astype(float) if numbers else column

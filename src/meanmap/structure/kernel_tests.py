@@ -13,7 +13,8 @@ from meanmap.core.settings import probability
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Seed
 from meanmap.stats import independence_test
-from meanmap.stats.conditional.conditional import WHOLE, Fitted, judge, judge_streamed
+from meanmap.stats.conditional.conditional import WHOLE
+from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
 from meanmap.stats.conditional.residuals import Given, Residuals, residuals
 from meanmap.stats.conditional.variables import Variable, read_given, read_variable
 from meanmap.stats.independence.pairwise import PairwiseHSIC

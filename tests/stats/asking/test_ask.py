@@ -108,6 +108,9 @@ def test_strata_and_clusters_beside_the_line():
     assert found.columns == ("sun", "water", "harvest")
     assert "within each 'site'" in found.why[-1]
     assert "blocks of 4 rows" in mm.test("sun ~ water", FARM, clusters=4, **FEW).why[-1]
+    given = mm.test("sun ~ harvest | water", FARM, within="site", clusters=2, **FEW)
+    assert "within strata of 48 clusters" in given.method
+    assert "blocks of rows are independent" in given.why[-1]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,6 @@ def test_strata_and_clusters_beside_the_line():
         (lambda: mm.test("harvest ~ rain", FARM), ColumnError, "no column 'rain'; it has 'site'"),
         (lambda: mm.test("sun ~ sun", FARM), ParameterError, "names 'sun' twice"),
         (lambda: mm.test("a ~ b", np.zeros((9, 2))), KindError, "the data have no names"),
-        (lambda: mm.test("sun ~ harvest | water", FARM, within="site"), KindError, "know no within="),
         (lambda: mm.test("sun ~ .", FARM[["sun"]]), ParameterError, "leaves no column for the point"),
     ],
 )

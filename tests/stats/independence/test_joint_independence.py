@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
@@ -147,3 +148,48 @@ def test_kernel_values_beyond_single_precision():
     plain = joint_independence_test([x, y], mm.kernels.Linear(), n_permutations=99, rng=0)
     assert large.pvalue == plain.pvalue
     assert large.statistic == pytest.approx(1e100 * plain.statistic, rel=1e-3)
+
+
+def sites(n=60, seed=0):
+    """Three variables that know of each other only by the site."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, 3, n)
+    a, b, c = 2 * site + rng.normal(size=(3, n))
+    return pd.DataFrame({"a": a, "b": b, "c": c, "site": site.astype(str)})
+
+
+def test_the_statistic_within_strata_is_the_norm_of_the_mean_difference():
+    frame, kernel = sites(12), mm.kernels.RBF(1.5)
+    found = mm.joint_independence_test(frame, kernel, within="site", n_permutations=19, rng=0)
+    grams = [np.asarray(kernel(frame[name].to_numpy())) for name in "abc"]
+    whole = np.zeros(12**3)
+    for site in frame["site"].unique():
+        rows = np.flatnonzero(frame["site"] == site)
+        weights = np.zeros((12, 12, 12))
+        weights[rows, rows, rows] = 1 / len(rows)
+        weights[np.ix_(rows, rows, rows)] -= 1 / len(rows) ** 3
+        whole += len(rows) / 12 * weights.ravel()
+    product = np.einsum("ia,jb,kc->ijkabc", *grams).reshape(12**3, 12**3)
+    assert found.statistic == pytest.approx(whole @ product @ whole, rel=1e-4)
+    assert "dHSIC within strata" in found.method
+
+
+def test_what_strata_explain_is_no_dependence():
+    rejected = {"none": 0, "site": 0}
+    for seed in range(30):
+        frame = sites(seed=seed)
+        for within in rejected:
+            table, said = (frame, "site") if within == "site" else (frame[["a", "b", "c"]], None)
+            settings = {"within": said, "n_permutations": 39, "rng": 0}
+            rejected[within] += mm.joint_independence_test(table, **settings).reject()
+    assert rejected["none"] == 30
+    assert rejected["site"] <= scipy.stats.binom.isf(1e-5, 30, 0.05), rejected
+    frame = sites(seed=1)
+    frame["c"] = frame["c"] + 2 * frame["a"]
+    assert mm.joint_independence_test(frame, within="site", n_permutations=199, rng=0).pvalue < 0.02
+    blocks = mm.joint_independence_test(frame[["a", "b", "c"]], clusters=3, n_permutations=39, rng=0)
+    assert "of 20 clusters" in blocks.method
+    with pytest.raises(ParameterError, match="leave out null="):
+        mm.joint_independence_test(frame, within="site", null="gamma")
+    with pytest.raises(ColumnError, match="within names 'town'"):
+        mm.joint_independence_test(frame, within="town")

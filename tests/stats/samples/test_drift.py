@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest, chi2, kstest
 
 import meanmap as mm
-from meanmap.core.errors import ColumnError, KindError, ParameterError
+from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.samples import drift
@@ -306,3 +306,52 @@ def test_a_margin_keeps_its_run_length():
         alarms += len(monitor.alarms)
     print(f"alarms at the margin: {alarms}, at most 200 expected")
     assert alarms <= 200 + 3 * np.sqrt(200)
+
+
+def readings(n, rng, night=0.5, drift=0.0):
+    """A machine reads higher at night; `night` is the share of the rows from then."""
+    late = rng.random(n) < night
+    return pandas.DataFrame(
+        {
+            "reading": 3.0 * late + rng.normal(size=n) + drift,
+            "other": rng.normal(size=n),
+            "shift": np.where(late, "night", "day"),
+        }
+    )
+
+
+def test_within_strata_another_mix_is_no_drift():
+    rng = np.random.default_rng(0)
+    settings = {"run_length": 200, "n_permutations": 199, "rng": 0}
+    reference = readings(600, rng)
+    plain = mm.DriftMonitor.of(reference.drop(columns="shift"), **settings)
+    within = mm.DriftMonitor.of(reference, within="shift", **settings)
+    for _ in range(12):
+        batch = readings(30, rng, night=0.9)
+        plain, within = plain.step(batch.drop(columns="shift")), within.step(batch)
+    assert plain.alarms
+    assert not within.alarms
+    for _ in range(12):
+        within = within.step(readings(30, rng, night=0.9, drift=1.5))
+    assert within.alarms
+    batch = readings(30, rng)
+    batch.loc[:4, "shift"] = "noon"
+    assert "5 of 30 rows are in strata that the reference lacks: they say nothing." in within.step(batch).notes
+    with pytest.raises(InputError, match="no row of the batch is in a stratum"):
+        within.step(batch.assign(shift="noon"))
+    with pytest.raises(ColumnError, match="within names 'hour'"):
+        mm.DriftMonitor.of(reference, within="hour")
+    with pytest.raises(ParameterError, match="leave out within="):
+        mm.DriftMonitor.of(reference, within="shift", margin=0.1)
+
+
+def test_pvalues_within_strata_are_uniform():
+    """Ties too: of 400 p-values each tenth holds its share."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        monitor = mm.DriftMonitor.of(readings(80, rng).round(1), within="shift", n_permutations=19, rng=seed)
+        for t in range(40):
+            monitor = monitor.step(readings(int(rng.integers(3, 12)), rng, night=t / 40).round(1))
+        found.extend(monitor.pvalues.tolist())
+    assert kstest(found, "uniform").pvalue > 1e-4

@@ -24,7 +24,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.tables.units import scale_of_sorted
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "check_alike", "counted"]
+__all__ = ["Column", "check_alike", "counted", "is_text"]
 
 # So many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
@@ -180,7 +180,7 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
         return Column(name, told or "vector", missing, len(np.unique(values, axis=0)))
     if values.dtype.kind in "Ub":
         distinct = np.unique(values)
-        kind = "boolean" if values.dtype.kind == "b" else "text" if _is_text(len(distinct), len(values)) else "label"
+        kind = "boolean" if values.dtype.kind == "b" else "text" if is_text(len(distinct), len(values)) else "label"
         labels = order or tuple(map(str, distinct.tolist()))
         labels = labels if len(labels) <= MOST_LABELS else ()
         return Column(name, told or ("ordered label" if order else kind), missing, len(distinct), labels=labels)
@@ -193,7 +193,8 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
     return Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
 
 
-def _is_text(distinct: int, rows: int) -> bool:
+def is_text(distinct: int, rows: int) -> bool:
+    """Whether labels are texts: of enough rows nearly every one has its own."""
     return rows >= LEAST_TEXTS and distinct > ALL_DIFFERENT * rows
 
 

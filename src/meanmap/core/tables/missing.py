@@ -11,7 +11,18 @@ from meanmap.core.points import is_sparse, rows
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
-__all__ = ["MISSING_LABEL", "POLICIES", "by_pairs", "length", "present", "read_present", "seen_to", "settled", "take"]
+__all__ = [
+    "MISSING_LABEL",
+    "POLICIES",
+    "by_pairs",
+    "chosen_rows",
+    "length",
+    "present",
+    "read_present",
+    "seen_to",
+    "settled",
+    "take",
+]
 
 # What `missing=` may say, and the label that "category" gives to what is missing.
 POLICIES = ("raise", "drop", "category")
@@ -104,7 +115,11 @@ def settled(
         return [sample for sample, _ in found], tuple(note for _, note in found if note)
     kept = [np.all(list(mask.values()), axis=0) for mask in masks]
     told = list(zip(names, kept, map(_where, masks), strict=True))
-    if paired and len({len(each) for each in kept}) == 1:
+    if paired:
+        sizes = dict(zip(names, map(len, kept), strict=True))
+        if len(set(sizes.values())) > 1:
+            shown = ", ".join(f"{size} of {name}" for name, size in sizes.items())
+            raise ShapeError(f"there are {shown}; expected one row of each for every observation.")
         kept = [np.all(kept, axis=0)] * len(kept)
         wheres = [f"{where} of {name}" if len(names) > 1 else where for name, _, where in told if where]
         told = [(_listed(names), kept[0], ", ".join(wheres))]
@@ -117,7 +132,7 @@ def settled(
             if keep.sum() < least:
                 raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
     chosen = zip(samples, kept, strict=True)
-    return [s if keep.all() else _rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
+    return [s if keep.all() else chosen_rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
 
 
 def seen_to(sample: Data, name: str, missing: str) -> tuple[Any, dict[str, int]]:
@@ -129,7 +144,7 @@ def seen_to(sample: Data, name: str, missing: str) -> tuple[Any, dict[str, int]]
     if missing == "category":
         return _filled(sample, masks, name)[0], gaps
     keep = np.all(list(masks.values()), axis=0)
-    return (sample if keep.all() else _rows(sample, np.flatnonzero(keep))), gaps
+    return (sample if keep.all() else chosen_rows(sample, np.flatnonzero(keep))), gaps
 
 
 def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:
@@ -170,7 +185,7 @@ def _where(masks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{key} ({(~mask).sum()})" for key, mask in masks.items() if not mask.all())
 
 
-def _rows(sample: Data, index: np.ndarray) -> Any:
+def chosen_rows(sample: Data, index: np.ndarray) -> Any:
     """Some rows of a sample, which stays what it is; of a frame of polars a table."""
     if isinstance(sample, Table):
         return rows(sample, index)

@@ -169,29 +169,28 @@ def _independence(
     by_column = [clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else []
     used = [*asked.left, *asked.right, *strata, *by_column]
     (part,), told = settled(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
-    design: dict[str, Any] = {"within": {name: part[name] for name in strata} if strata else None}
-    design["clusters"] = {name: part[name] for name in by_column} if by_column else clusters
-    x, y = ({name: part[name] for name in names} for names in (asked.left, asked.right))
-    result = independence_test(x, y, kinds=kinds or None, **design, **options)
+    fixed: dict[str, Any] = {"data": part, "within": list(strata) or None, "clusters": by_column or clusters}
+    result = independence_test(asked.left, asked.right, kinds=kinds or None, **fixed, **options)
     return replace(result, warnings=(*told, *result.warnings))
 
 
 def _conditional(
     asked: Question, columns: Mapping[str, Any], strata: Sequence[str], clusters: Any, kinds: Mapping[str, Any]
 ) -> Plan:
-    if strata or clusters is not None:
-        raise KindError(
-            f"{_listed(asked.given)} behind | is conditioned on by regressions, which know no within= or clusters=: "
-            "leave these out, or give labels with enough rows each behind |."
-        )
     rests = "that regressions find what the columns behind | say about both sides"
+    rows = "rows" if clusters is None else "blocks of rows" if isinstance(clusters, int) else "clusters"
     why = (
         f"conditional_independence_test, because {_listed(asked.given)} behind | make no strata of enough rows each.",
-        f"It assumes that rows are independent, and {rests}.",
+        f"It assumes that {rows} are independent, and {rests}.",
     )
-    x, y, z = ({name: columns[name] for name in names} for names in (asked.left, asked.right, asked.given))
+    fixed: dict[str, Any] = {"data": columns, "within": list(strata) or None, "clusters": clusters}
     question = f"Are {', '.join(asked.left)} and {', '.join(asked.right)} independent{_once(asked)}?"
-    return Plan(question, why, lambda **options: conditional_independence_test(x, y, z, kinds=kinds or None, **options))
+    sides = asked.left, asked.right, asked.given
+    return Plan(
+        question,
+        why,
+        lambda **options: conditional_independence_test(*sides, kinds=kinds or None, **fixed, **options),
+    )
 
 
 def _once(asked: Question) -> str:

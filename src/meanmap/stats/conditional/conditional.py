@@ -1,31 +1,29 @@
 """Are two variables independent given a third?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import count
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.picked import check_no_names, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.stats.conditional.residuals import MOST_ROWS, WIDE, Given, Residuals, Unread, read_side, residuals
-from meanmap.stats.conditional.statistics import Products, permuted, variance_parts, variance_ratios
-from meanmap.stats.conditional.streams import streamed
+from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
+from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
 from meanmap.stats.conditional.variables import Variable, read_given
+from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.variables import for_two
-from meanmap.stats.limits import gamma_null, spectral_null
-from meanmap.stats.result import Null, TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.result import TestResult
+from meanmap.stats.settings import check_draws
 
-__all__ = ["Fitted", "conditional_independence_test", "judge", "judge_streamed", "read_triples"]
+__all__ = ["WHOLE", "conditional_independence_test", "read_triples"]
 
+NAMES = ("x", "y", "z")
 # Which null distributions each method has; the first is what "auto" takes.
 METHODS = {
     "kci": ("bootstrap", "gamma", "spectral"),
@@ -34,12 +32,8 @@ METHODS = {
 }
 # Up to this many points "auto" takes whole matrices, and beyond it features.
 WHOLE = 5000
-# The part of the statistic that sees the numbers themselves. Of .25 to .6 this lost least on any of eight kinds of
-# dependence, and up to 500 points nothing of the level; with the numbers alone it went from .05 to .08.
-PLAIN = 0.4
-# Where z leaves less than this of the variance of both sides, it may be what regressions miss: with 50 to 400 points
-# they left up to .001 of smooth functions and of |z|, and .02 to .04 of steps.
-MISSED = 0.05
+# Signs are flipped for whole clusters; with fewer than this the sums of clusters are not yet near their limit.
+FEW_CLUSTERS = 30
 
 
 @own_words
@@ -49,6 +43,9 @@ def conditional_independence_test(
     y: Data,
     z: Data,
     *,
+    data: Data = None,
+    within: Data = None,
+    clusters: Data = None,
     method: str = "auto",
     kernel: KernelLike = None,
     kernel_x: Kernel | str | None = None,
@@ -66,8 +63,15 @@ def conditional_independence_test(
 
     Parameters
     ----------
-    x, y, z : points
-        n triples; each may be numbers, labels, or a table of both with several columns.
+    x, y, z : points, or names of columns of `data`
+        n triples; each may be numbers, vectors, labels, text, times, or a table of these with several columns.
+    data : DataFrame or mapping of columns, optional
+        The table of which x, y, z, `within` and `clusters` name a column, or several in a list.
+    within, clusters : column name, several, array, or table, optional
+        `within` are strata (sites, batches): they are conditioned on too, as labels, and numbers of x and y are
+        measured from the mean of their stratum. The rows of one of the `clusters` (people, schools) may depend on each
+        other; a whole number stands for blocks of so many consecutive rows of a series. Clusters are for "kci" with
+        "bootstrap".
     method : {"auto", "kci", "residuals", "features"}
         "kci": the kernel conditional test, with nothing assumed about noise (Zhang et al. 2011). "residuals": Gaussian
         process residuals of x and of y, then HSIC (Flaxman et al. 2016, section 5); for numbers with noise that does
@@ -88,7 +92,7 @@ def conditional_independence_test(
     n_permutations : int
         Permutations, bootstrap draws, or draws from the limit.
     missing : {"raise", "drop", "category"}
-        What happens to missing values: an error; rows with one in any variable are left out, which the warnings tell;
+        What happens to missing values: an error; rows with one in any variable are left out, which the warnings count;
         or missing labels are a label of their own.
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
@@ -122,6 +126,14 @@ def conditional_independence_test(
     from the median only the logarithm of the distance counts, or one value like 999999 in x and z would decide every
     regression; a warning names values beyond 1000.
 
+    Labels are indicators, and the order of ordered ones counts where `kinds` says "rank". Angles and times of a cycle,
+    if `kinds` says so, are points of a circle. Text, where nearly every row has its own, stands for its first
+    principal coordinates by substrings of three characters; a warning says so. Vectors are several columns of numbers.
+
+    Without the rows in which something is missing the level is kept where values go missing at random given z, and
+    where what is missing hangs on z and x, or on z and y: of the rows that are left x and y are still independent given
+    z. Where values go missing for reasons in both x and y at once they are not, and no test of complete rows sees that.
+
     The level of "kci" was measured on data sets with one to five conditioning columns and linear and nonlinear causes
     (see the benchmarks in the documentation): near 0.05 from 100 points on, but 0.07 for nonlinear functions of five
     columns at 100 points, where half of the results warn. "residuals" rejects too often where noise enters inside a
@@ -148,17 +160,23 @@ def conditional_independence_test(
     _check(method, null, n_permutations)
     random = Rng.of(rng)
     told: tuple[str, ...] = ()
+    if data is not None:
+        x, y, z, within, clusters = picked(data, x=x, y=y, z=z, within=within, clusters=clusters)
+    check_no_names(x=x, y=y, z=z)
+    design = None
     if z is not None:
-        (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
+        (x, y, z), design, told = observed((x, y, z), NAMES, within, clusters, missing, kinds, across=True)
     with Door() as door:
         kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
-        conditions, sides = read_triples(x, y, z, kernels, door)
+        conditions, sides = read_triples(x, y, z, kernels, door, design)
         n = len(conditions.columns)
         if method == "auto":
-            # "features" has kernels of its own: a chosen one, or a null it lacks, is for whole matrices.
+            # "features" has kernels of its own: a chosen one, clusters, or a null it lacks, are for whole matrices.
             whole = n <= WHOLE or any(map(_chosen, kernels)) or null not in ("auto", *METHODS["features"])
-            method = "kci" if whole else "features"
+            method = "kci" if whole or clusters is not None else "features"
             _check(method, null, n_permutations)
+        if clusters is not None and (method != "kci" or null not in ("auto", "bootstrap")):
+            raise ParameterError("clusters= are for method='kci' with null='bootstrap': leave out method= and null=.")
         _check_sides(sides, method, kernels)
         chosen = METHODS[method][0] if null == "auto" else null
         if method == "features":
@@ -167,23 +185,38 @@ def conditional_independence_test(
             given = Given.of(conditions.columns, random.generator)
             kernels = kernels if method == "kci" else tuple(WIDE if k is None else k for k in kernels)
             left, right = (residuals(s, k, given, door, random.generator) for s, k in zip(sides, kernels, strict=True))
-            value, law = judge(left, right, given, method, chosen, n_permutations, random.generator)
+            units = None if clusters is None or design is None else design.units
+            value, law = judge(left, right, given, method, chosen, n_permutations, random.generator, units)
             used, fitted = (left.kernel, right.kernel), Fitted.of(left, right)
     told += tuple(text for read in (*sides, conditions) if isinstance(read, Variable) for text in read.notes)
+    if clusters is not None and design is not None and len(design.first_rows) < FEW_CLUSTERS:
+        told += (f"there are {len(design.first_rows)} clusters: these are few, and the level may not be kept.",)
     names = {
         "kci": "kernel conditional independence test",
         "residuals": "conditional independence test, HSIC of Gaussian process residuals",
         "features": "conditional independence test with streamed features",
     }
     warnings = told + _warnings(method, n, fitted, conditions.columns.shape[1], n_permutations)
-    return TestResult(value, law.pvalue(value), law, used, names[method], (n,), random.seed, warnings)
+    name = names[method] if design is None else design.label(names[method])
+    return TestResult(value, law.pvalue(value), law, used, name, (n,), random.seed, warnings)
 
 
 def read_triples(
-    x: Data, y: Data, z: Data, kernels: Sequence[Kernel | str | None], door: Door
+    x: Data,
+    y: Data,
+    z: Data,
+    kernels: Sequence[Kernel | str | None],
+    door: Door,
+    design: Design | None = None,
 ) -> tuple[Variable, list[Variable | Unread]]:
-    """z, and x and y, as columns; one of each for every triple."""
+    """z with the strata of a design, and x and y, as columns; one of each for every triple."""
     conditions = read_given(z)
+    if design is not None and design.strata.any():
+        conditions = conditions.within(design.strata)
+        x, y = (
+            part if isinstance(k, Kernel) else from_strata((part,), (name,), design)[0]
+            for part, k, name in zip((x, y), kernels, "xy", strict=True)
+        )
     sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
     n = len(conditions.columns)
     for side, name in zip(sides, "xy", strict=True):
@@ -229,105 +262,6 @@ def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Seque
     for side, name in zip(sides, "xy", strict=True):
         if method == "residuals" and (isinstance(side, Unread) or side.indicators.shape[1]):
             raise KindError(f"{name} has labels, and method='residuals' is for numbers: pass method='kci'.")
-
-
-def judge(
-    left: Residuals,
-    right: Residuals,
-    given: Given,
-    method: str,
-    null: str,
-    n_draws: int,
-    generator: np.random.Generator,
-) -> tuple[float, Null]:
-    """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share."""
-    if left.determined or right.determined:
-        return 0.0, _nothing(n_draws)
-    if method == "residuals":
-        assert left.first is not None
-        assert right.first is not None
-        truth, signed = variance_parts(left.first, 1 - left.first.shrinkage, right.first, 1 - right.first.shrinkage)
-        ratio = truth.sum() / signed.sum()
-        values = permuted(left.features, right.features, n_draws, generator)
-        return float(values[0]), Null("permutation of the residuals", ratio * values[1:], exact=False)
-    ratios = once = variance_ratios(left.second, 1 - left.second.shrinkage, right.second, 1 - right.second.shrinkage)
-    # The linear part of the features went through both regressions, the rest only through the second.
-    if left.first is not None and right.first is not None:
-        twice = variance_ratios(left.first, _twice(left), right.first, _twice(right))
-        ratios = once + left.share * right.share * np.maximum(0, twice - once)
-    pairs, shares = [(left.left, right.left)], [1.0]
-    if left.plain is not None or right.plain is not None:
-        u, v = (side.left if side.plain is None else side.plain for side in (left, right))
-        pairs.append((u, v))
-        shares = [1 - PLAIN, PLAIN]
-        one, other = (side.third or side.second for side in (left, right))
-        plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
-        ratios = shares[0] * ratios + shares[1] * plain
-    products = Products(pairs, shares, given.columns)
-    if null == "bootstrap":
-        return products.bootstrap(ratios, n_draws, generator)
-    return products.limit(null, ratios, n_draws, generator)
-
-
-def judge_streamed(
-    sides: Sequence[Any], conditions: Variable, null: str, n_draws: int, generator: np.random.Generator, door: Door
-) -> tuple[float, Null, Any, "Fitted"]:
-    """Statistic, null, kernels and what the fits took: everything chosen on a sample, then summed over all rows."""
-    n = len(conditions.columns)
-    sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
-    given = Given.of(conditions.columns[sample], generator)
-    left, right = (residuals(side.rows(sample), "median", given, door, generator) for side in sides)
-    used = (left.kernel, right.kernel)
-    if left.determined or right.determined:
-        return 0.0, _nothing(n_draws), used, Fitted.of(left, right)
-    sums = streamed((sides[0], sides[1]), (left, right), conditions.columns)
-    spectrum = sums.ratio * np.linalg.eigvalsh(sums.covariance)
-    if null == "gamma":
-        law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
-    else:
-        law = spectral_null(spectrum, n_draws, generator)
-    return sums.statistic, law, used, replace(Fitted.of(left, right), freedom=sums.freedom)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What regressions on z left of x and of y.
-
-    Attributes
-    ----------
-    freedom : float
-        The degrees of freedom that they took.
-    rest : pair of floats
-        The share of the variance that they left of x and of y.
-    determined : pair of bools
-        Whether nothing is left of x, or of y.
-    """
-
-    freedom: float
-    rest: tuple[float, float]
-    determined: tuple[bool, bool]
-
-    @classmethod
-    def of(cls, left: Residuals, right: Residuals) -> "Fitted":
-        """Of both sides."""
-        determined = left.determined, right.determined
-        return cls(max(left.freedom, right.freedom), (left.rest, right.rest), determined)
-
-    @property
-    def nearly(self) -> bool:
-        """Whether so little is left of both that it may be what regressions miss."""
-        return not any(self.determined) and max(self.rest) < MISSED
-
-
-def _nothing(n_draws: int) -> Null:
-    return Null("nothing is left to test", np.zeros(n_draws), exact=False)
-
-
-def _twice(side: Residuals) -> np.ndarray:
-    """What the first regression leaves of each direction, or both where they share their directions."""
-    first, second = side.first, side.second
-    assert first is not None
-    return (1 - first.shrinkage) * (1 - second.shrinkage if second.basis is first.basis else 1.0)
 
 
 def _warnings(method: str, n: int, fitted: Fitted, d: int, n_draws: int) -> tuple[str, ...]:

@@ -57,10 +57,17 @@ class Products:
             total += np.einsum("ij,ij->j", signs[rows], self.block(rows) @ signs, dtype=np.float64)
         return total / n
 
-    def bootstrap(self, ratios: np.ndarray, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
-        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, times the roots of the variance ratios."""
+    def bootstrap(
+        self, ratios: np.ndarray, n_draws: int, generator: np.random.Generator, units: np.ndarray | None = None
+    ) -> tuple[float, Null]:
+        """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, times the roots of the variance ratios.
+
+        Rows of one of the `units` have one sign.
+        """
         signs = np.ones((len(self.z), n_draws + 1), dtype=np.float32)
-        signs[:, 1:] -= 2 * generator.integers(0, 2, size=(n_draws, len(self.z)), dtype=np.int8).T
+        number = len(self.z) if units is None else int(units.max()) + 1
+        drawn = generator.integers(0, 2, size=(n_draws, number), dtype=np.int8)
+        signs[:, 1:] -= 2 * (drawn if units is None else drawn[:, units]).T
         signs[:, 1:] *= np.sqrt(ratios)[:, None]
         values = self.forms(signs)
         return float(values[0]), Null("wild bootstrap", values[1:], exact=False)

@@ -24,7 +24,7 @@ from meanmap.core.types import Data
 from meanmap.stats.designs.design import Design
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["check_permuted", "design_of", "from_strata", "grouped", "without_design"]
+__all__ = ["check_permuted", "design_of", "from_strata", "grouped", "observed", "rows_of", "without_design"]
 
 MOST_GROUPS = 100
 
@@ -109,15 +109,54 @@ def design_of(
             f"{said} {does}, and within=, clusters= or weights= is an array for all of them as they came: "
             "make it a column of the table and give its name."
         )
-    sizes = list(map(_rows_of, samples))
+    sizes = list(map(rows_of, samples))
     strata = np.zeros(sum(sizes), int) if within is None else _labels(samples, names, within, "within")
     if is_whole(clusters):
         units = _consecutive(sizes, clusters)
     else:
         units = np.arange(sum(sizes)) if clusters is None else _labels(samples, names, clusters, "clusters")
-    # A cluster is told from one of the same name in another stratum.
-    units = np.unique(np.stack([strata, units]), axis=1, return_inverse=True)[1].ravel()
-    return Design(strata, units, np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights))
+    mass = np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights)
+    return Design(strata, _in_strata(strata, units), mass)
+
+
+def observed(
+    variables: Sequence[Any],
+    names: Sequence[str],
+    within: Any,
+    clusters: Any,
+    missing: str,
+    kinds: Mapping[str, Any] | None,
+    *,
+    across: bool = False,
+) -> tuple[list[Any], Design | None, tuple[str, ...]]:
+    """Variables of the same observations without rows where a value is missing, their design, and what is to be told.
+
+    `within` and `clusters` have a value for each row, which goes with it. Where nothing is exchanged a cluster may lie
+    `across` strata; otherwise it is told from one of the same name in another stratum.
+    """
+    if is_whole(clusters):
+        clusters = _consecutive((rows_of(variables[0]),), clusters)
+    apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
+    named = next((name for name, part in apart.items() if isinstance(part, str)), None)
+    if named:
+        raise KindError(f"{named} is {apart[named]!r}: the name of a column needs the table, as data=.")
+    (*parts,), told = admitted(
+        (*variables, *apart.values()), (*names, *apart), missing, kinds, paired=True, least=LEAST_POINTS
+    )
+    if not apart:
+        return parts, None, told
+    n = rows_of(parts[0])
+    rows, given = ([None] * n,), dict(zip(apart, parts[len(names) :], strict=True))
+    said = {name: _labels(rows, names, part, name) for name, part in given.items()}
+    strata, units = said.get("within", np.zeros(n, int)), said.get("clusters", np.arange(n))
+    if not across:
+        units = _in_strata(strata, units)
+    return parts[: len(names)], Design(strata, units, np.ones(n)), told
+
+
+def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Units that are told from those of the same name in another stratum."""
+    return np.unique(np.stack([strata, units]), axis=1, return_inverse=True)[1].ravel()
 
 
 def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | None) -> list[Any]:
@@ -128,7 +167,7 @@ def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | N
     """
     if design is None or not design.strata.any():
         return list(samples)
-    ends = np.cumsum(list(map(_rows_of, samples)))[:-1]
+    ends = np.cumsum(list(map(rows_of, samples)))[:-1]
     if all(map(Table.looks_like_one, samples)) and Table.has_names(samples[0]):
         tables, _ = aligned([Table.of(s, name) for s, name in zip(samples, names, strict=True)], samples, names)
         found = [dict(table.columns) for table in tables]
@@ -151,7 +190,8 @@ def _less_means(parts: Sequence[np.ndarray], design: Design, ends: np.ndarray) -
     return np.split(design.centred(whole.reshape(len(whole), -1)).reshape(whole.shape), ends)
 
 
-def _rows_of(sample: Any) -> int:
+def rows_of(sample: Any) -> int:
+    """How many rows a sample in memory has."""
     return length(raw_columns(sample, "sample")[1][0]) if Table.looks_like_one(sample) else length(sample)
 
 
@@ -174,7 +214,7 @@ def _with_names(sample: Any, name: str) -> Table:
 def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> list[np.ndarray]:
     """The columns of all rows that were asked for."""
     columns = _names(wanted, samples[0])
-    total = sum(map(_rows_of, samples))
+    total = sum(map(rows_of, samples))
     if columns:
         tables = [_with_names(sample, name) for sample, name in zip(samples, names, strict=True)]
         for table, name in zip(tables, names, strict=True):

@@ -10,16 +10,16 @@ from meanmap.core.errors import InputError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.picked import picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
 from meanmap.stats.conditional.conditional import read_triples
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.variables import Variable
+from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
 from meanmap.stats.effects.effect import Effect
-from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["conditional_independence_effect"]
 
@@ -36,6 +36,8 @@ def conditional_independence_effect(
     y: Data,
     z: Data,
     *,
+    data: Data = None,
+    within: Data = None,
     level: float = 0.95,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
@@ -45,7 +47,7 @@ def conditional_independence_effect(
 
     Parameters
     ----------
-    x, y, z, missing, kinds : as for [`conditional_independence_test`][]
+    x, y, z, data, within, missing, kinds : as for [`conditional_independence_test`][]
         n triples.
     level : float
         How often intervals cover, at least.
@@ -78,9 +80,11 @@ def conditional_independence_effect(
     """
     probability(level)
     random = Rng.of(rng)
-    (x, y, z), told = admitted((x, y, z), ("x", "y", "z"), missing, kinds, paired=True, least=LEAST_POINTS)
+    if data is not None:
+        x, y, z, within = picked(data, x=x, y=y, z=z, within=within)
+    (x, y, z), design, told = observed((x, y, z), ("x", "y", "z"), within, None, missing, kinds)
     with Door() as door:
-        conditions, sides = read_triples(x, y, z, ("median", "median"), door)
+        conditions, sides = read_triples(x, y, z, ("median", "median"), door, design)
         n = len(conditions.columns)
         chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
         given = Given.of(conditions.columns[chosen], random.generator)

@@ -11,6 +11,7 @@ from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.picked import picked
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
@@ -35,6 +36,7 @@ def independence_effect(
     y: Data,
     kernel: KernelLike = None,
     *,
+    data: Data = None,
     kernel_x: KernelLike = None,
     kernel_y: KernelLike = None,
     level: float = 0.95,
@@ -46,8 +48,8 @@ def independence_effect(
 
     Parameters
     ----------
-    x, y : points
-        n pairs, as for [`independence_test`][].
+    x, y, data : as for [`independence_test`][]
+        n pairs.
     kernel, kernel_x, kernel_y, missing, kinds : as for `independence_test`
         Of several kernels of a variable, as by default, their mean.
     level : float
@@ -81,12 +83,14 @@ def independence_effect(
     probability(level)
     wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
     random = Rng.of(rng)
+    if data is not None:
+        x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
     grams: list[np.ndarray] = []
     with Door() as door:
         kernels = [
-            averaged(kernels_of(want, data, name, "several", random.generator))
-            for data, want, name in zip((x, y), wanted, NAMES, strict=True)
+            averaged(kernels_of(want, part, name, "several", random.generator))
+            for part, want, name in zip((x, y), wanted, NAMES, strict=True)
         ]
         points = [read_points(*each, door) for each in zip(kernels, (x, y), NAMES, strict=True)]
         n, other = map(count, points)

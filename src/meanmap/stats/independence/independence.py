@@ -15,12 +15,14 @@ from meanmap.core.points import on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import count_rows, in_memory
+from meanmap.core.tables.picked import picked
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.designs.design import Design
-from meanmap.stats.designs.reading import check_permuted, design_of, from_strata
+from meanmap.stats.designs.reading import check_permuted, from_strata, observed
+from meanmap.stats.encoding import encoded
 from meanmap.stats.independence.exchanged import design_hsic
 from meanmap.stats.independence.hsic import (
     Margins,
@@ -60,10 +62,13 @@ def independence_test(
     y: Data = None,
     kernel: KernelLike = None,
     *,
+    data: Data = None,
     kernel_x: KernelLike = None,
     kernel_y: KernelLike = None,
     within: Data = None,
     clusters: Data = None,
+    features_x: Any = None,
+    features_y: Any = None,
     null: str = "auto",
     statistic: str = "biased",
     n_permutations: int = 1000,
@@ -75,12 +80,14 @@ def independence_test(
 
     Parameters
     ----------
-    x, y : points
+    x, y : points, or names of columns of `data`
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
         Parquet files (a path, a folder, a pattern, a list), lazy frames of polars, columns of one array or frame of
         Dask, whose workers compute, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more than
         20,000 rows the p-value is the same bit by bit wherever they lie ([`IndependencePlan`][]); only of iterators the
         first 4096 rows choose kernels and features, instead of any.
+    data : DataFrame or mapping of columns, optional
+        The table of which x, y, `within` and `clusters` name a column, or several in a list.
     kernel : None, "median", "learned" or Kernel
         For both variables: a kernel, or "median", RBF at the median distance with one lengthscale per column (Delta for
         labels); "learned" multiplies these by what [`learn_kernel`][] finds in that variable alone. By default each
@@ -89,12 +96,14 @@ def independence_test(
     kernel_x, kernel_y : as `kernel`, or a list of Kernel
         For one variable each, instead of `kernel`; of lists all pairs are fused. (A pair as `kernel`, the spelling of
         earlier versions, is still read.)
-    within, clusters : array, or table of several columns, optional
+    within, clusters : column name, several, array, or table, optional
         Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
         and what differs between strata plays no part. The rows of one of the `clusters` (people, schools) stay
         together; a whole number stands for blocks of so many consecutive rows of a series. Clusters take one another's
         values row by row, hence those of one size, unless a variable is constant within them. The level is exact if
         rows of a stratum, or its clusters, are exchangeable under the hypothesis. Each has a value for each row.
+    features_x, features_y : callable, optional
+        What stands for x, or for y: any function from a batch of rows to a vector for each. In memory.
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" pairs x with permuted y and keeps the level exactly; "auto" takes it up to 20,000 points.
         "spectral" and "gamma" use the limit of the biased statistic of one kernel, and read data piece by piece.
@@ -140,16 +149,20 @@ def independence_test(
     kernel = for_two(kernel, kernel_x, kernel_y)
     check_draws(n_permutations)
     random = Rng.of(rng)
-    x, y = (on_host(data) for data in (x, y))
-    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-    n = _length(x, y)
+    if data is not None:
+        x, y, within, clusters = picked(data, x=x, y=y, within=within, clusters=clusters)
+    x, y = (on_host(part) for part in (x, y))
     if within is not None or clusters is not None:
         check_permuted(statistic, null, "biased")
-        if n is None:
+        if _length(x, y) is None:
             raise ParameterError("within= and clusters= are for variables in memory.")
-        design = design_of(([None] * n,), ("x",), within, clusters, None, missing)
+        (x, y), design, told = observed(tuple(map(in_memory, (x, y))), NAMES, within, clusters, missing, kinds)
         if design is not None:
-            return _by_design((in_memory(x), in_memory(y)), kernel, design, n_permutations, random, told)
+            x, y = _encoded((x, y), (features_x, features_y), random)
+            return _by_design((x, y), kernel, design, n_permutations, random, told)
+    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    x, y = _encoded((x, y), (features_x, features_y), random)
+    n = _length(x, y)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(
             "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
@@ -193,6 +206,15 @@ def independence_test(
         random.seed,
         (*told, *warnings, *flat(law, value)),
     )
+
+
+def _encoded(data: tuple[Any, Any], features: tuple[Any, Any], random: Rng) -> tuple[Any, Any]:
+    """Both variables, each as the vectors that a function of its rows gives, where there is one."""
+    first, second = (
+        part if function is None else encoded(part, function, name, random.generator)
+        for part, function, name in zip(data, features, NAMES, strict=True)
+    )
+    return first, second
 
 
 def _by_design(

@@ -14,12 +14,15 @@ from meanmap.core.points import count, on_host, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.picked import set_apart
 from meanmap.core.tables.table import Table
-from meanmap.core.types import KernelLike, Seed
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
+from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.hsic import single_gram
+from meanmap.stats.independence.joint_exchanged import design_joint
 from meanmap.stats.independence.shifts import LAGS, Shifts
 from meanmap.stats.independence.variables import constant, kernels_of, one_for_each
 from meanmap.stats.limits import gamma_null
@@ -40,6 +43,8 @@ def joint_independence_test(
     variables: Any,
     kernel: KernelLike = None,
     *,
+    within: Data = None,
+    clusters: Data = None,
     null: str = "auto",
     n_permutations: int = 1000,
     missing: str = "raise",
@@ -59,6 +64,9 @@ def joint_independence_test(
     kernel : None, "median", "learned", Kernel, or a sequence with one of these for each variable
         By default, as with "median", RBF at each variable's median distance, or Delta for labels, so that rescaling
         changes nothing; "learned" as in [`independence_test`][].
+    within, clusters : column name, several, array, or table, optional
+        Which rows may be exchanged, as in [`independence_test`][]; names are of columns of the table `variables`, which
+        are then no variables. At most 2000 rows; clusters of one size.
     null : {"auto", "permutation", "gamma"}
         "permutation" (what "auto" chooses) keeps the level exactly; "gamma" fits the limit of n dHSIC by its mean and
         variance.
@@ -78,6 +86,9 @@ def joint_independence_test(
 
     Notes
     -----
+    Within strata it is the norm of the mean over strata of the difference of both embeddings, and numbers are measured
+    from the mean of their stratum unless the kernel is given.
+
     Pfister, Bühlmann, Schölkopf & Peters (2018), eq. 4, with V-statistics. Permutations are shifts of random orders,
     the k-th variable by k times as much as the second, so that a permutation is a sum over products of slices: O(d n²).
 
@@ -94,13 +105,20 @@ def joint_independence_test(
     check_choice("biased", null, {"biased": ("permutation", "gamma")})
     check_draws(n_permutations)
     random = Rng.of(rng)
-    variables, told = _admitted(variables, missing, kinds)
+    designed = within is not None or clusters is not None
+    if designed and null == "gamma":
+        raise ParameterError("within= and clusters= are for null='permutation': leave out null=.")
+    variables, design, told = _admitted(variables, within, clusters, missing, kinds)
     with Door() as door:
         names, columns = _split(variables)
         if kernel is None or isinstance(kernel, str):
             names, columns, dull = _varying(names, columns)
             told += dull
         wanted = one_for_each(kernel, len(names))
+        columns = [
+            column if isinstance(choice, Kernel) else from_strata((column,), (name,), design)[0]
+            for choice, column, name in zip(wanted, columns, names, strict=True)
+        ]
         kernels: list[Kernel] = []
         for choice, column, name in zip(wanted, columns, names, strict=True):
             listed = kernels_of(choice, column, name, "median", random.generator)
@@ -113,13 +131,18 @@ def joint_independence_test(
         grams, unit = [], 1.0
         for k, part, name in zip(kernels, points, names, strict=True):
             grams.append(np.empty((n, n), np.float32))
-            unit *= single_gram(door.cast(k), rows(part, shifts.base), door, grams[-1])
+            ordered = part if design is not None else rows(part, shifts.base)
+            unit *= single_gram(door.cast(k), ordered, door, grams[-1])
             if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
                 raise constant(name)
     if null == "gamma":
         (value,), rounding = _joint(grams, [np.arange(n)] * len(grams), np.zeros(1, int))
         law, weight, label = _gamma(grams, n_permutations, random.generator), n * unit, "n dHSIC"
         law = replace(law, draws=unit * law.draws, rounding=weight * rounding)
+    elif design is not None:
+        (values, rounding), doubts = design_joint(grams, design, n_permutations, random.generator)
+        value, weight, label, told = values[0], unit, design.label("dHSIC"), (*told, *doubts)
+        law = Null("exchanges", weight * values[1:], exact=True, rounding=weight * rounding)
     else:
         values, rounding = _permuted(grams, shifts, random.generator)
         value, weight, label = values[0], unit, "dHSIC"
@@ -137,13 +160,17 @@ def joint_independence_test(
     )
 
 
-def _admitted(variables: Any, missing: str, kinds: Mapping[str, Any] | None) -> tuple[Any, tuple[str, ...]]:
-    """The variables without what is missing in any of them, as `kinds` says what they are."""
+def _admitted(
+    variables: Any, within: Any, clusters: Any, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[Any, Design | None, tuple[str, ...]]:
+    """The variables without what is missing in any of them, as `kinds` says what they are, and their design."""
     one = Table.looks_like_one(variables) or not isinstance(variables, Sequence) or isinstance(variables, str)
+    if Table.looks_like_one(variables):
+        variables, within, clusters = set_apart(variables, within=within, clusters=clusters)
     parts = [variables] if one else list(variables)
     names = ["variables"] if one else [f"variables[{k}]" for k in range(len(parts))]
-    parts, told = admitted(parts, names, missing, kinds, paired=True, least=LEAST_POINTS)
-    return (parts[0] if one else parts), told
+    parts, design, told = observed(parts, names, within, clusters, missing, kinds)
+    return (parts[0] if one else parts), design, told
 
 
 def _split(variables: Any) -> tuple[list[str], list[Any]]:

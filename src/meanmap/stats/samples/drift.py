@@ -1,6 +1,6 @@
 """Do batches still come from the law of the reference? A monitor whose false alarms are bounded over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from meanmap.features.base import Concatenated, transformed
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
+from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin
 from meanmap.stats.samples.samples import read_samples, values_of
@@ -135,6 +136,7 @@ class DriftMonitor:
     notes: tuple[str, ...] = ()
     missing: str = "raise"
     margin: Margin | None = None
+    strata: Strata | None = None
 
     @classmethod
     @own_words
@@ -144,6 +146,7 @@ class DriftMonitor:
         kernel: KernelLike = None,
         *,
         run_length: float = 1000,
+        within: str | Sequence[str] | None = None,
         margin: float | None = None,
         n_permutations: int = 1000,
         scale: bool = True,
@@ -163,6 +166,9 @@ class DriftMonitor:
             more features of every point that is kept.
         run_length : float
             Batches from one false alarm to the next, on average.
+        within : column name, or several, optional
+            Strata (sites, machines, hours): batches are compared with the reference inside of each, so that another mix
+            of them is no drift. Rows of strata that the reference lacks say nothing, and a note counts them.
         margin : float, optional
             How far batches may be from the reference without being told, as if every column had moved by so many of its
             standard deviations: .1, say, and a million rows of harmless change raise no alarm. The reference then stays
@@ -185,6 +191,11 @@ class DriftMonitor:
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
         (reference,), told = admitted((reference,), ("reference",), missing)
+        strata = None
+        if within is not None:
+            if margin is not None:
+                raise ParameterError("a margin is of all rows together: leave out within=, or margin=.")
+            reference, strata = Strata.of(reference, within)
         data, schema = _read_reference(reference, kinds)
         n = count(data)
         check_rows(n, "reference", 4 * LEAST)
@@ -196,7 +207,8 @@ class DriftMonitor:
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
             own = _blocks(features, _mapped(features, chosen.pooled))
-            kept = features.read(rows(data, np.sort(order[size : size + MOST_KEPT])), "reference", door)
+            places = np.sort(order[size : size + MOST_KEPT])
+            kept = features.read(rows(data, places), "reference", door)
             pool = _mapped(features, kept)
             allowed = None if margin is None else Margin.of(margin, features, kept, pool)
             pool = pool if allowed is None else pool[:0]
@@ -206,24 +218,31 @@ class DriftMonitor:
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             _limit(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
-            margin=allowed,
+            margin=allowed, strata=strata and strata.rows(places),
         )  # fmt: skip
 
     def step(self, batch: Data) -> "DriftMonitor":
         """The monitor after one more batch of at least 2 points; batches may differ in size."""
         with Door() as door:
-            data, notes = self._read(batch)
+            data, codes, notes = self._read(batch)
             points = self.features.read(data, "batch", door)
             check_rows(count(points), "batch", 2)
             new = _mapped(self.features, points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
+        strata = self.strata
         if self.margin is None:
             both = np.concatenate([self.pool, new])
-            values, rounding = self._statistics(both, len(new), generator)
+            if strata is None:
+                values, rounding = self._statistics(both, len(new), generator)
+                left = None
+            else:
+                subsets, codes, left = strata.exchanged(codes, self.n_permutations, generator)
+                values, rounding = self._within(both, subsets, codes)
+                strata = replace(strata, codes=codes[left])
             near = max(rounding, TIE * float(np.abs(values).max()))
             larger, tied = larger_and_tied(float(values[0]), values[1:], near)
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
-            pool = both[generator.choice(len(both), len(self.pool), replace=False)]
+            pool = both[generator.choice(len(both), len(self.pool), replace=False) if left is None else left]
         else:
             pvalue, pool = max(self.margin.pvalue(new), LEAST_PVALUE), self.pool
         before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
@@ -232,21 +251,26 @@ class DriftMonitor:
         return replace(
             self,
             pool=pool,
+            strata=strata,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
             notes=notes,
         )
 
-    def _read(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
-        """A batch with the columns of the reference, and what is odd about it."""
+    def _read(self, batch: Data) -> tuple[Any, np.ndarray, tuple[str, ...]]:
+        """A batch with the columns of the reference, its strata, and what is odd about it."""
         (batch,), told = admitted((batch,), ("batch",), self.missing, least=2)
+        codes = np.zeros(0, int)
+        if self.strata is not None:
+            codes, heard = self.strata.read(batch)
+            told += heard
         if self.schema is not None:
             table = self.schema.read(batch, "batch")
-            return (table if self.names else batch), (*told, *self.schema.notes(table, "batch"))
+            return (table if self.names else batch), codes, (*told, *self.schema.notes(table, "batch"))
         # Monitors saved before there were schemas hold their columns in alphabetical order.
         old = self.names and Table.looks_like_one(batch)
-        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), told
+        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), codes, told
 
     @property
     def alarm(self) -> bool:
@@ -308,6 +332,20 @@ class DriftMonitor:
             found.append(Permuted(values, TIE * float(own.mean()) / size))
         norms = [square**0.5 for square in self.mean_squares]
         return fused(found, norms, float(np.sqrt(size * (size - 1.0))))[0]
+
+    def _within(self, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
+        """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, less its mean over them."""
+        at = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+        centred = both - (at @ both / np.maximum(at.sum(axis=1), 1)[:, None])[codes]
+        starts = np.arange(0, subsets.size + 1, subsets.shape[1])
+        pick = csr_array((np.ones(subsets.size), subsets.ravel(), starts), shape=(len(subsets), len(both)))
+        found, norms = [], []
+        for block in _blocks(self.features, centred):
+            sums = pick @ block
+            values = np.einsum("ij,ij->i", sums, sums)
+            found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
+            norms.append(float(values.std()))
+        return fused(found, norms, 1.0)[0]
 
 
 def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:

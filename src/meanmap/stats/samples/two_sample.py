@@ -21,6 +21,7 @@ from meanmap.features.base import FeatureKernel
 from meanmap.features.states.passes import one_pass
 from meanmap.kernels.reading import is_flat
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
+from meanmap.stats.encoding import encoded_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
 from meanmap.stats.samples.exchanged import design_test
@@ -47,6 +48,7 @@ def two_sample_test(
     within: Data = None,
     clusters: Data = None,
     weights: Data = None,
+    features: Any = None,
     statistic: str = "auto",
     null: str = "auto",
     n_permutations: int = 1000,
@@ -77,6 +79,11 @@ def two_sample_test(
     weights : column name or array, optional
         How much each row counts in the means. They stay with their rows, hence the level is exact where a row and its
         weight have one law in both, as in one survey.
+    features : callable, or object with `fit`, optional
+        What is compared instead of the rows: any function from a batch of rows (a slice of the array, list or table) to
+        a vector for each, such as a network's last layer but one. What has a `fit(rows, labels)` learns from half of
+        the rows of each sample, and its `transform`, `decision_function` or `predict_proba` is compared on the others.
+        The level holds for both. In memory.
     kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed, and under permutations one more for
@@ -140,7 +147,7 @@ def two_sample_test(
         check_permuted(statistic, null)
         if any(map(comes_in_pieces, (x, y))):
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
-    elif by is None and y is not None:
+    elif by is None and y is not None and features is None:
         x, y = (on_host(data) for data in (x, y))
         if _in_one_pass((x, y), statistic, null):
             pair = "x", "y"
@@ -154,6 +161,11 @@ def two_sample_test(
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, missing, by)
     x, y = without_design((x, y), names, within, clusters, weights)
+    if features is not None:
+        if design is not None and hasattr(features, "fit"):
+            raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
+        (x, y), heard = encoded_samples((x, y), features, names, random.generator)
+        told += heard
     if kernel is None or isinstance(kernel, str):
         x, y = from_strata((x, y), names, design)
     with Door() as door:

@@ -1,0 +1,65 @@
+"""Variables as names of columns of one table."""
+
+from typing import Any
+
+from meanmap.core.errors import ColumnError, KindError
+from meanmap.core.settings import is_whole
+from meanmap.core.tables.table import raw_columns
+from meanmap.core.types import Data
+
+__all__ = ["check_no_names", "picked", "set_apart"]
+
+
+def picked(data: Data, **wanted: Any) -> list[Any]:
+    """The columns of `data` that each argument names, as they came; None and whole numbers stay what they are.
+
+    Examples
+    --------
+    >>> picked({"sun": [1, 2], "rain": [3, 4], "field": ["a", "b"]}, x="sun", z=["rain", "field"], within=None)
+    [{'sun': [1, 2]}, {'rain': [3, 4], 'field': ['a', 'b']}, None]
+    """
+    columns = dict(zip(*raw_columns(data, "data"), strict=True))
+    found = []
+    for argument, names in wanted.items():
+        if names is None or is_whole(names):
+            found.append(names)
+            continue
+        listed = [names] if isinstance(names, str) else names
+        if not isinstance(listed, list | tuple) or not listed or not all(isinstance(name, str) for name in listed):
+            raise KindError(
+                f"{argument} is {names!r}; with data= expected the name of a column of it, or a list of names."
+            )
+        lacking = [name for name in listed if name not in columns]
+        if lacking:
+            raise ColumnError(f"{argument} names {lacking[0]!r}; data has {', '.join(map(repr, columns))}.")
+        found.append({name: columns[name] for name in listed})
+    return found
+
+
+def check_no_names(**variables: Any) -> None:
+    """Refuse the name of a column without the table that has it."""
+    for argument, part in variables.items():
+        if isinstance(part, str):
+            raise KindError(f"{argument} is {part!r}: the name of a column needs the table, as data=.")
+
+
+def set_apart(data: Data, **wanted: Any) -> list[Any]:
+    """The table without the columns that arguments name, then these columns for each; other arguments as they are.
+
+    Examples
+    --------
+    >>> set_apart({"sun": [1, 2], "rain": [3, 4], "field": ["a", "b"]}, within="field", clusters=2)
+    [{'sun': [1, 2], 'rain': [3, 4]}, {'field': ['a', 'b']}, 2]
+    """
+    columns = dict(zip(*raw_columns(data, "the table"), strict=True))
+    found, gone = [], set()
+    for argument, names in wanted.items():
+        listed = [names] if isinstance(names, str) else names
+        if isinstance(listed, list | tuple) and listed and all(isinstance(n, str) and n in columns for n in listed):
+            found.append({name: columns[name] for name in listed})
+            gone |= set(listed)
+        elif isinstance(names, str):
+            raise ColumnError(f"{argument} names {names!r}; the table has {', '.join(map(repr, columns))}.")
+        else:
+            found.append(names)
+    return [{name: column for name, column in columns.items() if name not in gone} if gone else data, *found]

@@ -1,0 +1,99 @@
+"""Representations of a user's own: any function from rows to vectors, in batches, fixed or fitted to half of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
+from meanmap.core.points import on_host
+from meanmap.core.tables.missing import chosen_rows
+from meanmap.stats.designs.reading import rows_of
+
+__all__ = ["encoded", "encoded_samples"]
+
+# Rows that are encoded at once, and how many are encoded again to see whether they are what they were.
+BATCH, AGAIN = 256, 4
+# Networks compute in single precision, and in another order for another batch.
+TOLERANCE = 1e-3
+Encoder = Callable[[Any], Any]
+
+
+def encoded(sample: Any, features: Encoder, argument: str, generator: np.random.Generator) -> np.ndarray:
+    """The feature vectors of all rows, (n, d).
+
+    Level and p-values rest on each vector being a function of its row alone: some rows are encoded again beside others,
+    and a network that normalises over a batch, or drops units at random, is refused.
+
+    Examples
+    --------
+    >>> lengths = lambda texts: [[len(text), 1.0] for text in texts]
+    >>> encoded(["a", "bb", "ccc"], lengths, "x", np.random.default_rng(0)).tolist()
+    [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]
+    """
+    sample = on_host(sample)
+    n = rows_of(sample)
+    parts = [_vectors(sample, np.arange(at, min(at + BATCH, n)), features, argument) for at in range(0, n, BATCH)]
+    widths = sorted({part.shape[1] for part in parts})
+    if len(widths) > 1:
+        raise ShapeError(f"features gave vectors of {widths} numbers for batches of {argument}; expected one length.")
+    found = np.concatenate(parts)
+    some = generator.choice(n, min(n, AGAIN), replace=False)
+    again = _vectors(sample, some, features, argument)
+    if np.abs(again - found[some]).max() > TOLERANCE * max(1e-300, float(np.abs(found).max())):
+        raise InputError(
+            f"features of a row of {argument} change with the rows beside it, or from call to call: the level would "
+            "not hold. Put the network into evaluation mode, as model.eval() does."
+        )
+    return found
+
+
+def encoded_samples(
+    samples: Sequence[Any], features: Any, names: Sequence[str], generator: np.random.Generator
+) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """The feature vectors of two samples, and what is to be told.
+
+    What has a `fit` learns from half of the rows of each, with the samples' numbers as labels, and the others are left.
+    """
+    if not hasattr(features, "fit"):
+        return [encoded(s, _callable(features), name, generator) for s, name in zip(samples, names, strict=True)], ()
+    samples = [on_host(sample) for sample in samples]
+    orders = [generator.permutation(rows_of(sample)) for sample in samples]
+    halves = [np.array_split(order, 2) for order in orders]
+    learned = _joined([chosen_rows(s, np.sort(first)) for s, (first, _) in zip(samples, halves, strict=True)])
+    labels = np.repeat(np.arange(len(samples)), [len(first) for first, _ in halves])
+    fitted = features.fit(learned, labels)
+    fitted = features if fitted is None else fitted
+    known = [name for name in ("transform", "decision_function", "predict_proba") if hasattr(fitted, name)]
+    function = _callable(getattr(fitted, known[0]) if known else fitted)
+    left = [chosen_rows(s, np.sort(second)) for s, (_, second) in zip(samples, halves, strict=True)]
+    told = f"features were fitted to half of the rows, {len(labels)}, and the test is of the others."
+    return [encoded(s, function, name, generator) for s, name in zip(left, names, strict=True)], (told,)
+
+
+def _callable(features: Any) -> Encoder:
+    if not callable(features):
+        raise KindError(f"features is {features!r}; expected a function from rows to vectors, or an object with fit.")
+    return features
+
+
+def _vectors(sample: Any, rows: np.ndarray, features: Encoder, argument: str) -> np.ndarray:
+    """The vectors of some rows, in one call."""
+    found = np.asarray(features(chosen_rows(sample, rows)))
+    found = found[:, None] if found.ndim == 1 else found
+    if found.ndim != 2 or len(found) != len(rows) or found.dtype.kind not in "fiub":
+        raise ShapeError(
+            f"features gave {found.dtype} of shape {found.shape} for {len(rows)} rows of {argument}; expected a vector "
+            "of numbers for each row."
+        )
+    if not np.isfinite(found).all():
+        raise NonFiniteError(f"features of {argument} hold values that are not finite.")
+    return found.astype(float)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    if all(isinstance(part, list) for part in parts):
+        return [row for part in parts for row in part]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    raise KindError("features with fit= take samples that are arrays or lists: pass x.to_numpy() and y.to_numpy().")

@@ -1,0 +1,83 @@
+"""Strata of a monitor: batches are compared with the reference inside of each, whatever their mix is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError, InputError, KindError
+from meanmap.core.tables.table import Table
+from meanmap.core.types import Data
+from meanmap.core.values import Value
+
+__all__ = ["Strata"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Strata(Value):
+    """The columns that make strata, the strata of the reference, and which of them the points of the pool are in.
+
+    Attributes
+    ----------
+    columns, known : tuple of str
+    codes : int array (n,)
+        Counted from 0.
+    """
+
+    columns: tuple[str, ...]
+    known: tuple[str, ...]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, reference: Data, within: Any) -> tuple[Any, "Strata"]:
+        """A reference without these columns, and the strata of all its rows."""
+        columns = (within,) if isinstance(within, str) else tuple(within)
+        if not Table.has_names(reference):
+            raise KindError("within= names columns, and the reference has none with names: pass a DataFrame.")
+        table = Table.of(reference, "reference")
+        labels = _labels(table, columns, "reference")
+        left = [name for name in table.names if name not in columns]
+        if not left:
+            raise ColumnError("the reference has no column left to watch: all of them are in within=.")
+        known, codes = np.unique(labels, return_inverse=True)
+        return table.select(left), cls(columns, tuple(known.tolist()), codes)
+
+    def rows(self, index: np.ndarray) -> "Strata":
+        """Of some of the rows."""
+        return Strata(self.columns, self.known, self.codes[index])
+
+    def read(self, batch: Data) -> tuple[np.ndarray, tuple[str, ...]]:
+        """The strata of a batch, those that the reference lacks beyond all others, and what is to be told."""
+        labels = _labels(Table.of(batch, "batch", self.columns), self.columns, "batch")
+        places = np.searchsorted(self.known, labels)
+        found = np.minimum(places, len(self.known) - 1)
+        new = np.asarray(self.known)[found] != labels
+        codes = np.where(new, len(self.known), found)
+        here = np.isin(codes, self.codes)
+        if not here.any():
+            raise InputError("no row of the batch is in a stratum of the reference: nothing can be compared.")
+        told = f"{(~here).sum()} of {len(codes)} rows are in strata that the reference lacks: they say nothing."
+        return codes, () if here.all() else (told,)
+
+    def exchanged(
+        self, codes: np.ndarray, n_draws: int, generator: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Subsets of pool and batch together with as many of each stratum as the batch has, (1 + B, b); strata; pool.
+
+        The first subset is the batch. What remains of a pool is drawn in the same way.
+        """
+        both = np.concatenate([self.codes, codes])
+        is_batch = np.arange(len(both)) >= len(self.codes)
+        by_stratum = np.lexsort((~is_batch, both))  # the batch first in each
+        taken = is_batch[by_stratum]
+        draws = [np.lexsort((generator.random(len(both)), both))[taken] for _ in range(n_draws)]
+        left = np.sort(np.lexsort((generator.random(len(both)), both))[~taken])
+        return np.stack([by_stratum[taken], *draws]), both, left
+
+
+def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray:
+    lacking = [name for name in columns if name not in table.names]
+    if lacking:
+        raise ColumnError(f"within names {lacking[0]!r}; {argument} has {', '.join(map(repr, table.names))}.")
+    words = [np.asarray(table.columns[name]).astype(str).tolist() for name in columns]
+    return np.array([", ".join(row) for row in zip(*words, strict=True)])
