@@ -3,8 +3,13 @@
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import Density, NormalMixture
 from meanmap.bp.beliefs.histogram import Histogram
-from meanmap.bp.conditionals.bayesian_network import BayesianNetwork, FittedBayesianNetwork
-from meanmap.bp.conditionals.dependency_network import DependencyNetwork, FittedDependencyNetwork
+from meanmap.bp.beliefs.most_probable import Configuration, most_probable
+from meanmap.bp.beliefs.sensitivity import Sensitivity, sensitivity
+from meanmap.bp.conditionals.bayesian_network import BayesianNetwork
+from meanmap.bp.conditionals.dependency_network import DependencyNetwork
+from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
+from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
+from meanmap.bp.conditionals.judged import ArrowScores, Gain
 from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
@@ -92,9 +97,15 @@ __all__ = [  # noqa: RUF022  # models first
     "Restored",
     "Approximation",
     "Solution",
+    "ArrowScores",
+    "Configuration",
+    "Gain",
+    "Sensitivity",
     # Functions.
+    "most_probable",
     "neighbour_pairs",
     "patches",
+    "sensitivity",
     "solve",
     "spectral_radius",
     # For those who extend the engine, or run it by itself.

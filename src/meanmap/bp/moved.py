@@ -24,6 +24,7 @@ _MODULES = {
     "relations": ("edges.relations", "Manner Relations"),
     "samples": ("edges.samples", "NodeSample Samples"),
     "stream": ("kernel.stream", "Link Step"),
+    "surroundings.trees": ("conditionals.trees", "Trees"),
     "two_pass": ("engine.two_pass", "Passes"),
     "variables": ("edges.updates", "Variable"),
 }

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from meanmap.estimators.bags import BagRegressor, TwoStageFeatures
     from meanmap.estimators.density import ConditionalDensity
     from meanmap.estimators.features import FourierFeatures, LearnedFeatures, LowRankFeatures
-    from meanmap.estimators.imputer import DependencyNetworkImputer
+    from meanmap.estimators.imputer import DependencyNetworkImputer, KernelGraphImputer
     from meanmap.estimators.regression import ConditionalMeanRegressor
+    from meanmap.estimators.trees import KernelGraphClassifier, KernelGraphRegressor
 
 __all__ = [
     "BagRegressor",
@@ -19,6 +20,9 @@ __all__ = [
     "ConditionalMeanRegressor",
     "DependencyNetworkImputer",
     "FourierFeatures",
+    "KernelGraphClassifier",
+    "KernelGraphImputer",
+    "KernelGraphRegressor",
     "LearnedFeatures",
     "LowRankFeatures",
     "TwoStageFeatures",
@@ -30,6 +34,9 @@ _HOMES = {
     "ConditionalMeanRegressor": "regression",
     "DependencyNetworkImputer": "imputer",
     "FourierFeatures": "features",
+    "KernelGraphClassifier": "trees",
+    "KernelGraphImputer": "imputer",
+    "KernelGraphRegressor": "trees",
     "LearnedFeatures": "features",
     "LowRankFeatures": "features",
     "TwoStageFeatures": "bags",

@@ -1,5 +1,6 @@
 """Filling in tables, for scikit-learn's pipelines."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,16 +8,49 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from meanmap.bp.conditionals.dependency_network import DependencyNetwork, FittedDependencyNetwork
+from meanmap.bp.conditionals.dependency_network import DependencyNetwork
+from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
+from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
 from meanmap.core.types import Data
 from meanmap.estimators.reading import read
+from meanmap.estimators.trees import learned_tree
 
-__all__ = ["DependencyNetworkImputer"]
+__all__ = ["DependencyNetworkImputer", "KernelGraphImputer"]
 
 LEAST_ROWS = 10
 
 
-class DependencyNetworkImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class _Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+    """Missing numbers filled in by means of what a model believes about them."""
+
+    model_: Any
+
+    def fit(self, X: Data, y: Any = None) -> Any:
+        """Learn from a table of numbers with gaps; at least ten rows and two columns."""
+        del y
+        rows = read(self, X, ensure_all_finite="allow-nan", ensure_min_samples=LEAST_ROWS, ensure_min_features=2)
+        self._learn(rows)
+        return self
+
+    @abstractmethod
+    def _learn(self, rows: np.ndarray) -> None:
+        """Learn from rows that were read."""
+
+    def transform(self, X: Data) -> np.ndarray:
+        """The table with its gaps filled by means."""
+        check_is_fitted(self)
+        return self._filled(read(self, X, ensure_all_finite="allow-nan", reset=False))
+
+    def _filled(self, rows: np.ndarray) -> np.ndarray:
+        return self.model_.impute(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class DependencyNetworkImputer(_Imputer):
     """Missing numbers filled in by what the others of their row say: `mm.bp.DependencyNetwork` as a transformer.
 
     Parameters
@@ -44,19 +78,41 @@ class DependencyNetworkImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
     def __init__(self, regressions: Sequence[Any] | None = None):
         self.regressions = regressions
 
-    def fit(self, X: Data, y: Any = None) -> "DependencyNetworkImputer":
-        """Learn from a table of numbers with gaps; at least ten rows and two columns."""
-        del y
-        rows = read(self, X, ensure_all_finite="allow-nan", ensure_min_samples=LEAST_ROWS, ensure_min_features=2)
+    def _learn(self, rows: np.ndarray) -> None:
         self.model_ = DependencyNetwork(self.regressions).fit(rows)
-        return self
 
-    def transform(self, X: Data) -> np.ndarray:
-        """The table with its gaps filled by means."""
-        check_is_fitted(self)
-        return self.model_.impute(read(self, X, ensure_all_finite="allow-nan", reset=False))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+class KernelGraphImputer(_Imputer):
+    """Missing numbers filled in along a Chow-Liu tree of the columns: `mm.KernelGraph` as a transformer.
+
+    Attributes
+    ----------
+    model_ : FittedKernelGraph
+        For beliefs, scores and draws: `imputer.model_.predict(X, targets=[0])`, columns being called by their number.
+    constants_ : dict
+        Columns that have one value in all rows, and are no part of the tree: their number and that value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, size=(200, 1))
+    >>> imputer = KernelGraphImputer().fit(np.hstack([x, x**2]))
+    >>> imputer.transform([[1.5, np.nan]]).round(1).tolist()
+    [[1.5, 2.2]]
+    """
+
+    model_: FittedKernelGraph
+    constants_: dict[int, float]
+
+    def _learn(self, rows: np.ndarray) -> None:
+        self.model_ = learned_tree(rows)
+        tree = set(self.model_.graph.names)
+        first = {j: column[~np.isnan(column)] for j, column in enumerate(rows.T) if j not in tree}
+        self.constants_ = {j: float(values[0]) if len(values) else 0.0 for j, values in first.items()}
+
+    def _filled(self, rows: np.ndarray) -> np.ndarray:
+        found = self.model_.impute(rows)
+        for j, value in self.constants_.items():
+            found[np.isnan(found[:, j]), j] = value
+        return found

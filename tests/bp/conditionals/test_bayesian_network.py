@@ -92,7 +92,26 @@ def test_draws_have_the_covariance_of_the_data(model):
     drawn, data = model.sample(3000, rng=0), linear(1000, 0)
     np.testing.assert_allclose(np.cov(list(drawn.values())), np.cov([data[n] for n in drawn]), atol=0.8)
     assert (model.sample(10, rng=0)["x"] == model.sample(10, rng=0)["x"]).all()
-    assert set(model.sample(10, {"x": 2.0}, rng=0)["x"]) == {2.0}
+    assert set(model.sample(10, values={"x": 2.0}, rng=0)["x"]) == {2.0}
+
+
+def test_a_saved_network_says_the_same(model, tmp_path):
+    labels = {"a": np.tile([0.0, 1.0, 2.0, 5.0], 10), "b": np.tile(["u", "v", "v", "w"], 10)}
+    for fitted, held in ((model, linear(9, 6)), (mm.bp.BayesianNetwork([("a", "b")]).fit(labels), labels)):
+        loaded = mm.load(mm.save(fitted, tmp_path / "network.meanmap"))
+        np.testing.assert_array_equal(loaded.score(held), fitted.score(held))
+        assert str(loaded) == str(fitted)
+    one, other = (
+        each.do({"x": 1.0}, ["y"], rng=0)["y"].mean() for each in (mm.load(mm.save(model, tmp_path / "x")), model)
+    )
+    assert one == other
+
+
+def test_draws_given_evidence_have_its_law(model):
+    drawn = model.sample(2000, {"x": 1.0}, rng=0)
+    assert set(drawn["x"]) == {1.0}
+    np.testing.assert_allclose([drawn["y"].mean(), drawn["z"].mean()], [2, 0.5], atol=0.3)
+    np.testing.assert_allclose([drawn["y"].var(), drawn["z"].var()], [3, 0.5], atol=0.5)
 
 
 def test_effects_that_hang_on_an_open_edge_are_refused():
@@ -117,9 +136,27 @@ def test_graphs_of_the_library_and_of_networkx_are_taken():
 
 
 def test_evidence_that_hardly_happens_is_told(model):
+    far = model.query({"x": 300.0}, ["z"], rng=0).report
+    assert any("far outside" in note for note in far.notes)
     report = model.query({"x": 6.0, "y": -4.0}, ["z"], rng=0).report
     assert "improbable" in report.notes[0]
     assert not report.converged
+
+
+def test_arrows_are_judged_by_rows_that_are_left_out(tmp_path):
+    """y = x + 2 z + noise: knowing both is worth ½ log 11 nats, without x ½ log(11/2), without z ½ log(11/3)."""
+    data = linear(900, 8) | {"w": np.random.default_rng(9).normal(size=900)}
+    found = mm.bp.BayesianNetwork([("z", "x"), ("z", "y"), ("x", "y"), ("w", "y")]).judge(data, 3)
+    gains = {arrow: gain.mean for arrow, gain in found.arrows.items()}
+    np.testing.assert_allclose([found.nodes["y"].mean, found.lines["y"].mean], np.log(11) / 2, atol=0.12)
+    np.testing.assert_allclose([gains["x", "y"], gains["z", "y"]], [np.log(2) / 2, np.log(3) / 2], atol=0.1)
+    assert abs(gains["w", "y"]) < 0.02
+    assert found.to_networkx().edges["z", "y"]["gain"] == gains["z", "y"]
+    assert "z → y: +" in str(found)
+    labels = {text.get_text() for text in found.plot().texts}
+    assert {f"{gain:.2g}" for gain in gains.values()} <= labels
+    with pytest.raises(ValueError, match="folds is 1"):
+        mm.bp.BayesianNetwork([("z", "x")]).judge(data, 1)
 
 
 def test_what_cannot_be_asked_is_refused(model):

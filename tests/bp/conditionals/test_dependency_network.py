@@ -9,10 +9,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import meanmap as mm
-from meanmap.bp.conditionals.column_conditional import thresholds
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.bp.conditionals.row_weights import row_weights
 from meanmap.bp.conditionals.stacking import mixture_weights
+from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 
 FEW = [ExtraTreesRegressor(12, min_samples_leaf=5, random_state=0)]
@@ -65,7 +65,7 @@ def test_weights_average_to_what_the_regression_predicts(regression):
     rng = np.random.default_rng(0)
     x, y, new = rng.normal(size=(80, 3)), rng.normal(size=80), rng.normal(size=(20, 3))
     fitted = regression.fit(x, y)
-    weights = row_weights(fitted, x, new)
+    weights = row_weights(fitted, x)(new)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     np.testing.assert_allclose(weights @ y, fitted.predict(new), rtol=1e-10)
 
@@ -83,12 +83,67 @@ def test_mixtures_have_the_least_score():
     assert found.sum() == pytest.approx(1)
 
 
-def test_thresholds_take_values_that_come_back_for_themselves():
-    at = thresholds(np.repeat([0.0, 1.0, 3.0], [50, 30, 20]))
-    for value in (0.0, 1.0, 3.0):
-        below = at[at < value].max()
-        assert value in at
-        assert value - below < 0.011
+def test_values_that_come_back_are_points():
+    """A narrow bin ends in each; values of 2 % of the rows, however many others there are."""
+    values = np.concatenate([np.repeat([0.0, 1.0, 3.0], [50, 30, 20]), np.linspace(0.1, 2.9, 200)])
+    found = Thresholds.of(values)
+    assert found.edges[1:][found.points].tolist() == [0, 1, 3]
+    assert (np.diff(found.at)[found.points] < 0.011 * np.diff(np.unique(values)).min()).all()
+    assert (np.diff(found.at) > 0).all()
+    bins = found.bins(values)
+    assert (found.points[bins] == np.isin(values, [0, 1, 3])).all()
+    assert (found.at[bins] < values).all()
+    assert (values <= found.at[bins + 1]).all()
+    assert not Thresholds.of(np.linspace(0, 1, 30)).points.any()  # each came once
+
+
+def test_few_values_are_all_there_is():
+    found = Thresholds.of(np.repeat([0.0, 1.0, 3.0], [50, 45, 5]))
+    assert found.at[1:-1].tolist() == [0.5, 2.0]
+    assert found.edges[1:].tolist() == [0, 1, 3]
+    values, shares = np.array([[0.0], [1.0], [3.0], [1.2], [9.0]]), np.tile([0.5, 0.3, 0.2], (5, 1))
+    np.testing.assert_allclose(found.density(shares, values), [0.5, 0.3, 0.2, 0.003, 0])
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """A count, a coin and a number that hang together."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    return {"x": x, "count": rng.poisson(np.exp(0.5 * x)).astype(float), "coin": (x + rng.normal(size=300) > 1.2) * 1.0}
+
+
+def test_intervals_end_at_values_that_columns_have(counts):
+    """The ends of an interval are values of the column, and it holds at least what it says."""
+    fitted = mm.bp.DependencyNetwork(FEW).fit(counts)
+    belief = fitted.predict({"x": np.linspace(-2, 2, 9)}, ["coin"])["coin"]
+    chance = 1 - belief.cdf([0.5])[:, 0]
+    assert set(np.round(belief.mean() - chance, 9)) == {0.0}
+    ends = belief.quantile([0.05, 0.95])
+    assert set(ends.ravel()) <= {0.0, 1.0}
+    np.testing.assert_array_equal(ends[:, 1] == 1, chance > 0.05)
+    np.testing.assert_array_equal(ends[:, 0] == 1, chance >= 0.95)
+    assert set(fitted.sample(200, rng=0)["coin"]) == {0.0, 1.0}
+
+
+def test_scores_give_a_value_that_comes_back_its_own_bin(counts):
+    """More is given to a coin that fell as it mostly does than to the other side, and far more than to no side."""
+    fitted = mm.bp.DependencyNetwork(FEW).fit(counts)
+    rows = {"x": np.full(3, -1.5), "coin": np.array([0.0, 1.0, 0.5])}
+    usual, rare, never = fitted.score(rows)
+    assert usual > rare > never
+
+
+def test_a_saved_network_says_the_same(model, tmp_path):
+    frame = with_gaps(make_table(20, seed=9), 0.3, 10)
+    loaded = mm.load(mm.save(model, tmp_path / "network.meanmap"))
+    pd.testing.assert_frame_equal(loaded.impute(frame), model.impute(frame))
+    np.testing.assert_array_equal(loaded.score(frame), model.score(frame))
+    assert str(loaded) == str(model)
+    near = mm.bp.DependencyNetwork([KNeighborsRegressor(5)]).fit(make_table(60))
+    near.impute(frame)  # what is kept for the next rows is not saved
+    loaded = mm.load(mm.save(near, tmp_path / "near.meanmap"))
+    pd.testing.assert_frame_equal(loaded.impute(frame), near.impute(frame))
 
 
 def test_gaps_are_filled_where_no_line_helps(model):
@@ -106,10 +161,49 @@ def test_gaps_are_filled_where_no_line_helps(model):
 
 
 def test_intervals_hold_what_they_say(model):
-    truth = make_table(500, seed=3)
-    low, high = model.predict(with_gaps(truth, 0.2, 4), ["c"])["c"].quantile([0.05, 0.95]).T
-    inside = int(((low <= truth["c"]) & (truth["c"] <= high)).sum())
-    assert 0.84 < inside / 500 < 0.96
+    """Of two tables together: which 240 rows were learned from moves the share by .02."""
+    inside = 0
+    for seed in (3, 13):
+        truth = make_table(500, seed=seed)
+        low, high = model.predict(with_gaps(truth, 0.2, seed + 1), ["c"])["c"].quantile([0.05, 0.95]).T
+        inside += int(((low <= truth["c"]) & (truth["c"] <= high)).sum())
+    assert 0.86 < inside / 1000 < 0.96
+
+
+def test_columns_are_judged_beside_simpler_laws(model, normal):
+    """Ranked probability scores of N(0, s²) beside itself are s / √π: of b alone, and given a, of which a third is
+    missing in the mean.
+    """
+    held = model.held_out
+    assert held["c"]["this"] < 0.9 * held["c"]["joint normal"]  # no line helps
+    assert held["k"]["this"] < 0.8 * held["k"]["alone"]
+    assert "joint normal" not in held["k"]
+    of_b = normal.held_out["b"]
+    assert of_b["alone"] == pytest.approx(1 / np.sqrt(np.pi), rel=0.05)
+    assert of_b["this"] == pytest.approx(of_b["joint normal"], rel=0.03)
+    assert of_b["this"] == pytest.approx((2 / 3 / np.sqrt(2) + 1 / 3) / np.sqrt(np.pi), rel=0.06)
+
+
+def test_a_label_that_is_always_the_same_is_known(tmp_path):
+    table = make_table(60) | {"k": np.full(60, "up")}
+    fitted = mm.bp.DependencyNetwork(FEW).fit(table)
+    assert fitted.impute({"a": [0.0], "k": np.array([None], dtype=object)})["k"].tolist() == ["up"]
+
+
+def test_a_query_is_a_prediction_of_one_row(model):
+    beliefs = model.query({"a": 1.0, "k": "up"})
+    rows = model.predict({"a": [1.0], "k": ["up"]}, ["b", "c"])
+    assert tuple(beliefs) == ("b", "c")
+    np.testing.assert_array_equal(beliefs["c"].quantile([0.1, 0.9]), rows["c"].quantile([0.1, 0.9])[0])
+    assert model.query({"a": 1e6}, ["c"]).report.notes[0].startswith("evidence['a'] has 1 value far outside")
+    assert "frame['a'] has 2 values far outside" in model.predict({"a": [1e6, -1e6]}, ["c"]).report.notes[0]
+    assert model.query({"a": 1.0}, ["c"]).report.notes == ()
+    with pytest.raises(InputError, match="a target and known already"):
+        model.query({"a": 1.0}, ["a"])
+    with pytest.raises(KindError, match="has 2 values; expected one"):
+        model.query({"a": [1.0, 2.0]})
+    with pytest.raises(InputError, match="no column 'z'"):
+        model.query({"a": 1.0}, ["z"])
 
 
 def test_scores_are_the_chain_rule(model):
@@ -179,6 +273,8 @@ def test_times_truth_values_and_gaps_in_what_is_learned():
 def test_what_cannot_be_learned_is_refused(model):
     with pytest.raises(KindError, match="gives no weights on training rows"):
         mm.bp.DependencyNetwork([LinearRegression()]).fit(make_table(40))
+    with pytest.raises(KindError, match="gives no weights on training rows"):
+        mm.bp.DependencyNetwork([KNeighborsRegressor(5, weights="distance")]).fit(make_table(40))
     with pytest.raises(EmptyError, match="has 6 rows; expected at least 10"):
         mm.bp.DependencyNetwork().fit(make_table(6))
     with pytest.raises(ShapeError, match="one column"):

@@ -7,10 +7,10 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 import meanmap as mm
 from meanmap.bp import ForestGrid
+from meanmap.bp.conditionals.trees import Trees
 from meanmap.bp.surroundings import forest_grid
 from meanmap.bp.surroundings.estimates import filled, like_patches, noise_scale, shrunken
 from meanmap.bp.surroundings.features import surroundings
-from meanmap.bp.surroundings.trees import Trees
 from meanmap.core.errors import EmptyError, ShapeError
 
 DOWN, RIGHT = np.mgrid[:40, :48]

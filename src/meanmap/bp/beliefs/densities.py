@@ -14,7 +14,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.types import Array, Index, Seed, Values
 from meanmap.core.values import Value
 
-__all__ = ["Density", "NormalMixture"]
+__all__ = ["Density", "NormalMixture", "check_levels", "pick"]
 
 BISECTIONS = 60
 ASCENT_STEPS = 100
@@ -74,9 +74,7 @@ class Density(Value, ABC):
 
     def quantile(self, q: Array) -> Values:
         """Quantiles, (...,) + the shape of q: bisections of the distribution function."""
-        levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
-        if (levels > 1).any():
-            raise ParameterError(f"q is {levels.tolist()}; expected probabilities from 0 to 1.")
+        levels = check_levels(q)
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
@@ -169,6 +167,14 @@ def pick(weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     rising = np.cumsum(weights, axis=-1)
     uniform = rng.random((*weights.shape[:-1], n)) * rising[..., -1:]
     return np.minimum((uniform[..., None] >= rising[..., None, :]).sum(axis=-1), weights.shape[-1] - 1)
+
+
+def check_levels(q: Array) -> np.ndarray:
+    """Probabilities, as an array."""
+    levels = parameter(q, "q", positive=False, axes=1, at_least=0.0)
+    if (levels > 1).any():
+        raise ParameterError(f"q is {levels.tolist()}; expected probabilities from 0 to 1.")
+    return levels
 
 
 def _line(grid: Array, argument: str) -> np.ndarray:

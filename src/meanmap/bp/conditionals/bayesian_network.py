@@ -1,35 +1,24 @@
-"""Bayesian networks: each variable given its parents, what follows from evidence, and what an intervention does."""
+"""Bayesian networks: each variable given its parents, on a graph whose arrows may meet."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 
-from meanmap.bp.beliefs.beliefs import Beliefs
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork, joined, parents_of
 from meanmap.bp.conditionals.given_parents import GivenParents
-from meanmap.core.door import Door
-from meanmap.core.errors import EmptyError, InputError, KindError
+from meanmap.bp.conditionals.judged import ArrowScores, judged
+from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.progress import track
-from meanmap.core.report import Report
-from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of
-from meanmap.core.types import Data, GraphLike, Seed
-from meanmap.embeddings.points import PointEmbedding
+from meanmap.core.types import Data, GraphLike
 from meanmap.graphs.orientation import consistent_extension, find_cycle
 from meanmap.graphs.partial import PDAG
-from meanmap.kernels.reading import read_points
-from meanmap.learning.default import kernel_for
 
-__all__ = ["BayesianNetwork", "FittedBayesianNetwork"]
+__all__ = ["BayesianNetwork"]
 
 LEAST_ROWS = 20
-DRAWS = 4000
-# Below so many draws that count, a note says that evidence leaves few.
-FEW_DRAWS = 100
 
 
 class BayesianNetwork:
@@ -86,14 +75,10 @@ class BayesianNetwork:
         FittedBayesianNetwork
             Always the same for the same table.
         """
-        raw, columns, numbers = columns_of(data, "data"), {}, {}
-        for name in self.graph.names:
-            if str(name) not in raw:
-                raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, raw))}.")
-            columns[name], numbers[name] = CodedColumn.of(name, raw[str(name)])
+        columns, numbers = self._read(data)
         learned = {}
         for name in track(list(self.graph.names), "learning variables"):
-            rows = _joined([numbers[p] for p in _parents(self.directed, name)], len(numbers[name]))
+            rows = joined([numbers[p] for p in parents_of(self.directed, name)], len(numbers[name]))
             there = ~np.isnan(np.concatenate([rows, numbers[name]], axis=1)).any(axis=1)
             if there.sum() < LEAST_ROWS:
                 together = f"{name!r} and its parents are there together in {there.sum()} rows"
@@ -101,263 +86,45 @@ class BayesianNetwork:
             learned[name] = GivenParents.fit(rows[there], numbers[name][there])
         return FittedBayesianNetwork(self.graph, self.directed, columns, learned)
 
-
-@dataclass(frozen=True, eq=False)
-class FittedBayesianNetwork:
-    """A `BayesianNetwork` that has learned.
-
-    Attributes
-    ----------
-    graph : PDAG
-        As it was given.
-    directed : PDAG
-        With all edges directed, as it was learned.
-    columns : dict
-        How each variable is read.
-    conditionals : dict
-        Each variable given its parents.
-    """
-
-    graph: PDAG
-    directed: PDAG
-    columns: Mapping[Hashable, CodedColumn]
-    conditionals: Mapping[Hashable, GivenParents]
-
-    def query(
-        self, evidence: Mapping[Any, Any] | None = None, targets: Iterable[Hashable] | None = None, *, rng: Seed = None
-    ) -> Beliefs[PointEmbedding]:
-        """Beliefs about variables, given values of others that were seen.
+    def judge(self, data: Data, folds: int = 5) -> ArrowScores:
+        """Whether each arrow is worth it: log densities of rows that were left out, with it and without.
 
         Parameters
         ----------
-        evidence : mapping from names to single values, optional
-            What was seen.
-        targets : names, optional
-            All other variables unless given.
-        rng : None, int, Generator or JAX key
-            What repeats the draws.
+        data : table
+            As for `fit`.
+        folds : int
+            Parts of the rows, each left out once.
 
         Returns
         -------
-        Beliefs
-            `.mean()`, `.quantile(q)`, `.density(grid)`, `.sample(n, rng)` of numbers, `.probabilities()` of labels;
-            `beliefs.report` says how many draws count.
-        """
-        seen = self._read(evidence or {}, "evidence")
-        return self._beliefs(seen, {}, targets, rng)
+        ArrowScores
+            For each variable what its parents are worth together, beside a straight line with normal noise, and for
+            each arrow what it adds to the others: `print`, `.plot()`, `.to_networkx()`.
 
-    def do(
-        self,
-        values: Mapping[Any, Any],
-        targets: Iterable[Hashable] | None = None,
-        *,
-        evidence: Mapping[Any, Any] | None = None,
-        rng: Seed = None,
-    ) -> Beliefs[PointEmbedding]:
-        """What becomes of variables when others are set to values, whatever their causes say.
-
-        Parameters
-        ----------
-        values : mapping from names to single values
-            What is set.
-        targets : names, optional
-            All other variables unless given. An effect that hangs on an edge without a direction is refused.
-        evidence : mapping from names to single values, optional
-            What is seen afterwards.
-        rng : None, int, Generator or JAX key
-            What repeats the draws.
-
-        Returns
-        -------
-        Beliefs
-            As of `query`.
+        Notes
+        -----
+        Takes `folds` times as long as a fit for each parent and once more.
 
         Examples
         --------
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> a = rng.normal(size=400)
-        >>> model = BayesianNetwork([("a", "b")]).fit({"a": a, "b": a**2 + 0.1 * rng.normal(size=400)})
-        >>> effect, none = model.do({"a": 1.5}, ["b"], rng=0), model.do({"b": 2.0}, ["a"], rng=0)
-        >>> bool(abs(effect["b"].mean() - 2.25) < 0.2), bool(abs(none["a"].mean()) < 0.2)
+        >>> a, b, noise = rng.normal(size=(3, 300))
+        >>> found = BayesianNetwork([("a", "c"), ("b", "c")]).judge({"a": a, "b": b, "c": a**2 + 0.3 * noise}, 3)
+        >>> found.arrows["a", "c"].mean > 0.5, abs(found.arrows["b", "c"].mean) < 0.1
         (True, True)
         """
-        fixed = self._read(values, "values")
-        seen = self._read(evidence or {}, "evidence")
-        both = [name for name in fixed if name in seen]
-        if both:
-            raise InputError(f"{both[0]!r} is set and seen; expected it in one of values and evidence.")
-        if not fixed:
-            raise InputError("values is empty; expected what is set, such as {'dose': 1.0}. Without it use query.")
-        chosen = self._targets(targets, (*fixed, *seen))
-        for name in fixed:
-            for target in (*chosen, *seen):
-                _refuse_undecided(self.graph, name, target, set(fixed))
-        return self._beliefs(seen, fixed, chosen, rng)
+        _, numbers = self._read(data)
+        return judged(self.directed, numbers, whole_number(folds, "folds", 2))
 
-    def sample(
-        self, n: int, values: Mapping[Any, Any] | None = None, *, rng: Seed = None
-    ) -> dict[Hashable, np.ndarray]:
-        """Joint draws of all variables, with some set to values as by `do`.
-
-        Parameters
-        ----------
-        n : int
-            How many.
-        values : mapping from names to single values, optional
-            What is set.
-        rng : None, int, Generator or JAX key
-            What repeats the draws.
-
-        Returns
-        -------
-        dict
-            A column (n,) for each variable.
-        """
-        fixed = self._read(values or {}, "values")
-        for name in fixed:
-            for target in self.graph.names:
-                _refuse_undecided(self.graph, name, target, set(fixed))
-        drawn, _ = self._drawn(whole_number(n, "n"), {}, fixed, Rng.of(rng).generator)
-        return {name: self._in_unit(name, drawn[name]) for name in self.graph.names}
-
-    def score(self, frame: Data) -> np.ndarray:
-        """The logarithm of the density of each row: larger is better on new rows. Of labels, of their probability.
-
-        Parameters
-        ----------
-        frame : table
-            With all variables; rows with missing cells get NaN.
-
-        Returns
-        -------
-        array (n,)
-        """
-        raw = columns_of(frame)
-        lacking = [name for name in self.graph.names if str(name) not in raw]
-        if lacking:
-            raise InputError(f"frame has no column {lacking[0]!r}; it has {', '.join(map(repr, raw))}.")
-        numbers = {name: self.columns[name].read(raw[str(name)], "frame") for name in self.graph.names}
-        there = ~np.isnan(np.concatenate(list(numbers.values()), axis=1)).any(axis=1)
-        total = np.where(there, 0.0, np.nan)
-        if there.any():
-            for name, law in self.conditionals.items():
-                rows = _joined([numbers[p][there] for p in _parents(self.directed, name)], int(there.sum()))
-                total[there] += law.log_chance(rows, numbers[name][there]) - np.log(self.columns[name].scale)
-        return total
-
-    def _beliefs(
-        self,
-        seen: dict[Hashable, np.ndarray],
-        fixed: dict[Hashable, np.ndarray],
-        targets: Iterable[Hashable] | None,
-        rng: Seed,
-    ) -> Beliefs[PointEmbedding]:
-        names = self._targets(targets, (*seen, *fixed))
-        drawn, log_weights = self._drawn(DRAWS, seen, fixed, Rng.of(rng).generator)
-        if not np.isfinite(log_weights.max()):
-            raise InputError("no draw agrees with the evidence: its labels were never seen with such parents.")
-        weights = np.exp(log_weights - log_weights.max())
-        weights = weights / weights.sum()
-        count = float(1 / np.sum(weights**2))
-        notes = (
-            () if count >= FEW_DRAWS else (f"{count:.3g} of {DRAWS} draws agree with the evidence: it is improbable.",)
-        )
-        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {DRAWS} count"
-        report = Report(status, count >= FEW_DRAWS, DRAWS, notes=notes, measures={"draws that count": count})
-        return Beliefs(names, {name: self._belief(name, drawn[name], weights) for name in names}, report)
-
-    def _drawn(
-        self, n: int, seen: dict[Hashable, np.ndarray], fixed: dict[Hashable, np.ndarray], random: np.random.Generator
-    ) -> tuple[dict[Hashable, np.ndarray], np.ndarray]:
-        """n draws of each variable as numbers, causes first, and the log likelihood of what was seen."""
-        drawn: dict[Hashable, np.ndarray] = {}
-        log_weights = np.zeros(n)
-        for name in _causes_first(self.directed):
-            known = fixed.get(name, seen.get(name))
-            rows = _joined([drawn[p] for p in _parents(self.directed, name)], n)
-            if known is None:
-                drawn[name] = self.conditionals[name].draw(rows, random)
-                continue
-            drawn[name] = np.repeat(known, n, axis=0)
-            if name in seen:
-                log_weights += self.conditionals[name].log_chance(rows, drawn[name])
-        return drawn, log_weights
-
-    def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
-        column = self.columns[name]
-        with Door() as door:
-            if column.labels is not None:
-                kernel = kernel_for(column.labels)
-                points = read_points(kernel, column.labels, "labels", door)
-                return LabelBelief(kernel, points, weights @ numbers, tuple(column.labels.tolist()))
-            points = column.centre + column.scale * numbers
-            return PointEmbedding(kernel_for(points[:, 0]), points, weights, True)
-
-    def _in_unit(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
-        column = self.columns[name]
-        return column.back(numbers[:, 0]) if column.labels is None else column.labels[numbers.argmax(axis=1)]
-
-    def _read(self, values: Mapping[Any, Any], argument: str) -> dict[Hashable, np.ndarray]:
-        """Single values as numbers (1, width)."""
-        if not isinstance(values, Mapping):
-            raise KindError(f'{argument} is a {type(values).__name__}; expected a mapping such as {{"dose": 1.0}}.')
-        found = {}
-        for name, value in values.items():
-            if name not in self.columns:
-                raise InputError(f"the graph has no node {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
-            if np.ndim(value) > 0:
-                raise KindError(f"{argument}[{name!r}] has {np.size(value)} values; expected a single one.")
-            found[name] = self.columns[name].read([value], argument)
-            if np.isnan(found[name]).any() or not (self.columns[name].labels is None or found[name].any()):
-                raise InputError(f"{argument}[{name!r}] is {value!r}, which was never seen; expected a known value.")
-        return found
-
-    def _targets(self, targets: Iterable[Hashable] | None, known: Iterable[Hashable]) -> tuple[Hashable, ...]:
-        given = set(known)
-        chosen = [name for name in self.graph.names if name not in given] if targets is None else list(targets)
-        for name in chosen:
-            if name not in self.columns:
-                raise InputError(f"the graph has no node {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
-            if name in given:
-                raise InputError(f"{name!r} is a target and known already; expected one or the other.")
-        return tuple(chosen)
+    def _read(self, data: Data) -> tuple[dict[Hashable, CodedColumn], dict[Hashable, np.ndarray]]:
+        raw, columns, numbers = columns_of(data, "data"), {}, {}
+        for name in self.graph.names:
+            if str(name) not in raw:
+                raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, raw))}.")
+            columns[name], numbers[name] = CodedColumn.of(name, raw[str(name)])
+        return columns, numbers
 
     def __repr__(self) -> str:
-        return f"FittedBayesianNetwork({len(self.columns)} variables, {len(self.directed.directed)} arrows)"
-
-
-def _refuse_undecided(graph: PDAG, cause: Hashable, target: Hashable, fixed: set[Hashable]) -> None:
-    """Refuse an effect that hangs on a direction which is not known (Perković 2020, theorem 3.6): a way along which the
-    cause may act on the target begins with an undirected edge.
-    """
-    matrix, names = graph.matrix, list(graph.names)
-    start, others = names.index(cause), {names.index(name) for name in fixed}
-    for first in np.flatnonzero(matrix[start] & matrix[:, start]).tolist():
-        reached, stack = {first} - others, [first] if first not in others else []
-        while stack:
-            for after in np.flatnonzero(matrix[stack.pop()]).tolist():
-                if after not in reached and after not in others:
-                    reached.add(after)
-                    stack.append(after)
-        if names.index(target) in reached:
-            raise InputError(
-                f"the effect of {cause!r} on {target!r} hangs on the direction of the edge {cause!r} — "
-                f"{names[first]!r}, which the graph does not say: both are possible. If you know it, say so, "
-                "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
-            )
-
-
-def _parents(graph: PDAG, name: Hashable) -> list[Hashable]:
-    return [a for a, b in graph.named("directed") if b == name]
-
-
-def _causes_first(graph: PDAG) -> list[Hashable]:
-    found: list[Hashable] = []
-    while len(found) < graph.size:
-        found += [n for n in graph.names if n not in found and all(p in found for p in _parents(graph, n))]
-    return found
-
-
-def _joined(numbers: list[np.ndarray], rows: int) -> np.ndarray:
-    return np.concatenate([np.zeros((rows, 0)), *numbers], axis=1)
+        return f"BayesianNetwork({len(self.graph.names)} variables, {len(self.directed.directed)} arrows)"

@@ -12,40 +12,27 @@ deviation s the beliefs are
 For labels they are the shares of the training rows, alike and weighted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
+from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.joint_normal import JointNormal
-from meanmap.bp.conditionals.row_weights import row_weights
+from meanmap.bp.conditionals.row_weights import RowWeights, row_weights
 from meanmap.bp.conditionals.stacking import mixture_weights
+from meanmap.bp.conditionals.thresholds import Thresholds
 
-__all__ = ["ColumnConditional", "Member", "thresholds"]
+__all__ = ["ColumnConditional", "Member"]
 
-# Thresholds of distribution functions: quantiles of the values, and evenly spread ones from half a range below to half
-# a range above them.
-QUANTILES, EVEN = 120, 40
-# A value of this share of all has a bin to itself, as wide as this share of the least step between values.
-OFTEN, NARROW = 0.02, 0.01
 # Whatever held-out rows say, so much weight is the normal law's, or the plain shares': no value is impossible.
 LEAST_SMOOTH = 0.01
+# However far apart the parts' beliefs are, their average keeps this share of its variance.
+LEAST_RATIO = 0.3
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 500
-
-
-def thresholds(values: np.ndarray) -> np.ndarray:
-    """Where the distribution function of a number is known, rising; on both sides of values that often come back."""
-    low, high = values.min(), values.max()
-    reach = max(high - low, 1e-6)
-    quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
-    even = np.linspace(low - reach / 2, high + reach / 2, EVEN)
-    found, counts = np.unique(values, return_counts=True)
-    often = found[counts >= OFTEN * len(values)]
-    step = NARROW * np.min(np.diff(found), initial=reach)
-    return np.unique(np.concatenate([quantiles, even, often, often - step]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,21 +41,19 @@ class Member:
 
     Attributes
     ----------
-    rows : array (n, q)
-        What is known of each training row: the other columns filled in, expectations and deviations of this one.
     values : array (n,) or (n, L)
-        Their values: numbers, or zeros and ones.
+        Of the training rows: numbers, or zeros and ones.
     residuals : array (n,) or None
         (y − m) / s, of numbers.
     of_values, of_residuals : tuple
-        Fitted regressions.
+        Weights on training rows, of regressions on what is known: the other columns filled in, expectations and
+        deviations of this one.
     """
 
-    rows: np.ndarray
     values: np.ndarray
     residuals: np.ndarray | None
-    of_values: tuple[Any, ...]
-    of_residuals: tuple[Any, ...]
+    of_values: tuple[RowWeights, ...]
+    of_residuals: tuple[RowWeights, ...]
 
     @classmethod
     def fit(cls, rows: np.ndarray, values: np.ndarray, regressions: Sequence[Any]) -> "Member":
@@ -76,11 +61,15 @@ class Member:
         from sklearn.base import clone
 
         fresh: Any = clone
-        fitted = tuple(fresh(each).fit(rows, values) for each in regressions)
+
+        def weights(targets: np.ndarray) -> tuple[RowWeights, ...]:
+            one = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
+            return tuple(row_weights(fresh(each).fit(rows, one), rows) for each in regressions)
+
         if values.ndim == 2:
-            return cls(rows, values, None, fitted, ())
+            return cls(values, None, weights(values), ())
         residuals = (values - rows[:, -2]) / rows[:, -1]
-        return cls(rows, values, residuals, fitted, tuple(fresh(each).fit(rows, residuals) for each in regressions))
+        return cls(values, residuals, weights(values), weights(residuals))
 
     def beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Distribution functions at thresholds (K, m, G), or shares of labels (K, m, L)."""
@@ -88,13 +77,13 @@ class Member:
         return np.concatenate(parts, axis=1)
 
     def _beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-        weights = [row_weights(each, self.rows, new) for each in self.of_values]
+        weights = [each(new) for each in self.of_values]
         if self.residuals is None:
             plain = np.broadcast_to(self.values.mean(axis=0), (len(new), self.values.shape[1]))
             return np.stack([plain, *(each @ self.values for each in weights)])
         standard = (at - new[:, -2:-1]) / new[:, -1:]
-        alike = np.full((1, len(self.rows)), 1 / len(self.rows))
-        shifted = [alike, *(row_weights(each, self.rows, new) for each in self.of_residuals)]
+        alike = np.full((1, len(self.values)), 1 / len(self.values))
+        shifted = [alike, *(each(new) for each in self.of_residuals)]
         return np.stack(
             [
                 ndtr(standard),
@@ -110,64 +99,121 @@ class ColumnConditional:
 
     Attributes
     ----------
-    block : slice
+    block : range
         The columns of numbers that stand for the variable.
+    thresholds : Thresholds or None
+        Of numbers, in the unit of the column.
     at : array (G,)
-        Thresholds, or zeros for labels.
+        The same standardised, or zeros for labels.
     members : tuple of Member
         One for each part.
     mixture : array (K,)
         What each belief counts.
+    levels : Levels
+        How distribution functions are corrected, by the rows that were left out.
+    held : dict
+        How well rows that were left out were predicted, smaller is better: by "this", by a "joint normal" law, and
+        "alone", the same for every row. The continuous ranked probability score of standardised numbers, Brier's of
+        labels.
     """
 
-    block: slice
+    block: range
+    thresholds: Thresholds | None
     at: np.ndarray
     members: tuple[Member, ...]
     mixture: np.ndarray
+    levels: Levels
+    held: Mapping[str, float]
 
     @classmethod
     def fit(
         cls,
-        block: slice,
+        block: range,
+        thresholds: Thresholds | None,
+        at: np.ndarray,
         masked: np.ndarray,
         values: np.ndarray,
         part: np.ndarray,
         laws: Sequence[JointNormal],
         regressions: Sequence[Any],
+        rows: int,
     ) -> "ColumnConditional":
-        """From rows with gaps (n, d), the values (n, width) of the variable in them, the part of each row, and a law
-        for each part, learned without it.
+        """From thresholds, rows with gaps (n, d), the values (n, width) of the variable in them, the part of each row,
+        a law for each part, learned without it, and how many rows there are that come several times.
         """
-        number = values.shape[1] == 1
-        at = thresholds(values[:, 0]) if number else np.zeros(values.shape[1])
+        number = thresholds is not None
         targets = values[:, 0] if number else values
-        members, errors, hidden = [], [], masked.copy()
+        members, claims, order, hidden = [], [], [], masked.copy()
         hidden[:, block] = np.nan
         for p, law in enumerate(laws):
-            known = cls.known(block, *law.given(hidden))
-            left = part == p
-            member = Member.fit(known[~left], targets[~left], regressions)
-            truth = values[left] <= at if number else values[left]
-            errors.append(member.beliefs(known[left], at) - truth)
+            known, left = cls.known(block, *law.given(hidden)), np.flatnonzero(part == p)
+            member = Member.fit(np.delete(known, left, 0), np.delete(targets, left, 0), regressions)
+            claims.append(member.beliefs(known[left], at))
             members.append(member)
-        widths = np.append(np.diff(at), 0.0) if number else np.ones(len(at))
-        mixture = mixture_weights(np.concatenate(errors, axis=1), widths)
+            order.append(left)
+        found, values = np.concatenate(claims, axis=1), values[np.concatenate(order)]
+        truth, widths = values, np.ones(len(at))
+        if thresholds is not None:
+            unit = (at[-1] - at[0]) / (thresholds.at[-1] - thresholds.at[0])
+            truth, widths = values <= at, np.append(np.diff(thresholds.edges), 0.0) * unit
+        mixture = mixture_weights(found - truth, widths)
         mixture = (1 - LEAST_SMOOTH) * mixture + LEAST_SMOOTH * (np.arange(len(mixture)) == 0)
-        return cls(block, at, tuple(members), mixture)
+        claimed, levels = np.tensordot(mixture, found, 1), Levels()
+        if number:
+            claimed, bins = _whole(claimed), np.maximum(np.argmax(truth, axis=1)[:, None] - 1, 0)
+            below, upto = (np.take_along_axis(claimed, bins + k, 1)[:, 0] for k in (0, 1))
+            levels = Levels.fit(below, upto, rows)
+            claimed = levels(claimed)
+
+        def score(claim: np.ndarray) -> float:
+            return float(np.mean(np.sum((claim - truth) ** 2 * widths, axis=1)))
+
+        held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
+        held |= {"joint normal": score(found[0])} if number else {}
+        return cls(block, thresholds, at, tuple(members), mixture, levels, held)
 
     @staticmethod
-    def known(block: slice, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    def known(block: range, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
         """What regressions get: the others filled in, then expectations and deviations of the variable's own."""
-        others = np.delete(means, np.arange(means.shape[1])[block], axis=1)
+        others = np.delete(means, block, axis=1)
         return np.concatenate([others, means[:, block], deviations[:, block]], axis=1)
 
-    def __call__(self, filled: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """The distribution function (m, G), or shares of labels (m, L), from means and deviations by each law."""
-        found = 0.0
-        for member, (means, deviations) in zip(self.members, filled, strict=True):
-            beliefs = member.beliefs(self.known(self.block, means, deviations), self.at)
-            found = found + np.tensordot(self.mixture, beliefs, 1) / len(self.members)
-        return np.asarray(found)
+    def shares(self, filled: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Probabilities of bins between thresholds (m, G − 1), or of labels (m, L), from means and deviations by each
+        law.
+        """
+        each = np.stack(
+            [
+                np.tensordot(self.mixture, member.beliefs(self.known(self.block, *law), self.at), 1)
+                for member, law in zip(self.members, filled, strict=True)
+            ]
+        )
+        found = each.mean(axis=0)
+        if self.thresholds is not None:
+            found = np.diff(self.levels(self._narrowed(_whole(each))), axis=1)
+        found = np.maximum(found, 0.0)
+        return found / found.sum(axis=1, keepdims=True)
+
+    def _narrowed(self, claims: np.ndarray) -> np.ndarray:
+        """The average of distribution functions (P, m, G) that each are right, as narrow as their mean foretells.
+
+        With W the mean of their variances and B the variance of their means, the squared error of the mean of means is
+        W − B, for it is that of each less B (Krogh & Vedelsby 1995), but the average of beliefs has variance W + B.
+        """
+        thresholds: Any = self.thresholds
+        shares, centres = np.diff(claims, axis=-1), thresholds.centres
+        means = shares @ centres
+        within = np.mean(shares @ centres**2 - means**2, axis=0)
+        between = means.var(axis=0)
+        ratio = np.maximum(within - between, LEAST_RATIO * within) / np.maximum(within + between, 1e-300)
+        narrow = ndtr(ndtri(np.clip(claims.mean(axis=0), 0, 1)) / np.sqrt(np.maximum(ratio, LEAST_RATIO))[:, None])
+        return _whole(narrow)
+
+
+def _whole(distribution: np.ndarray) -> np.ndarray:
+    """With all of the mass between the outermost thresholds."""
+    ends = np.zeros((*distribution.shape[:-1], 1))
+    return np.concatenate([ends, distribution[..., 1:-1], ends + 1], axis=-1)
 
 
 def _distribution(points: np.ndarray, weights: np.ndarray, at: np.ndarray) -> np.ndarray:

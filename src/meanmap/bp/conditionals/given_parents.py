@@ -1,13 +1,12 @@
 """p(x | parents): a regression on all parents at once, with residuals drawn from rows with parents like these."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from meanmap.bp.beliefs.densities import pick
-from meanmap.bp.conditionals.row_weights import row_weights
+from meanmap.bp.conditionals.row_weights import RowWeights, row_weights
 from meanmap.bp.edges.regression import Regression
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
@@ -36,20 +35,18 @@ class GivenParents:
 
     Attributes
     ----------
-    rows : array (n, q)
-        Of the parents.
     values : array (n,) or (n, L)
         Residuals, or zeros and ones for labels.
     regression : Regression or None
-    forest : fitted forest, or None without parents
+    forest : RowWeights or None
+        Rows with parents like these; None without parents, and for labels.
     width : float
         By which residuals are smoothed to a density.
     """
 
-    rows: np.ndarray
     values: np.ndarray
     regression: Regression | None
-    forest: Any
+    forest: RowWeights | None
     width: float
 
     @classmethod
@@ -62,13 +59,13 @@ class GivenParents:
             with Door():
                 regression, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
         if values.shape[1] > 1:
-            return cls(rows, values, regression, None, 0.0)
+            return cls(values, regression, None, 0.0)
         if rows.shape[1]:
             from sklearn.ensemble import ExtraTreesRegressor
 
             forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
-            forest.fit(rows, np.abs(left[:, 0]))
-        return cls(rows, left[:, 0], regression, forest, float(diffusion_widths(left)[0]))
+            forest = row_weights(forest.fit(rows, np.abs(left[:, 0])), rows)
+        return cls(left[:, 0], regression, forest, float(diffusion_widths(left)[0]))
 
     def means(self, rows: np.ndarray) -> np.ndarray:
         """f at rows of the parents, (m,)."""
@@ -115,4 +112,4 @@ class GivenParents:
     def _weights(self, rows: np.ndarray) -> np.ndarray:
         if self.forest is None:
             return np.full((len(rows), len(self.values)), 1 / len(self.values))
-        return row_weights(self.forest, self.rows, rows)
+        return self.forest(rows)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.conditionals.trees import Trees
 from meanmap.bp.kernel.images import read_images
 from meanmap.bp.kernel.restored import Restored
-from meanmap.bp.surroundings.trees import Trees
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import slices
 from meanmap.core.progress import track

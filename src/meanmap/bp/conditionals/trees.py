@@ -1,6 +1,8 @@
 """Trees with randomly placed cuts, as arrays: which leaf of each tree a row falls into."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,11 @@ class Trees:
         from sklearn.ensemble import ExtraTreesRegressor
 
         forest = ExtraTreesRegressor(count, min_samples_leaf=leaf, max_features=0.6, random_state=seed % 2**32)
-        trees = [each.tree_ for each in forest.fit(rows, targets).estimators_]
+        return cls.of([each.tree_ for each in forest.fit(rows, targets).estimators_])
+
+    @classmethod
+    def of(cls, trees: Sequence[Any]) -> "Trees":
+        """From what scikit-learn has grown, the `tree_` of each."""
         sizes = np.array([tree.node_count for tree in trees])
         roots = np.cumsum(sizes) - sizes
         feature = np.concatenate([tree.feature for tree in trees])

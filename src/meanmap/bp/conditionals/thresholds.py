@@ -1,0 +1,86 @@
+"""Where the distribution function of a number is tabulated."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Thresholds"]
+
+# Quantiles of the values, and evenly spread thresholds from half a range below to half a range above them.
+QUANTILES, EVEN = 120, 40
+# A value of this share of all rows, and so many of them, has a bin to itself, as wide as this share of the least step
+# between values, but at least this share of their range, which rounding does not hide.
+OFTEN, LEAST_OFTEN, NARROW, LEAST_STEP = 0.02, 2, 0.01, 1e-7
+# A column has few values if there are at most so many, and on average so many rows for each.
+FEW_VALUES, ROWS_EACH = 20, 5
+# The probability of a value between these is this share of that of the one next to it.
+NEVER_SEEN = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Where distribution functions are known, and what that says about values.
+
+    Attributes
+    ----------
+    at : array (G,)
+        Rising. Where a column has few values they lie halfway between these, so that laws that know nothing of steps
+        give each value what is nearest to it.
+    edges : array (G,)
+        The ends of bins with the probabilities between: `at`, or the few values.
+    points : array (G − 1,) of bool
+        The bins whose mass lies at their right end: all of few values, else narrow ones below values that often come
+        back.
+    """
+
+    at: np.ndarray
+    edges: np.ndarray
+    points: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Thresholds":
+        """For values as they came.
+
+        Examples
+        --------
+        >>> found = Thresholds.of(np.repeat([0.0, 1.0], 50))
+        >>> found.at.tolist(), found.edges[1:].tolist(), found.points.tolist()
+        ([-0.5, 0.5, 1.5], [0.0, 1.0], [True, True])
+        """
+        low, high = values.min(), values.max()
+        reach = (high - low) or 1e-6 * max(abs(high), 1.0)
+        found, counts = np.unique(values, return_counts=True)
+        step = max(NARROW * np.min(np.diff(found), initial=reach), LEAST_STEP * reach)
+        if len(found) <= FEW_VALUES and len(values) >= ROWS_EACH * len(found):
+            at = np.concatenate([[low - reach / 2], (found[1:] + found[:-1]) / 2, [high + reach / 2]])
+            return cls(at, np.append(low - step, found), np.ones(len(found), dtype=bool))
+        quantiles = np.quantile(values, np.linspace(0, 1, QUANTILES))
+        even = np.linspace(low - reach / 2, high + reach / 2, EVEN)
+        often = found[counts >= max(OFTEN * len(values), LEAST_OFTEN)]
+        around = np.unique(np.concatenate([quantiles, even]))
+        place = np.searchsorted(often, around)
+        inside = (place < len(often)) & (around > np.append(often, np.inf)[place] - step)
+        at = np.unique(np.concatenate([around[~inside], often, often - step]))
+        return cls(at, at, np.isin(at[1:], often))
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The mean of each bin."""
+        return np.where(self.points, self.edges[1:], (self.edges[1:] + self.edges[:-1]) / 2)
+
+    def bins(self, values: np.ndarray) -> np.ndarray:
+        """Between which thresholds values lie, those on a threshold below it."""
+        return np.clip(np.searchsorted(self.at, values, side="left") - 1, 0, len(self.at) - 2)
+
+    def density(self, shares: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The density of a number (m, 1) in each row from probabilities of bins, of a column with few values the
+        probability; zero beyond all thresholds.
+        """
+        bins = self.bins(values)
+        found = np.take_along_axis(shares, bins, 1)[:, 0]
+        if self.points.all():
+            known = np.isin(values[:, 0], self.edges[1:])
+            found = found * np.where(known, 1, NEVER_SEEN)
+        else:
+            found = found / np.diff(self.edges)[bins[:, 0]]
+        return np.where((values[:, 0] < self.at[0]) | (values[:, 0] > self.at[-1]), 0.0, found)
