@@ -83,7 +83,7 @@ format: .venv/.dev-ready ## format the code and mend what lint can mend
 	.venv/bin/ruff format $(CODE)
 	.venv/bin/ruff check --fix $(CODE)
 
-bench: .venv/.bench-ready ## measure every number of README and documentation again, in ten minutes, and write it there
+bench: .venv/.bench-ready ## measure every number of README and documentation again, in half an hour, and write it there
 	.venv/bin/python -m benchmarks $(ARGS)
 
 papers: .venv/.ready ## every figure of the papers at its own size, and the pages that show them (a night)
