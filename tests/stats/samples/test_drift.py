@@ -12,6 +12,7 @@ from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.samples import drift
 from meanmap.stats.samples.drift import _limit, mean_run_length
+from meanmap.stats.samples.drift_strata import Strata
 
 KERNEL = mm.kernels.RBF(1.5)
 
@@ -343,6 +344,17 @@ def test_within_strata_another_mix_is_no_drift():
         mm.DriftMonitor.of(reference, within="hour")
     with pytest.raises(ParameterError, match="leave out within="):
         mm.DriftMonitor.of(reference, within="shift", margin=0.1)
+
+
+def test_strata_of_several_columns_are_told_apart_whatever_is_in_their_names():
+    words = [("a, b", "c"), ("a", "b, c")] * 20
+    left, right = map(list, zip(*words, strict=True))
+    table = {"left": left, "right": right, "line": np.repeat([1, 2], 20), "value": np.arange(40.0)}
+    strata = Strata.of(table, ["left", "right", "line"])[1]
+    assert len(strata.known) == 4
+    codes, told = strata.read({**table, "line": table["line"].astype(float)})
+    assert codes.tolist() == strata.codes.tolist()
+    assert told == ()
 
 
 def test_pvalues_within_strata_are_uniform():

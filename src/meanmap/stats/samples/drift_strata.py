@@ -1,5 +1,6 @@
 """Strata of a monitor: batches are compared with the reference inside of each, whatever their mix is."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,5 +80,10 @@ def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray
     lacking = [name for name in columns if name not in table.names]
     if lacking:
         raise ColumnError(f"within names {lacking[0]!r}; {argument} has {', '.join(map(repr, table.names))}.")
-    words = [np.asarray(table.columns[name]).astype(str).tolist() for name in columns]
-    return np.array([", ".join(row) for row in zip(*words, strict=True)])
+    words = [_words(np.asarray(table.columns[name])) for name in columns]
+    return np.array([json.dumps(row) for row in zip(*words, strict=True)])
+
+
+def _words(column: np.ndarray) -> list[str]:
+    """Values as words: whole numbers are those of the same size in another dtype."""
+    return (column.astype(float) if column.dtype.kind in "fiu" else column).astype(str).tolist()
