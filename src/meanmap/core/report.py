@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.values import Value
+from meanmap.core.values import Value, plain
 
 __all__ = ["Report"]
 
@@ -51,15 +51,7 @@ class Report(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain Python values, ready for JSON."""
-        return {
-            "status": self.status,
-            "converged": bool(self.converged),
-            "steps": int(self.steps),
-            "residuals": self.residuals.tolist(),
-            "counts": {name: int(count) for name, count in self.counts.items()},
-            "notes": list(self.notes),
-            "measures": {name: float(value) for name, value in self.measures.items()},
-        }
+        return plain(self, "status", "converged", "steps", "residuals", "counts", "notes", "measures")
 
     def __str__(self) -> str:
         first = f"{self.status} after {self.steps} step{'s' if self.steps != 1 else ''}"

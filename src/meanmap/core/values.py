@@ -1,4 +1,4 @@
-"""What results have in common: a short line at a prompt, and equality that looks into arrays."""
+"""What results have in common: a short line at a prompt, equality that looks into arrays, plain values for JSON."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["Value"]
+__all__ = ["Value", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -45,6 +45,21 @@ class Value:
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
+
+
+def plain(of: object, *names: str) -> dict[str, Any]:
+    """Attributes by name as plain Python values, ready for JSON."""
+    return {name: _plain(getattr(of, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _same(a: Array, b: Array) -> bool:

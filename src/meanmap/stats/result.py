@@ -11,7 +11,7 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes
-from meanmap.core.values import Value
+from meanmap.core.values import Value, plain
 from meanmap.stats.settings import check_draws
 
 __all__ = ["Interval", "Null", "TestResult", "flat", "larger_and_tied"]
@@ -142,20 +142,9 @@ class TestResult(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
-        reasons = {"why": list(self.why)} if self.why else {}
-        return {
-            **reasons,
-            "statistic": self.statistic,
-            "pvalue": self.pvalue,
-            "method": self.method,
-            "null": self.null.kind,
-            "null_draws": self.null.draws.tolist(),
-            "exact": self.null.exact,
-            "kernel": repr(self.kernel),
-            "sizes": list(self.sizes),
-            "seed": self.seed,
-            "warnings": list(self.warnings),
-        }
+        null = {"null": self.null.kind, "null_draws": self.null.draws.tolist(), "exact": self.null.exact}
+        said = plain(self, *(("why",) if self.why else ()), "statistic", "pvalue", "method")
+        return {**said, **null, "kernel": repr(self.kernel), **plain(self, "sizes", "seed", "warnings")}
 
     def plot(self, ax: Axes = None) -> Any:
         """Draw the null distribution with the statistic; returns the matplotlib Axes."""

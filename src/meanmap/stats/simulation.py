@@ -18,7 +18,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Seed
-from meanmap.core.values import Value
+from meanmap.core.values import Value, plain
 
 __all__ = ["PowerCurve", "RejectionRate", "power_curve", "rejection_rate"]
 
@@ -96,16 +96,8 @@ class RejectionRate(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
-        return {
-            "rate": self.rate,
-            "interval": list(self.interval()),
-            "rejections": self.rejections,
-            "repeats": self.repeats,
-            "level": self.level,
-            "pvalues": self.pvalues.tolist(),
-            "seed": self.seed,
-            "report": self.report.to_dict(),
-        }
+        rest = plain(self, "rejections", "repeats", "level", "pvalues", "seed", "report")
+        return {"rate": self.rate, "interval": list(self.interval()), **rest}
 
     def plot(self, ax: Axes = None, confidence: float = 0.95) -> Any:
         """Draw the calibration: the share of p-values below u against u, with a band for a calibrated test.
@@ -192,7 +184,7 @@ class PowerCurve(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain Python values, ready for JSON."""
-        return {"sizes": list(self.sizes), "rates": [rate.to_dict() for rate in self.rates]}
+        return plain(self, "sizes", "rates")
 
     def plot(self, ax: Axes = None, power: float | None = 0.8, confidence: float = 0.95) -> Any:
         """Draw rates with their intervals, and the size that reaches `power`; returns the matplotlib Axes."""

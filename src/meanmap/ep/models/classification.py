@@ -14,7 +14,7 @@ from meanmap.core.points import bucket
 from meanmap.core.progress import track
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
-from meanmap.core.values import Value
+from meanmap.core.values import Value, plain
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.binary import LINKS
 from meanmap.ep.models.design import label_text, read_labels
@@ -140,12 +140,9 @@ class GPClassification(Value):
         """Plain Python values, ready for JSON."""
         return {
             "model": "Gaussian-process classification",
-            "classes": self.classes.tolist(),
-            "link": self.link,
             "kernel": repr(self.features.kernel),
-            "variance": self.variance,
             "features": int(self.features.rank),
-            "log_evidence": self.log_evidence,
+            **plain(self, "classes", "link", "variance", "log_evidence"),
             "converged": bool(self.report.converged),
             "tried": [[repr(kernel), variance, evidence] for kernel, variance, evidence in self.tried],
             "notes": [*self.notes, *self.report.notes],

@@ -13,7 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes
-from meanmap.core.values import Value
+from meanmap.core.values import Value, plain
 from meanmap.ep.factors.interval import Interval
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import as_given
@@ -91,15 +91,9 @@ class Ranking(Value):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
-        return {
-            "players": [str(player) for player in self.players],
-            "skills": self.summary().to_dict(),
-            "games": self.games.tolist(),
-            "margin": self.margin,
-            "performance_sd": self.performance_sd,
-            "log_evidence": self.log_evidence,
-            "converged": bool(self.report.converged),
-        }
+        skills = {"players": [str(player) for player in self.players], "skills": self.summary().to_dict()}
+        rest = plain(self, "games", "margin", "performance_sd", "log_evidence")
+        return {**skills, **rest, "converged": bool(self.report.converged)}
 
     def _position(self, player: Hashable) -> int:
         if player in self.players:
