@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from copy import copy
+from functools import reduce
+from operator import and_
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -178,4 +180,4 @@ def finite(family: Family) -> Any:
         jnp.isfinite(leaf).all(tuple(range(-own, 0)))
         for leaf, own in zip(family.natural, family._own_axes, strict=True)
     ]
-    return jnp.stack(jnp.broadcast_arrays(*flags)).all(0)
+    return reduce(and_, flags)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.families.real_gamma import digamma_minus_log, trigamma, trigamma_minus_inverse
-from meanmap.families.simplex import expected_logs, with_total
+from meanmap.families.simplex import expected_logs_and_slopes, with_total
 
 __all__ = ["parameters_from_expected_logs", "shape_from_log_gap"]
 
@@ -61,7 +61,8 @@ def parameters_from_expected_logs(logs: jax.Array) -> jax.Array:
 
     def improve(_, log_parameters):
         parameters = jnp.exp(log_parameters)
-        step = _solve_jacobian(parameters, logs - expected_logs(parameters)) / parameters
+        found, slopes = expected_logs_and_slopes(parameters)
+        step = _solve_jacobian(slopes, logs - found) / parameters
         # Upward, α (1 + step) is what the tangent asks for; downward, its logarithm might not exist.
         step = jnp.where(step > 0, jnp.log1p(jnp.maximum(step, 0)), step)
         longest = jnp.maximum(jnp.abs(step).max(-1, keepdims=True), _LARGEST_STEP)
@@ -79,12 +80,11 @@ def parameters_from_expected_logs(logs: jax.Array) -> jax.Array:
 @parameters_from_expected_logs.defjvp
 def _parameters_derivative(primals, tangents):
     parameters = parameters_from_expected_logs(*primals)
-    return parameters, _solve_jacobian(parameters, tangents[0])
+    return parameters, _solve_jacobian(trigamma(with_total(parameters)), tangents[0])
 
 
-def _solve_jacobian(parameters, value):
-    """(diag ψ′(α) − ψ′(Σα) 1 1ᵀ)⁻¹ value, by Sherman and Morrison."""
-    slopes = trigamma(with_total(parameters))
+def _solve_jacobian(slopes, value):
+    """(diag ψ′(α) − ψ′(Σα) 1 1ᵀ)⁻¹ value, by Sherman and Morrison, from ψ′ of α and Σα."""
     weight, joint = 1 / slopes[..., :-1], slopes[..., -1:]
     share = joint * (weight * value).sum(-1, keepdims=True) / (1 - joint * weight.sum(-1, keepdims=True))
     return weight * (value + share)

@@ -184,13 +184,14 @@ class MultivariateNormal(Family):
         return self.precision.shape[-1] * (0.5 + HALF_LOG_TWO_PI) - _log_root(self._factor())
 
     def _kl(self, other: Any) -> jax.Array:
-        shift = self._mean() - other._mean()
         own, others = self._factor(), other._factor()
         whitened = solve_triangular(
             own, jnp.broadcast_to(others, jnp.broadcast_shapes(own.shape, others.shape)), lower=True
         )
         trace = (whitened**2).sum((-2, -1)) - self.precision.shape[-1]
-        square = (_times(other.precision, shift) * shift).sum(-1)
+        # Lᵀ times the difference of the means, L the factor of the other precision.
+        shift = _times(jnp.swapaxes(others, -1, -2), self._mean()) - _solve(others, other.precision_mean)
+        square = (shift * shift).sum(-1)
         return jnp.maximum(trace / 2 + square / 2 + _log_root(own) - _log_root(others), 0)
 
     def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:

@@ -62,10 +62,9 @@ def collectives(model, mesh):
         plan = jax.tree.map(np.asarray, prepare(model.variables, layout.asked(factors), layout.length))
         placed = layout.plan(plan), layout.state(plan, start(plan))
         traced, static = eqx.partition(placed, eqx.is_array)
-        keys = jax.random.split(jax.random.key(0), len(factors))
 
         def whole(traced):
-            found = sweep(*eqx.combine(traced, static), keys, Settings(1.0, 1.0, 1.0), "allow")
+            found = sweep(*eqx.combine(traced, static), jax.random.key(0), Settings(1.0, 1.0, 1.0), "allow")
             return eqx.filter(found, eqx.is_array)
 
         text = jax.jit(whole).lower(traced).compile().as_text()

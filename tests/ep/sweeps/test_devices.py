@@ -42,7 +42,7 @@ def test_eight_devices_find_what_one_finds():
     # What belongs to rows stays on their devices, but where padding has to be cut off.
     assert [one["devices"] for one in found] == [{"z": 8}, {}, {}]
     # d for the mean and d² for the precision of what rows share, and numbers that say how far beliefs moved.
-    assert found[0]["collectives"]["all-reduce"] == 3 + 9 + 6
+    assert found[0]["collectives"]["all-reduce"] == 3 + 9 + 3
 
 
 def test_the_recipe_with_two_processes(tmp_path):

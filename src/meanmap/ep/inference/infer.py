@@ -127,16 +127,16 @@ def infer(
         length = bucket if layout is None else layout.length
         plan = jax.tree.map(np.asarray, prepare(model.variables, factors, length))
         state = start(plan) if start_from is None else resumed(plan, model, factors, start_from)
-        keys = jax.random.split(source.key, len(factors))
+        key = source.key
         if layout is not None:
-            plan, state, keys = layout.plan(plan), layout.state(plan, state), layout.keys(keys)
+            plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
         record = Record(factors, hosts, limit)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
-        run = Run(_ladder(plan, factors), keys, alpha, improper, chosen, orders, hosts, record)
+        run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record)
         state = run.go(state, step, enough)
         evidence = run.evidence(state)
         if not record.interrupted:
-            record.advice = advice(run.last, state, keys, alpha, tuple(model.variables), hosts)
+            record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
 
 

@@ -1,7 +1,7 @@
 """How one sweep is run: compiled as a whole, member by member, or factor by factor where oracles are on the host."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -27,6 +27,7 @@ from meanmap.ep.sweeps.sweep import (
     compiled_moved,
     compiled_send,
     compiled_sweep,
+    keys_of,
 )
 
 __all__ = ["SCHEDULES", "Run", "chosen_schedule"]
@@ -66,7 +67,7 @@ class Run:
     """
 
     plans: tuple[Plan, ...]
-    keys: jax.Array
+    key: jax.Array
     power: float
     policy: str
     schedule: str
@@ -116,6 +117,11 @@ class Run:
         """How far two states are from each other, in standard deviations."""
         return float(np.asarray(compiled_moved(self.plan, one.beliefs, other.beliefs)).max())
 
+    @cached_property
+    def keys(self) -> jax.Array:
+        """Randomness for each factor, the same in every sweep."""
+        return keys_of(self.plan, self.key)
+
     @property
     def plan(self) -> Plan:
         """The plan with nothing left out."""
@@ -127,7 +133,7 @@ class Run:
         return self.plans[self.level]
 
     def _whole(self, state: State, settings: Settings) -> Swept:
-        rest = (state, self.keys, settings, self.policy)
+        rest = (state, self.key, settings, self.policy)
         backwards = np.asarray(len(self.record.residuals) % 2 == 1)
         while True:
             if self.schedule == "parallel":
@@ -189,4 +195,4 @@ class Run:
             self.record.asked[at] += asked.number
             known[at] = asked.answer.log_normaliser
         with user_errors():
-            return float(compiled_evidence(self.last, state, self.keys, self.power, known))
+            return float(compiled_evidence(self.last, state, self.key, self.power, known))

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import Plan, Port, State, fetched
 from meanmap.ep.sweeps.sweep import compiled_answer, compiled_cavities
 from meanmap.families import Beta, Gamma, Normal
@@ -19,13 +20,14 @@ _STEP = 1e-3
 NUMBERS = (Normal, Gamma, Beta)
 
 
-def advice(plan: Plan, state: State, keys: Any, power: float, names: tuple[str, ...], hosts: Any) -> tuple[str, ...]:
+def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
     """A note about the two unknowns whose separate beliefs are most too narrow; none where all is well.
 
     Every factor between unknowns with priors says how they vary together: the mean of one moves with what comes in
     from another by their covariance. Together these give the precision matrix that one joint belief would have, whose
     inverse is compared with the separate variances. On trees of Gaussians these agree.
     """
+    plan: Plan = run.last
     first, total = {}, 0
     for at, belief in enumerate(state.beliefs):
         if plan.with_prior[at] and isinstance(belief, NUMBERS):
@@ -34,7 +36,7 @@ def advice(plan: Plan, state: State, keys: Any, power: float, names: tuple[str, 
     tied = {
         at: places
         for at, factor in enumerate(plan.factors)
-        if at not in hosts
+        if at not in run.hosts
         and not factor.whole
         and not getattr(factor, "host", False)
         and len(places := [k for k, port in enumerate(factor.arguments) if _variable(port) in first]) > 1
@@ -44,7 +46,7 @@ def advice(plan: Plan, state: State, keys: Any, power: float, names: tuple[str, 
     spread = np.concatenate([_spread(state.beliefs[at])[: int(plan.variable_sizes[at])] for at in first])
     precision = np.diag(1 / spread)
     for at, places in tied.items():
-        covariance = _covariance(plan, state, keys, power, at, places)
+        covariance = _covariance(run, state, at, places)
         size = len(covariance)
         rows = np.stack([_members(plan.factors[at].arguments[k], first, size) for k in places], axis=1)
         if not np.isfinite(covariance).all() or (np.linalg.eigvalsh(covariance) <= 0).any():
@@ -86,14 +88,14 @@ def _spread(law: Any) -> np.ndarray:
     return np.atleast_1d(fetched(law.variance_in(law.coordinates[-1])))
 
 
-def _covariance(plan: Plan, state: State, keys: Any, power: float, at: int, places: list[int]) -> np.ndarray:
+def _covariance(run: Run, state: State, at: int, places: list[int]) -> np.ndarray:
     """Of each member's tilted law, between the arguments at some places."""
-    factor, size = plan.factors[at], int(plan.sizes[at])
-    alpha = power if factor.powered else 1.0
-    incoming = list(compiled_cavities(plan, state, at, power)[0])
+    factor, size, key = run.last.factors[at], int(run.last.sizes[at]), run.keys[at]
+    alpha = run.power if factor.powered else 1.0
+    incoming = list(compiled_cavities(run.last, state, at, run.power)[0])
 
     def means(came: list[Any]) -> np.ndarray:
-        sent = compiled_answer(factor, tuple(came), alpha, keys[at]).messages
+        sent = compiled_answer(factor, tuple(came), alpha, key).messages
         beliefs = (jax.tree.map(lambda a, b: a + b, came[k], sent[k]) for k in places)
         return np.stack([np.atleast_1d(_place(belief))[:size] for belief in beliefs], axis=1)
 

@@ -77,10 +77,10 @@ class Layout:
         )
         return State(messages, self._families(state.beliefs))
 
-    def keys(self, keys: jax.Array) -> jax.Array:
+    def key(self, key: jax.Array) -> jax.Array:
         """Randomness that every device has."""
-        data = self._placed(np.asarray(jax.random.key_data(keys)), PartitionSpec())
-        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(keys))
+        data = self._placed(np.asarray(jax.random.key_data(key)), PartitionSpec())
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(key))
 
     def _families(self, families: tuple[Any, ...]) -> tuple[Any, ...]:
         """Those of plates that are divided in place of whole ones."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from meanmap.core.compiling import compiled_values
 from meanmap.ep.factor import Factor, replaced
 from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, scatter
-from meanmap.ep.sweeps.sweep import Happened, Settings, Swept, moved, send
+from meanmap.ep.sweeps.sweep import Happened, Settings, Swept, keys_of, moved, send
 from meanmap.ep.variables import Given
 
 __all__ = ["compiled_sequential_sweep"]
@@ -17,7 +17,7 @@ __all__ = ["compiled_sequential_sweep"]
 def sequential_sweep(
     plan: Plan,
     state: State,
-    keys: jax.Array,
+    key: jax.Array,
     settings: Settings,
     policy: str,
     orders: tuple[Any, ...],
@@ -28,7 +28,7 @@ def sequential_sweep(
     A factor with an argument that all members share as one, a linear map, sends all its messages in every step; one
     without a plate sends in the first. Every other sweep goes backwards, so that news travel both ways along a chain.
     """
-    before = state.beliefs
+    before, keys = state.beliefs, keys_of(plan, key)
     # What the first step tells about all members, in the right shapes; every member overwrites its own.
     happened = tuple(
         jax.tree.map(
@@ -37,7 +37,7 @@ def sequential_sweep(
         )
         for at in range(len(plan.factors))
     )
-    members = [jax.random.split(key, *shape) if shape else key for key, shape in zip(keys, plan.shapes, strict=True)]
+    members = [jax.random.split(own, *shape) if shape else own for own, shape in zip(keys, plan.shapes, strict=True)]
 
     longest = jnp.stack([jnp.asarray(size) for size in plan.sizes]).max()
     # Those that join nothing to anything come first: what they say is then carried along in the same step.

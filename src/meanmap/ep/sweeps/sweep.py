@@ -1,5 +1,6 @@
 """One sweep of expectation propagation: every factor in turn, all members of its plate at once."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -26,6 +27,7 @@ __all__ = [
     "compiled_moved",
     "compiled_send",
     "compiled_sweep",
+    "keys_of",
     "moved",
     "residual",
     "send",
@@ -71,23 +73,29 @@ class Happened(eqx.Module):
     doubt: Any
 
 
-def sweep(plan: Plan, state: State, keys: jax.Array, settings: Settings, policy: str) -> Swept:
+def sweep(plan: Plan, state: State, key: jax.Array, settings: Settings, policy: str) -> Swept:
     """Each factor sends its messages once."""
+    keys = keys_of(plan, key)
     before, happened = state.beliefs, []
-    total = _of_beliefs(plan, before)
+    parts = _of_beliefs(plan, before)
     for at in range(len(plan.factors)):
         state, one, part = send(plan, state, at, keys[at], settings, policy)
         happened.append(one)
-        total = total + part
-    return Swept(state, tuple(happened), moved(plan, before, state.beliefs), total)
+        parts += part
+    return Swept(state, tuple(happened), moved(plan, before, state.beliefs), _summed(parts))
+
+
+def keys_of(plan: Plan, key: jax.Array) -> jax.Array:
+    """Randomness for each factor; inside of a program, where it is left out unless a factor draws."""
+    return jax.random.split(key, len(plan.factors))
 
 
 def send(plan: Plan, state: State, at: int, key: jax.Array, settings: Settings, policy: str) -> tuple:
-    """The state after one factor has sent its messages, what happened to them, and its part of the log evidence."""
+    """The state after one factor has sent its messages, what happened to them, and its parts of the log evidence."""
     incoming, usable = cavities(plan, state, at, settings.power)
     answer = plan.factors[at].answer(incoming, _power(plan, at, settings.power), key)
     # What is behind a barrier is computed once and compiled apart: without it, compiling took up to 150 seconds.
-    answer = jax.lax.optimization_barrier(answer)
+    answer = jax.lax.optimization_barrier(replace(answer, errors=None))  # of which nothing here makes use
     part = _of_factor(plan, state, at, settings.power, answer.log_normaliser)
     return *jax.lax.optimization_barrier(absorb(plan, state, at, incoming, usable, answer, settings, policy)), part
 
@@ -189,50 +197,58 @@ def _replaced(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> State
 def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
     """How far a variable's beliefs moved, in standard deviations: the largest √(2 KL(new ‖ old)); ∞ if improper."""
     proper = new.is_proper() & old.is_proper()
-    safe = _standard(new)
-    divergence = select(proper, new, safe).kl(select(proper, old, safe))
-    return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * divergence), jnp.inf), 0.0).max()
+    # Where one of them is no law the divergence is not looked at.
+    return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * new.kl(old)), jnp.inf), 0.0).max()
 
 
-def evidence(plan: Plan, state: State, keys: jax.Array, power: Array, known_answers: dict[int, Any]) -> jax.Array:
+def evidence(plan: Plan, state: State, key: jax.Array, power: Array, known_answers: dict[int, Any]) -> jax.Array:
     """The logarithm of the evidence, log Z = Σ_f [L_f − Σ_v A(η_v)]/α + Σ_v [A(η_v) − A(prior)].
 
     L_f = log ∫ f^α Π exp(η_cavity·t), which needs no law to come in; only beliefs have to be proper (Minka 2005).
     `known_answers` are the L_f of factors whose oracles are on the host.
     """
-    total = _of_beliefs(plan, state.beliefs)
+    keys, parts = keys_of(plan, key), _of_beliefs(plan, state.beliefs)
     for at, factor in enumerate(plan.factors):
         answer = known_answers.get(at)
         if answer is None:
             incoming, _ = cavities(plan, state, at, power)
             answer = factor.answer(incoming, _power(plan, at, power), keys[at]).log_normaliser
-        total = total + _of_factor(plan, state, at, power, answer)
-    return total
+        parts += _of_factor(plan, state, at, power, answer)
+    return _summed(parts)
 
 
-def _of_beliefs(plan: Plan, beliefs: tuple[Family, ...]) -> jax.Array:
-    """Σ_v [A(η_v) − A(prior)]."""
-    total = jnp.zeros(())
+def _summed(parts: list[Any]) -> jax.Array:
+    """The sum of all entries of arrays; those of one shape are added first, because each sum is a program by itself."""
+    by_shape: dict[tuple[int, ...], Any] = {}
+    for part in parts:
+        by_shape[part.shape] = by_shape[part.shape] + part if part.shape in by_shape else part
+    return sum((part.sum() if shape else part for shape, part in by_shape.items()), start=jnp.zeros(()))
+
+
+def _of_beliefs(plan: Plan, beliefs: tuple[Family, ...]) -> list[Any]:
+    """The terms of Σ_v [A(η_v) − A(prior)], zero for members that are not real."""
+    parts = []
     for belief, prior, given, size in zip(beliefs, plan.priors, plan.with_prior, plan.variable_sizes, strict=True):
         part = belief.log_normaliser - (prior.log_normaliser if given else 0.0)
-        total = total + jnp.where(real(belief.shape, size), part, 0.0).sum()
-    return total
+        parts.append(jnp.where(real(belief.shape, size), part, 0.0))
+    return parts
 
 
-def _of_factor(plan: Plan, state: State, at: int, power: Array, answer: Any) -> jax.Array:
-    """[L_f − Σ_v A(η_v)]/α of a factor whose log normalisers are the answer.
+def _of_factor(plan: Plan, state: State, at: int, power: Array, answer: Any) -> list[Any]:
+    """The terms of [L_f − Σ_v A(η_v)]/α of a factor whose log normalisers are the answer.
 
     In the course of a sweep η_v is what comes in to the factor times what it sent before. Where beliefs stand still the
     sum of these parts changes with no message to first order: that of the last sweep is the evidence.
     """
     factor, shape = plan.factors[at], plan.shapes[at]
-    active = real(shape, plan.sizes[at])
-    part = answer if factor.whole else jnp.where(active, jnp.broadcast_to(answer, shape), 0.0).sum()
+    # Of the members together, and of each.
+    once, each = (answer, jnp.zeros(shape)) if factor.whole else (jnp.zeros(()), jnp.broadcast_to(answer, shape))
     for port in factor.arguments:
         if isinstance(port, Port):
             known = gather(state.beliefs[port.variable], port, shape).log_normaliser
-            part = part - (jnp.where(active, known, 0.0).sum() if _member_by_member(port) else known)
-    return part / _power(plan, at, power)
+            once, each = (once, each - known) if _member_by_member(port) else (once - known, each)
+    alpha = _power(plan, at, power)
+    return [once / alpha, jnp.where(real(shape, plan.sizes[at]), each, 0.0) / alpha]
 
 
 def _member_by_member(port: Port) -> bool:
