@@ -12,6 +12,18 @@ def test_every_snippet_runs(block):
     exec(compile(block, "README.md", "exec"), {})
 
 
+def test_it_begins_with_what_a_person_can_do_and_when_to_use_something_else():
+    text = README.read_text(encoding="utf-8")
+    parts = [part.split("\n", 1)[0] for part in text.split("\n## ")]
+    assert parts[:3] == ["# meanmap", "Install", "When to use it, and when to use something else"]
+    assert "\npip install ." in text
+    table = text.split("## When to use it")[1].split("\n## ")[0]
+    others = ("scipy", "scikit-learn", "causal-learn", "pgmpy", "PyMC", "NumPyro", "Evidently")
+    assert [name for name in others if name not in table] == []
+    landing = (README.parent / "docs" / "index.rst").read_text(encoding="utf-8")
+    assert landing.index(":start-after: ## When to use it") < landing.index("**1. Compare samples.**")
+
+
 def test_every_command_is_a_target():
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
     commands = set(re.findall(r"(?:^|`)make ([a-z-]+)", README.read_text(encoding="utf-8"), re.MULTILINE))

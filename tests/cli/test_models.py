@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import meanmap as mm
 from meanmap.cli import app
+from meanmap.core import progress
 
 
 def run(*arguments):
@@ -65,3 +66,30 @@ def test_bad_input_is_one_line_and_exit_code_2(clinic, arguments, said):
     assert found.stdout == ""
     assert found.stderr.count("\n") == 1
     assert said in found.stderr
+
+
+class Begun(Exception):
+    """The line of a long call was begun."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ep", "logistic", "CLINIC", "--y", "cured"], "expectation propagation"),
+        (["learn-kernel", "CLINIC", "--columns", "dose"], "learning a kernel"),
+        (["discover", "CLINIC"], "discovering"),
+        (["graph", "fit", "CLINIC", "-o", "CLINIC.meanmap", "--edges", "dose-cured"], "learning a model"),
+    ],
+)
+def test_long_commands_say_what_they_do_before_they_do_it(clinic, monkeypatch, arguments, words):
+    said, real = [], progress.waiting
+
+    def waiting(description):
+        if description != words:
+            return real(description)  # of files that are read
+        said.append(description)
+        raise Begun
+
+    monkeypatch.setattr(progress, "waiting", waiting)
+    run(*(str(each).replace("CLINIC", str(clinic[0])) for each in arguments))
+    assert said == [words]
