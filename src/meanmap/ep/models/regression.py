@@ -151,18 +151,20 @@ def fit_linear(
     prior: MultivariateNormal,
     outcome: Callable[[Variable], Factor],
     slopes: Slopes | None = None,
+    begin: np.ndarray | None = None,
     **settings: Any,
 ) -> Posterior:
     """The model of every regression here: z = X w, and outcomes that depend on z.
 
-    Where the likelihood is log-concave and its `slopes` are given, messages start at the mode: what comes in to each
-    outcome is then narrow from the first sweep on.
+    Where the `slopes` of the likelihood are given, messages start at the mode: what comes in to each outcome is then
+    narrow from the first sweep on. It is looked for from where to `begin`, by default the mean of the prior, which will
+    do where the likelihood is log-concave.
     """
     w = Variable("w", prior)
     z = Variable("z", Normal, plate=len(matrix))
     model = FactorGraph(Dot(matrix, w, z), outcome(z))
     if slopes is not None and settings.get("start_from") is None:
-        settings["start_from"] = _at_mode(model, matrix, prior, slopes)
+        settings["start_from"] = _at_mode(model, matrix, prior, slopes, begin)
     return infer(model, **settings)
 
 
@@ -170,9 +172,11 @@ def fit_linear(
 _STEPS, _HALVINGS, _GAIN = 50, 30, 1e-8
 
 
-def _at_mode(model: FactorGraph, matrix: np.ndarray, prior: MultivariateNormal, slopes: Slopes) -> Posterior:
+def _at_mode(
+    model: FactorGraph, matrix: np.ndarray, prior: MultivariateNormal, slopes: Slopes, begin: np.ndarray | None
+) -> Posterior:
     """Messages as Laplace's approximation has them, by Newton's method in NumPy."""
-    prior_precision, w = np.asarray(prior.precision), np.asarray(prior.mean)
+    prior_precision, w = np.asarray(prior.precision), np.asarray(prior.mean if begin is None else begin)
 
     def height(at: np.ndarray) -> float:
         away = at - prior.mean
