@@ -5,7 +5,7 @@ Real tables are those of scikit-learn, the others are drawn. Each has the defaul
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,19 @@ from meanmap import ep
 __all__ = ["TABLES", "Belief", "Beside"]
 
 PRIOR, INTERCEPT = 2.5, 10.0
-# Means and deviations of the unknowns, the log evidence, and whether the run converged.
-Belief = tuple[np.ndarray, np.ndarray, float, bool]
+
+
+class Belief(NamedTuple):
+    """Means and deviations of the unknowns, the log evidence, whether the run converged, and what it says about itself.
+
+    `stated` is the standard error of the log evidence where messages were learned.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    evidence: float
+    converged: bool
+    stated: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,14 +76,18 @@ def of_fit(fit: Any) -> Belief:
 
 def of_posterior(post: Any) -> Belief:
     """The belief about w."""
-    return post["w"].mean, post["w"].sd, post.log_evidence, bool(post.report.converged)
+    return Belief(post["w"].mean, post["w"].sd, post.log_evidence, bool(post.report.converged))
 
 
-def linear(rows: np.ndarray, spread: np.ndarray, outcome: Callable[[Any], list], messages: Any = None) -> Belief:
-    """z = Xw and factors of z."""
+def linear(
+    rows: np.ndarray, spread: np.ndarray, outcome: Callable[[Any], list], learned: ep.Learned | None = None
+) -> Belief:
+    """z = Xw and factors of z, of which the first is a black box."""
     w = ep.Variable("w", ep.MultivariateNormal(np.zeros(len(spread)), np.diag(spread**2)))
     z = ep.Variable("z", ep.Normal, plate=len(rows))
-    return of_posterior(ep.infer(ep.FactorGraph(ep.Dot(rows, w, z), *outcome(z)), messages, rng=0))
+    factors = outcome(z)
+    found = of_posterior(ep.infer(ep.FactorGraph(ep.Dot(rows, w, z), *factors), learned, rng=0))
+    return found if learned is None else found._replace(stated=learned.diary(factors[0].name).evidence_error)
 
 
 def through_a_probability(link: Callable[[Any], Any], labels: np.ndarray) -> Callable[[Any], list]:
@@ -86,40 +101,38 @@ def through_a_probability(link: Callable[[Any], Any], labels: np.ndarray) -> Cal
 
 
 def ways_of(
-    name: str,
-    ready: Callable[[], Belief],
-    rows: Any,
-    spread: Any,
-    outcome: Callable[[Any], list],
-    learned: bool = False,
+    name: str, ready: Callable[[], Belief], rows: Any, spread: Any, outcome: Callable[[Any], list]
 ) -> dict[str, Callable[[], Belief]]:
-    """The ready model, and a black box with messages by quadrature, and learned ones if asked: these take a minute."""
-    ways = {name: ready, "black box": lambda: linear(rows, spread, outcome)}
-    if learned:
-        ways["black box, learned"] = lambda: linear(rows, spread, outcome, ep.Learned())
-    return ways
+    """The ready model, and a black box with messages by quadrature and learned ones."""
+    return {
+        name: ready,
+        "black box": lambda: linear(rows, spread, outcome),
+        "black box, learned": lambda: linear(rows, spread, outcome, ep.Learned()),
+    }
 
 
 def averaged(beliefs: list[Belief], log_prior: np.ndarray, step: float) -> Belief:
     """Over a grid of an unknown number that each of the beliefs takes for known."""
-    logs = np.array([belief[2] for belief in beliefs]) + log_prior
+    logs = np.array([belief.evidence for belief in beliefs]) + log_prior
     weights = np.exp(logs - logs.max())
     evidence = float(np.log(weights.sum() * step) + logs.max())
     weights /= weights.sum()
-    means = np.array([belief[0] for belief in beliefs])
+    assert max(weights[0], weights[-1]) < 1e-3, "the grid is too short"
+    means = np.array([belief.mean for belief in beliefs])
     mean = weights @ means
-    sd = np.sqrt(weights @ (np.array([belief[1] for belief in beliefs]) ** 2 + means**2) - mean**2)
-    return mean, sd, evidence, all(belief[3] for belief in beliefs)
+    sd = np.sqrt(weights @ (np.array([belief.sd for belief in beliefs]) ** 2 + means**2) - mean**2)
+    stated = None if beliefs[0].stated is None else float(weights @ [belief.stated or 0.0 for belief in beliefs])
+    return Belief(mean, sd, evidence, all(belief.converged for belief in beliefs), stated)
 
 
-def logistic(X: np.ndarray, y: np.ndarray, learned: bool = False) -> Beside:
+def logistic(X: np.ndarray, y: np.ndarray) -> Beside:
     """Two labels."""
     rows, spread = standard(X), sds(X.shape[1])
     outcome = through_a_probability(jax.nn.sigmoid, y)
     ready = lambda: of_fit(ep.models.logistic_regression(X, y))  # noqa: E731
     return Beside(
         *rows.shape,
-        ways_of("logistic_regression", ready, rows, spread, outcome, learned),
+        ways_of("logistic_regression", ready, rows, spread, outcome),
         lambda w: -jnp.logaddexp(0, (1 - 2 * y) * (jnp.asarray(rows) @ w)).sum() + normal(w, spread),
     )
 
@@ -137,14 +150,14 @@ def flowers() -> Beside:
     from sklearn.datasets import load_iris
 
     X, y = load_iris(return_X_y=True)
-    return logistic(X[50:], y[50:] - 1, learned=True)
+    return logistic(X[50:], y[50:] - 1)
 
 
 def separated() -> Beside:
     """Thirty rows that a linear rule all but separates."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 2))
-    return logistic(X, (X @ [4.0, -3.0] + rng.logistic(size=30) > 0).astype(int), learned=True)
+    return logistic(X, (X @ [4.0, -3.0] + rng.logistic(size=30) > 0).astype(int))
 
 
 def probit() -> Beside:
@@ -163,7 +176,7 @@ def probit() -> Beside:
     )
 
 
-def poisson(X: np.ndarray, y: np.ndarray, exposure: Any = 1.0, learned: bool = False) -> Beside:
+def poisson(X: np.ndarray, y: np.ndarray, exposure: Any = 1.0) -> Beside:
     """Counts."""
     rows, spread = standard(X), sds(X.shape[1])
     times = np.broadcast_to(exposure, len(y))
@@ -178,7 +191,7 @@ def poisson(X: np.ndarray, y: np.ndarray, exposure: Any = 1.0, learned: bool = F
         return (y * z - times * jnp.exp(z)).sum() + constant + normal(w, spread)
 
     ready = lambda: of_fit(ep.models.poisson_regression(X, y, exposure=times))  # noqa: E731
-    return Beside(*rows.shape, ways_of("poisson_regression", ready, rows, spread, outcome, learned), log_density)
+    return Beside(*rows.shape, ways_of("poisson_regression", ready, rows, spread, outcome), log_density)
 
 
 def exercises() -> Beside:
@@ -186,7 +199,7 @@ def exercises() -> Beside:
     from sklearn.datasets import load_linnerud
 
     found = load_linnerud()
-    return poisson(found.target, found.data[:, 1], learned=True)
+    return poisson(found.target, found.data[:, 1])
 
 
 def visits() -> Beside:
@@ -209,9 +222,21 @@ def robust() -> Beside:
     constant = n * (gammaln(2.5) - gammaln(2.0) - np.log(4 * np.pi) / 2)
     # The prior of the log scale is flat from a thousandth to ten times the unit; y has a density in its own unit.
     outside = -np.log(np.log(1e4)) - n * np.log(unit)
-    turn = np.eye(4)
-    turn[1:, 1:] /= X.std(0)
-    turn[0, 1:] = -X.mean(0) / X.std(0)
+    # From coefficients in the units of the data to those of standardised columns and outcomes.
+    turn = np.diag([1.0, *X.std(0)])
+    turn[0, 1:] = X.mean(0)
+    turn /= unit
+    log_scales = np.arange(-1.5, 0.45, 0.1)
+
+    def log_student(z: Any, y: Any, scale: Any) -> Any:
+        return float(constant / n) - jnp.log(scale) - 2.5 * jnp.log1p(((y - z) / scale) ** 2 / 4)
+
+    def black_box(learned: ep.Learned | None = None) -> Belief:
+        beliefs = [
+            linear(rows, spread, lambda z, s=s: [ep.Density(log_student, z, scaled, np.full(n, s))], learned)
+            for s in np.exp(log_scales)
+        ]
+        return averaged(beliefs, np.full(len(log_scales), outside), 0.1)
 
     def log_density(theta: Any) -> Any:
         away = (scaled - jnp.asarray(rows) @ theta[:4]) / jnp.exp(theta[4])
@@ -220,13 +245,15 @@ def robust() -> Beside:
 
     def ready() -> Belief:
         fit = ep.models.robust_regression(X, y)
-        sd = np.sqrt(np.diag(fit.covariance))
-        return fit.mean, sd, fit.log_evidence, bool(fit.report.converged)
+        sd = np.sqrt(np.diag(turn @ fit.covariance @ turn.T))
+        return Belief(turn @ (fit.mean - middle * np.eye(4)[0]), sd, fit.log_evidence, bool(fit.report.converged))
 
-    def read(draws: np.ndarray) -> np.ndarray:
-        return unit * draws[:, :4] @ turn.T + middle * np.eye(4)[0]
-
-    return Beside(n, 5, {"robust_regression": ready}, log_density, read)
+    ways = {
+        "robust_regression": ready,
+        "black box": black_box,
+        "black box, learned": lambda: black_box(ep.Learned()),
+    }
+    return Beside(n, 5, ways, log_density, lambda draws: draws[:, :4])
 
 
 def ordinal() -> Beside:
@@ -249,7 +276,6 @@ def ordinal() -> Beside:
         rows,
         spread,
         lambda z: [ep.Density(log_mass, z, low, high)],
-        learned=True,
     )
     return Beside(len(y), 3, ways, lambda w: log_mass(jnp.asarray(rows) @ w, low, high).sum() + normal(w, spread))
 
@@ -267,7 +293,7 @@ def ranking() -> Beside:
         fit = ep.models.ranking(pairs[:, 0], pairs[:, 1])
         order = np.argsort(fit.players)
         sd = np.sqrt(np.diag(fit.covariance))[order]
-        return fit.mean[order], sd, fit.log_evidence, bool(fit.posterior.report.converged)
+        return Belief(fit.mean[order], sd, fit.log_evidence, bool(fit.posterior.report.converged))
 
     outcome = through_a_probability(jax.scipy.stats.norm.cdf, np.ones(80, int))
     return Beside(
@@ -286,12 +312,12 @@ def groups() -> Beside:
     y = (x + rng.normal(size=10)[of] + rng.logistic(size=150) > 0).astype(int)
     gamma = 4 * np.log(2.0) - gammaln(4.0)
 
-    def joint(outcome: Callable[[Any], list]) -> Belief:
+    def joint(outcome: Callable[[Any], list], learned: ep.Learned | None = None) -> Belief:
         # One belief about slope and effects together for each precision of a grid, weighted by the evidence.
         log_tau = np.linspace(-2.5, 3.5, 25)
         rows = np.column_stack([x, np.eye(10)[of]])
         spreads = [np.array([1.0] + [np.exp(-each / 2)] * 10) for each in log_tau]
-        beliefs = [linear(rows, spread, outcome) for spread in spreads]
+        beliefs = [linear(rows, spread, outcome, learned) for spread in spreads]
         return averaged(beliefs, 4 * log_tau - 2 * np.exp(log_tau) + gamma, 0.25)
 
     def separate() -> Belief:
@@ -309,7 +335,7 @@ def groups() -> Beside:
         mean, sd = (
             np.concatenate(each) for each in ((post["w"].mean, post["effect"].mean), (post["w"].sd, post["effect"].sd))
         )
-        return mean, sd, post.log_evidence, bool(post.report.converged)
+        return Belief(mean, sd, post.log_evidence, bool(post.report.converged))
 
     def log_density(theta: Any) -> Any:
         slope, raw, log_tau = theta[:1], theta[1:11], theta[11]
@@ -324,6 +350,7 @@ def groups() -> Beside:
         "Sum, separate beliefs": separate,
         "Dot, one belief": lambda: joint(lambda z: [ep.Logistic(z, observed=y)]),
         "black box": lambda: joint(through_a_probability(jax.nn.sigmoid, y)),
+        "black box, learned": lambda: joint(through_a_probability(jax.nn.sigmoid, y), ep.Learned()),
     }
     return Beside(150, 12, ways, log_density, read)
 

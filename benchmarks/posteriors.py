@@ -50,12 +50,13 @@ def measured(name: str) -> Found:
     ways = {}
     for way, call in table.ways.items():
         began = time.process_time()
-        mean, sd, evidence, converged = call()
+        belief = call()
         ways[way] = {
-            "mean": round(float((np.abs(mean - judge["mean"]) / judge["sd"]).max()), 3),
-            "sd": round(float(np.abs(sd / judge["sd"] - 1).max()), 3),
-            "evidence": round(float(evidence - judge["evidence"]), 3),
-            "converged": bool(converged),
+            "mean": round(float((np.abs(belief.mean - judge["mean"]) / judge["sd"]).max()), 3),
+            "sd": round(float(np.abs(belief.sd / judge["sd"] - 1).max()), 3),
+            "evidence": round(float(belief.evidence - judge["evidence"]), 4),
+            **({} if belief.stated is None else {"stated": float(f"{belief.stated:.1g}")}),
+            "converged": belief.converged,
             "seconds": float(f"{time.process_time() - began:.2g}"),
         }
     return {
@@ -91,7 +92,9 @@ def page(found: Found) -> str:
         for at, (way, one) in enumerate(of["ways"].items()):
             told = [name, of["rows"], of["unknowns"], of["skewness"]] if not at else [""] * 4
             label = way if one["converged"] else f"{way} (not converged)"
-            worst = [f"{one['mean']:.3f}", f"{one['sd']:.1%}", f"{one['evidence']:+.3f}".replace("-", "−")]
+            evidence = f"{one['evidence']:+.3f}".replace("-", "−")
+            stated = f" (± {one['stated']:g} said)" if "stated" in one else ""
+            worst = [f"{one['mean']:.3f}", f"{one['sd']:.1%}", evidence + stated]
             rows.append([*told, label, *worst, duration(one["seconds"])])
         sampler = of["sampler"]
         rows.append([*[""] * 4, "the sampler", "", f"{sampler['sd']:.1%}", "", duration(sampler["seconds"])])
