@@ -61,9 +61,7 @@ TARGETS = {
     "bp/engine/algebra.py": "tests/bp/engine tests/bp/normal",
     "bp/engine/propagate.py": "tests/bp/engine tests/bp/tables",
     "bp/engine/layout.py": "tests/bp/engine tests/bp/tables",
-    "ep/sweeps/sweep.py": (
-        "tests/ep/sweeps/test_schedules.py tests/ep/inference/test_infer.py tests/ep/factors/test_exact.py"
-    ),
+    "ep/sweeps/sweep.py": ("tests/ep/sweeps tests/ep/inference/test_infer.py tests/ep/factors/test_exact.py"),
     "ep/inference/pace.py": (
         "tests/ep/inference/test_pace.py tests/ep/sweeps/test_schedules.py tests/ep/inference/test_infer.py"
     ),
