@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from meanmap.bp import EdgeMatrices, Engine, Given
+from meanmap.bp.engine.atoms import outgoing, shares_sent
 from meanmap.core.door import Door
 from meanmap.graphs import Flooding, Graph, TwoPass
 
@@ -54,3 +55,8 @@ def test_shares_of_low_and_negative_values(schedule, floor):
     np.testing.assert_allclose([found.low_share, found.negative_share], [low, negative])
     if floor is not None:
         assert np.asarray(found.messages).min() == floor
+    with Door():
+        unread = engine.run(EdgeMatrices(matrices), own, Given(known, values), floor=floor, read=False)
+        products = outgoing(unread.layout, unread.messages, own)
+    np.testing.assert_allclose(shares_sent(unread.layout, products, matrices, own, known, floor), [low, negative])
+    assert (unread.beliefs is None) == (unread.low_share is None) == isinstance(schedule, Flooding)

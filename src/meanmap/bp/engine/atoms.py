@@ -1,4 +1,4 @@
-"""Reading beliefs: what a node heard, at the atoms of its variable instead of its landmarks."""
+"""Reading beliefs on the host: what a node heard, at the atoms of its variable instead of its landmarks."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,11 +9,12 @@ import numpy as np
 from meanmap.bp.engine.algebra import Algebra, Counted
 from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.products import split
+from meanmap.bp.engine.settled import QUERIES_COUNTED, ROWS_COUNTED, counted_shares
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.progress import track
 from meanmap.core.types import Array
 
-__all__ = ["beliefs_at_atoms", "outgoing"]
+__all__ = ["beliefs_at_atoms", "outgoing", "shares_sent"]
 
 # Numbers that are worked on at once: some tens of megabytes.
 AT_ONCE = 4_000_000
@@ -36,6 +37,35 @@ def outgoing(layout: Layout, messages: Any, own: np.ndarray) -> np.ndarray:
             received = products[rows].reshape(len(part), width, *own.shape[1:])
             products[rows] = np.asarray(_all_but_one(layout.algebra, own[part], received)).reshape(-1, *own.shape[1:])
     return products
+
+
+def shares_sent(
+    layout: Layout,
+    products: np.ndarray,
+    matrices: Any,
+    own: np.ndarray,
+    known: np.ndarray | None,
+    floor: float | None,
+) -> tuple[float, float]:
+    """The shares of low and of negative values among messages before floor and scale, as of `read_settled`.
+
+    From products of `outgoing`, matrices of operators (T, L, L), own factors (n, B, L), and which messages of directed
+    edges are known beforehand (2 |E|, B or 1).
+    """
+    rows = np.arange(len(products))[layout.every(max(len(products) // ROWS_COUNTED, 1))]
+    template, reverse, empty, receiver = map(
+        np.asarray, (layout.template, layout.reverse, layout.empty, layout.receiver)
+    )
+    some = slice(QUERIES_COUNTED)
+    products = products[:, some]
+    raw = _heard(products, rows, template, matrices, products[rows])
+    counted = ~empty[rows][:, None, None] & (own[receiver[reverse[rows]], some] > 0)  # not what fills up
+    if known is not None:
+        placed = np.zeros((len(products), own.shape[1]), bool)
+        placed[np.asarray(layout.row)] = known
+        counted &= ~placed[reverse[rows]][:, some, None]
+    low, negative = counted_shares(raw, counted, floor)
+    return float(low), float(negative)
 
 
 @compiled_quickly()

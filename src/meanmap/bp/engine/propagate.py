@@ -38,14 +38,14 @@ class Propagation(Value):
     ----------
     messages : array (2 |E|, B, L)
         One for each directed edge, its largest value 1.
-    beliefs : array (n, B, L)
+    beliefs : array (n, B, L), or None if they were not read
         Own factor and incoming messages together; products have the largest absolute value 1.
     log_partition : array (B,) or None
         log Σ_x Π ψ: exact on trees, Bethe's approximation with cycles. Where the operators are potentials.
     low_share : number
         The share of message values that were raised to the floor, or came out below zero without one: 0 for potentials.
     negative_share : number
-        The share that came out below zero.
+        The share that came out below zero. Both are None if they were not read.
     report : Report
         How it ended.
     layout : Layout
@@ -125,6 +125,7 @@ class Engine:
         tolerance: Array = None,
         potentials: bool = False,
         counting: Any = None,
+        read: bool = True,
     ) -> Propagation:
         """Propagate from the nodes' own factors (n, B, L): priors and evidence.
 
@@ -147,6 +148,8 @@ class Engine:
         counting : float in (0, 1], optional
             How much of a message counts where there are cycles, see `Counted`; messages must have a floor above zero.
             Potentials are those to the power 1/μ, and learned operators as they are.
+        read : bool
+            Whether beliefs and shares of values are read off messages, where that is a program of its own.
         """
         settings, layout = Settings.of(damping, floor, tolerance, own.dtype), self.layout
         traced = not all(map(is_concrete, jax.tree.leaves((own, operators, given))))
@@ -167,15 +170,15 @@ class Engine:
             terms = Terms(layout, operators, own, given, settings)
             sent = self.schedule.run(Exchange(self.graph, terms, self.passes, traced, potentials))
             if sent.read is None:
-                sent = replace(sent, read=read_settled(terms, sent.messages, potentials))
+                sent = replace(sent, read=read_settled(terms, sent.messages, potentials) if read else (None,) * 4)
         beliefs, log_partition, low, negative = sent.read
-        if not traced:
+        if not traced and low is not None:
             low, negative = float(low), float(negative)
         report = self._report(sent, low, floor)
         return Propagation(sent.messages, beliefs, log_partition, low, negative, report, layout)
 
     def _report(self, sent: Sent, share: Any, floor: Array) -> Report:
-        notes = [floor_note(share, floor)] if is_concrete(share) and share > 0 else []
+        notes = [floor_note(share, floor)] if share is not None and is_concrete(share) and share > 0 else []
         if self.schedule.forests_only:
             status = "exact on this forest: two passes"
             return Report(status, sent.settled, sent.steps, sent.trace, notes=tuple(notes))

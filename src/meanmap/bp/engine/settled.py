@@ -11,8 +11,10 @@ from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes, two_pass
 from meanmap.core.compiling import compiled_quickly
+from meanmap.core.points import library_of
+from meanmap.core.types import Array
 
-__all__ = ["beliefs_of", "pass_and_read", "read_settled"]
+__all__ = ["QUERIES_COUNTED", "ROWS_COUNTED", "beliefs_of", "counted_shares", "pass_and_read", "read_settled"]
 
 # Signs of messages are counted in up to so many of the queries that are answered at once, and in about so many rows.
 QUERIES_COUNTED = 8
@@ -81,13 +83,19 @@ def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
     if given is not None:
         known = jnp.zeros((len(layout.reverse), own.shape[1]), bool).at[layout.row].set(given.known)
         counted &= ~known[answer][:, some, None]
-    number = jnp.maximum(jnp.sum(counted), 1)
-    negative = jnp.sum((raw < 0) & counted) / number
-    if settings.floor is None:
+    return counted_shares(raw, counted, settings.floor)
+
+
+def counted_shares(raw: Array, counted: Array, floor: Array) -> tuple[Any, Any]:
+    """The shares of low and of negative values among those of messages before floor and scale that count."""
+    library = library_of(raw, counted)
+    number = library.maximum(library.sum(counted), 1)
+    negative = library.sum((raw < 0) & counted) / number
+    if floor is None:
         return negative, negative
     # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
-    low = raw <= settings.floor * jnp.max(raw, axis=-1, keepdims=True)
-    return jnp.sum(low & counted) / number, negative
+    low = raw <= floor * library.max(raw, axis=-1, keepdims=True)
+    return library.sum(low & counted) / number, negative
 
 
 def _bethe(

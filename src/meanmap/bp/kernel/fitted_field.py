@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
@@ -17,9 +16,9 @@ from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import Likelihood
 from meanmap.bp.edges.relations import Relations
 from meanmap.bp.edges.samples import Direction, NodeSample
-from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing
+from meanmap.bp.engine.atoms import beliefs_at_atoms, outgoing, shares_sent
 from meanmap.bp.engine.messages import Given
-from meanmap.bp.engine.propagate import TRY_MORE, Engine
+from meanmap.bp.engine.propagate import TRY_MORE, Engine, floor_note
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
@@ -203,9 +202,9 @@ class FittedKernelField(FittedField):
         own = self._own(seen, dtype)
         known = self._known_edges(seen)
         given = self._given(seen, known, floor, dtype)
-        operators = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), self.learned.operators)
+        operators = jax.tree.map(lambda leaf: on_device(np.asarray(leaf, dtype)), self.learned.operators)
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
-        found = self.engine.run(operators, on_device(own), given, **settings)
+        found = self.engine.run(operators, on_device(own), given, read=self.learned.readouts is None, **settings)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own), *self._few(seen, nodes))
         report = replace(found.report, notes=(*notes, *found.report.notes))
         if not report.converged and self.engine.schedule == Flooding(SWEEPS):
@@ -219,8 +218,11 @@ class FittedKernelField(FittedField):
                 values = beliefs[i, :, : self._variable(int(node)).size]
                 weights[i] = values / values.sum(axis=-1, keepdims=True)
         else:
-            layout = found.layout
-            products = outgoing(layout, found.messages, own)
+            layout, products = found.layout, outgoing(found.layout, found.messages, own)
+            if found.low_share is None:
+                fixed = None if known is None else known[:, None]
+                low, _ = shares_sent(layout, products, np.asarray(operators.matrices), own, fixed, floor)
+                report = replace(report, notes=(*report.notes, *([floor_note(low, floor)] if low > 0 else [])))
             del found  # with a million nodes, half a gigabyte of messages
             for which, (name, variable) in enumerate(self.learned.variables.items()):
                 chosen = nodes[self.kind[nodes] == which]
