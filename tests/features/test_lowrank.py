@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from meanmap.core import EmptyError, InputError, KindError, ParameterError, ShapeError
-from meanmap.features import FeatureKernel, Nystrom, PivotedCholesky, TensorProduct
+from meanmap.features import FeatureKernel, Nystrom, PivotedCholesky, TensorProduct, lowrank
 from meanmap.kernels import RBF, Delta, Hamming, Laplace, Linear, Matern, OnColumns, Polynomial, Precomputed, Spectrum
 from tests.alone import run_alone
 from tests.kernels.laws import LAWS
@@ -42,6 +42,14 @@ class TestPivotedCholesky:
         np.testing.assert_allclose(phi(phi.pivots) @ phi(phi.pivots).T, k(phi.pivots), atol=1e-12)
         cross = k(new, phi.pivots)
         np.testing.assert_allclose(phi(new) @ phi(new).T, cross @ np.linalg.solve(k(phi.pivots), cross.T), atol=1e-9)
+
+    @pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_array, jnp.asarray])
+    def test_rough_kernels_of_many_columns_are_not_refused(self, made, monkeypatch):
+        """Distances by expansion leave 1e-16 at zero, of which a root makes 1e-8 in a column alone."""
+        monkeypatch.setattr(lowrank, "SPARSE_ROWS", 0)
+        x = np.random.default_rng(0).normal(size=(200, 5))
+        phi = PivotedCholesky.fit(Matern(0.1, smoothness=0.5), made(x), tolerance=0.5, max_rank=20)
+        assert phi.rank == 20
 
     @pytest.mark.parametrize(
         ("kernel", "points"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from meanmap import features
-from meanmap.kernels import RBF, Matern
-from meanmap.kernels.gram import gram_array, product
+from meanmap.kernels import RBF, Laplace, Matern, OnColumns, RationalQuadratic
+from meanmap.kernels.gram import TILE, gram_array, product
 from tests.alone import run_alone
 
 RNG = np.random.default_rng(0)
@@ -75,6 +75,39 @@ def test_a_new_number_of_points_compiles_nothing(caplog):
     assert compilations(caplog, lambda: use(100, 50)) == []
     assert compilations(caplog, lambda: use(1100, 1040))
     assert compilations(caplog, lambda: use(1237, 1155)) == []
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_a_small_matrix_compiles_nothing_and_is_that_of_a_tile(caplog, columns):
+    """NumPy computes what a program would take longer to compile for; a table with labels has its program."""
+    scale = np.linspace(1, 2, columns)
+    each = [RBF(scale), *(Matern(scale, s) for s in (0.5, 1.5, 2.5)), RationalQuadratic(1.5, 0.7), Laplace(scale)]
+    each += [2.0 * RBF(1.0) ** 3, RBF(1.0) + Laplace(0.5) * Matern(2.0)]
+    x, y = RNG.normal(size=(40, columns)), RNG.normal(size=(31, columns))
+    first = np.c_[x, np.zeros(len(x))]
+    found = []
+
+    def use():
+        for kernel in each:
+            found.append((kernel(x, y), kernel(x), kernel.diag(x), kernel.mean(x, y)))
+            features.PivotedCholesky.fit(kernel, np.repeat(x, 4, axis=0), tolerance=1e-2)
+        np.testing.assert_allclose(OnColumns(RBF(1.0), range(columns))(first), RBF(1.0)(x), rtol=1e-12)
+
+    assert compilations(caplog, use) == []
+    with jax.enable_x64(True):
+        for kernel, (cross, own, diagonal, mean) in zip(each, found, strict=True):
+            compiled = np.asarray(gram_array(jax.tree.map(jnp.asarray, kernel), jnp.asarray(x), jnp.asarray(y)))
+            np.testing.assert_allclose(cross, compiled, rtol=1e-12)
+            np.testing.assert_allclose(mean, compiled.mean(axis=1), rtol=1e-12)
+            np.testing.assert_array_equal(own.diagonal(), diagonal)
+            assert own[3, 4] == pytest.approx(own[4, 3], rel=1e-12)
+
+
+def test_numbers_out_of_range_are_infinite_in_small_matrices_as_in_large_ones():
+    far = np.array([[0.0], [1e150]])
+    expected = [[1.0, 0.0], [0.0, 1.0]]
+    np.testing.assert_array_equal(RBF(1e-10)(far), expected)
+    np.testing.assert_array_equal(RBF(1e-10)(np.repeat(far, TILE, axis=0))[::TILE, ::TILE], expected)
 
 
 def test_jax_points_compile_once(caplog):

@@ -55,6 +55,11 @@ class _Both(eqx.Module):
     first: Kernel
     second: Kernel
 
+    @property
+    def in_numpy(self) -> bool:
+        """Whether both kernels compute NumPy points by NumPy."""
+        return self.first.in_numpy and self.second.in_numpy
+
     def gram(self, a: Points, b: Points) -> Any:
         """At all pairs of pairs."""
         return self.first.gram(a[0], b[0]) * self.second.gram(a[1], b[1])

@@ -98,7 +98,7 @@ class Embedding(eqx.Module):
         """The norm √⟨f, f⟩ in the RKHS."""
         value = self.squared_norm()
         # The root has no slope at zero: there, where two embeddings are equal, the norm is least, and its slope is 0.
-        return _number(safe_sqrt(value) if isinstance(value, jax.Array) else np.sqrt(value))
+        return _number(safe_sqrt(value))
 
     def __add__(self, other: object) -> "Embedding":
         if not isinstance(other, Embedding):

@@ -18,7 +18,7 @@ from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Features, made_from
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix, point_values
+from meanmap.kernels.gram import gram_matrix, numpy_gram, point_values, suits_numpy
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.linalg.pivoted import PivotedCholesky as Factor
 from meanmap.linalg.pivoted import pivoted_cholesky
@@ -160,23 +160,23 @@ def _column(kernel: Kernel, x: Points, point: Points) -> jax.Array:
 
 
 def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: int | None, door: Door) -> Factor:
-    n = count(points)
-    if any_sparse(points):
-        if n <= SPARSE_ROWS:
-            gram = gram_matrix(kernel, points)
-            columns = lambda i: gram[i]  # noqa: E731
-        else:
-            columns = lambda i: np.asarray(kernel.gram(rows(points, slice(i, i + 1)), points))[0]  # noqa: E731
-        return pivoted_cholesky(np.asarray(kernel.diagonal(points)), columns, tolerance=tolerance, max_rank=max_rank)
-    if n <= FEW_ROWS and not door.follows:
+    n, sparse = count(points), any_sparse(points)
+    at = lambda i: rows(points, slice(i, i + 1))  # noqa: E731
+    if n <= (SPARSE_ROWS if sparse else FEW_ROWS) and (sparse or not door.follows):
         gram = gram_matrix(kernel, points)
-        return pivoted_cholesky(gram.diagonal(), gram.__getitem__, tolerance=tolerance, max_rank=max_rank)
-    kernel, padded = on_device((kernel, pad(points, bucket(n))))
+        diagonal, values = gram.diagonal(), gram.__getitem__
+    elif sparse or suits_numpy(kernel, points):
+        diagonal, values = np.asarray(kernel.diagonal(points)), lambda i: np.array(numpy_gram(kernel, at(i), points))[0]
+    else:
+        kernel, padded = on_device((kernel, pad(points, bucket(n))))
+        diagonal = np.asarray(point_values(kernel, padded))[:n]
+        values = lambda i: np.array(_column(kernel, padded, at(i)))[:n]  # noqa: E731
 
     def column(i: int) -> np.ndarray:
-        return np.asarray(_column(kernel, padded, rows(points, slice(i, i + 1))))[:n]
+        found = values(i)
+        found[i] = diagonal[i]  # distances by expansion leave 1e-16 there, of which a root makes 1e-8
+        return found
 
-    diagonal = np.asarray(point_values(kernel, padded))[:n]
     low = pivoted_cholesky(diagonal, column, tolerance=tolerance, max_rank=max_rank)
     return on_device(low) if door.follows else low
 

@@ -1,7 +1,8 @@
 """Kernels on points: how alike two points are, and so what a mean embedding can tell apart."""
 
 from meanmap.kernels.algebraic import Cosine, Linear, Polynomial, RandomProjection
-from meanmap.kernels.base import Kernel, OnColumns, Power, Product, Scaled, Sum
+from meanmap.kernels.base import Kernel, Power, Product, Scaled, Sum
+from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming, Precomputed, Spectrum
 from meanmap.kernels.distributions import (
     Bags,

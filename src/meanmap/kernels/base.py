@@ -1,4 +1,4 @@
-"""What a kernel is, and the algebra of kernels: sums, products, scalings, powers, kernels on some columns."""
+"""What a kernel is, and the algebra of kernels: sums, products, scalings, powers."""
 
 import math
 from abc import abstractmethod
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite, parameter
-from meanmap.core.domains import Columns, Domain, Each, Real, column_names
+from meanmap.core.domains import Domain, Each, Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
@@ -20,7 +20,7 @@ from meanmap.kernels.geometry import side_by_side
 from meanmap.kernels.gram import diagonal_array, gram_array, gram_matrix, times
 from meanmap.kernels.reading import read_pair, read_points
 
-__all__ = ["Kernel", "OnColumns", "Power", "Product", "Scaled", "Sum"]
+__all__ = ["Kernel", "Power", "Product", "Scaled", "Sum"]
 
 
 class Kernel(eqx.Module):
@@ -46,6 +46,11 @@ class Kernel(eqx.Module):
     def diagonal(self, x: Points) -> jax.Array:
         """k(x, x) for each of n points already read."""
         return jax.vmap(lambda p: self.evaluate(p, p))(x)
+
+    @property
+    def in_numpy(self) -> bool:
+        """Whether `gram` and `diagonal` compute NumPy points by NumPy, so that a small matrix compiles nothing."""
+        return False
 
     def check(self, points: Points, argument: str) -> None:
         """Raise if points that were read do not fit the hyperparameters."""
@@ -180,6 +185,10 @@ class Composite(Kernel):
             return Real(sparse=all(domain == Real(sparse=True) for domain in domains))
         return domains[0] if _agree(domains) else Each(tuple(domains))
 
+    @property
+    def in_numpy(self) -> bool:
+        return all(member.in_numpy for member in self.members)
+
     def with_members(self, members: tuple[Kernel, ...]) -> Kernel:
         """The sum or product with other kernels in the place of its members."""
         return eqx.tree_at(lambda k: k.members, self, members)
@@ -273,6 +282,10 @@ class Wrapper(Kernel):
     def domain(self) -> Domain:
         return self.kernel.domain
 
+    @property
+    def in_numpy(self) -> bool:
+        return self.kernel.in_numpy
+
     def check(self, points: Points, argument: str) -> None:
         self.kernel.check(points, argument)
 
@@ -353,45 +366,3 @@ class Power(Wrapper):
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Sums of q independent frequencies: the spectral density of a power is a convolution."""
         return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]
-
-
-class OnColumns(Wrapper):
-    """A kernel on some columns of a table: `OnColumns(RBF(1.0), ["age", "height"])`.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel of those columns.
-    names : name, number or a sequence of them
-        Column names of a table, or column numbers of a plain array.
-
-    Examples
-    --------
-    >>> from meanmap.kernels import RBF
-    >>> OnColumns(RBF(1.0), [0])([[0.0, 7.0], [0.0, -7.0]]).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
-
-    kernel: Kernel
-    names: tuple[str | int, ...] = eqx.field(static=True)
-
-    def __init__(self, kernel: Kernel, names: Any):
-        self.kernel = kernel
-        self.names = column_names(names)
-
-    @property
-    def domain(self) -> Domain:
-        """The inner domain, read from these columns."""
-        return Columns(self.names, self.kernel.domain)
-
-    def evaluate(self, x: Points, y: Points) -> jax.Array:
-        """k(x, y) for two points."""
-        return self.kernel.evaluate(x, y)
-
-    def gram(self, x: Points, y: Points) -> jax.Array:
-        """The inner Gram matrix."""
-        return self.kernel.gram(x, y)
-
-    def diagonal(self, x: Points) -> jax.Array:
-        """The inner diagonal."""
-        return self.kernel.diagonal(x)

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_sparse, library_of
 from meanmap.core.types import Array, Points
 
 __all__ = [
@@ -33,7 +33,7 @@ def inner_products(x: Points, y: Points) -> jax.Array:
     """⟨xᵢ, yⱼ⟩ for all rows, (n, m). Sparse rows are multiplied as sparse matrices on the host."""
     if is_sparse(x) or is_sparse(y):
         return jnp.asarray(_sparse_products(x, y))
-    return jnp.matmul(x, y.T, precision="highest")
+    return x @ y.T if library_of(x, y) is np else jnp.matmul(x, y.T, precision="highest")
 
 
 def _sparse_products(x: Points, y: Points) -> np.ndarray:
@@ -58,7 +58,7 @@ def squared_norms(x: Points) -> jax.Array:
     """|xᵢ|² for each row."""
     if is_sparse(x):
         return jnp.asarray(np.asarray(x.multiply(x).sum(axis=1)).ravel())
-    return jnp.sum(x * x, axis=-1)
+    return library_of(x).sum(x * x, axis=-1)
 
 
 def squared_distances(x: Points, y: Points) -> jax.Array:
@@ -71,9 +71,10 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
         return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
     if x.shape[1] <= FEW_COLUMNS:
         return sum((x[:, d, None] - y[None, :, d]) ** 2 for d in range(x.shape[1]))  # pyright: ignore[reportReturnType]
-    centre = jax.lax.stop_gradient(jnp.mean(y, axis=0))
+    library = library_of(x, y)
+    centre = np.mean(y, axis=0) if library is np else jax.lax.stop_gradient(jnp.mean(y, axis=0))
     x, y = x - centre, y - centre
-    return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
+    return library.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
 
 
 def scale_columns(x: Points, lengthscale: Array) -> Any:
@@ -83,9 +84,14 @@ def scale_columns(x: Points, lengthscale: Array) -> Any:
     return x / lengthscale
 
 
+def safe_sqrt(value: Array) -> Any:
+    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction."""
+    return np.sqrt(value) if library_of(value) is np else _safe_sqrt(value)
+
+
 @jax.custom_jvp
-def safe_sqrt(value: jax.Array) -> jax.Array:
-    """√value with gradient 0, not NaN, at 0: the distance of a point to itself has no direction.
+def _safe_sqrt(value: jax.Array) -> jax.Array:
+    """With a derivative of its own.
 
     Not by `where(value > 0, sqrt(where(value > 0, value, 1)), 0)`: XLA may compute a distance twice, as 0 and,
     by a fused multiply-add, as 1e-17, so that the two conditions disagree and the root of zero comes out as 1.
@@ -93,10 +99,10 @@ def safe_sqrt(value: jax.Array) -> jax.Array:
     return jnp.sqrt(value)
 
 
-@safe_sqrt.defjvp
+@_safe_sqrt.defjvp
 def _safe_sqrt_jvp(primals: Array, tangents: Array) -> tuple[jax.Array, jax.Array]:
     (value,), (tangent,) = primals, tangents
-    root = safe_sqrt(value)
+    root = _safe_sqrt(value)
     return root, jnp.where(root > 0, tangent / (2 * jnp.where(root > 0, root, 1)), 0)
 
 

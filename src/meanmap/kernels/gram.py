@@ -1,9 +1,12 @@
 """Gram matrices by tiles: full ones, and products with big ones that are never held.
 
-A tile is one compiled call on a fixed shape, so a new number of points does not compile anything new once it exceeds a
-tile, and a 512 × 512 tile of doubles (2 MiB) stays in a core's cache between the distance and the exponential.
+Small ones are computed by NumPy where the formula of a kernel allows it: a program would take longer to compile.
+Otherwise a tile is one compiled call on a fixed shape, so a new number of points does not compile anything new once it
+exceeds a tile, and a 512 × 512 tile of doubles (2 MiB) stays in a core's cache between the distance and the
+exponential.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -18,13 +21,51 @@ from meanmap.core.points import any_sparse, bucket, count, library_of, pad, rows
 from meanmap.core.progress import track
 from meanmap.core.types import Array, KernelLike, Points
 
-__all__ = ["diagonal_array", "gram_array", "gram_matrix", "point_values", "product", "streamed_product", "times"]
+__all__ = [
+    "diagonal_array",
+    "gram_array",
+    "gram_matrix",
+    "numpy_gram",
+    "point_values",
+    "product",
+    "streamed_product",
+    "suits_numpy",
+    "times",
+]
 
 TILE = 512
+# Up to so many kernel values NumPy takes a millisecond or two: one more than a program, which takes 50 to compile.
+FEW_VALUES = 1 << 17
+# NumPy takes so many values at a time: what is in between stays in a core's nearest cache, and is not asked of the
+# system anew for each step.
+NUMPY_BLOCK = 1 << 15
 # Two tiles in work while two are copied out keep both the cores and the copying busy.
 IN_FLIGHT = 4
 # Rows of a sparse Gram block are chosen so that a block holds about this many numbers (64 MiB).
 SPARSE_BLOCK = 1 << 23
+
+
+def suits_numpy(kernel: KernelLike, *points: Points) -> bool:
+    """Whether kernel values between so many points, on the host, are few enough to be computed by NumPy at once."""
+    return math.prod(map(count, points)) <= FEW_VALUES and _in_numpy(kernel, *points)
+
+
+def numpy_gram(kernel: KernelLike, x: Points, y: Points) -> np.ndarray:
+    """The Gram matrix of points that `suits_numpy`, some rows at a time; what overflows is infinite, as in a tile."""
+    out = np.empty((count(x), count(y)))
+    with np.errstate(all="ignore"):
+        for part in slices(len(out), max(1, NUMPY_BLOCK // max(out.shape[1], 1))):
+            out[part] = kernel.gram(rows(x, part), y)
+    return out
+
+
+def _numpy_diagonal(kernel: KernelLike, x: Points) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.array(kernel.diagonal(x))
+
+
+def _in_numpy(kernel: KernelLike, *points: Points) -> bool:
+    return kernel.in_numpy and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((kernel, points)))
 
 
 @jax.jit
@@ -73,6 +114,8 @@ def diagonal_array(kernel: KernelLike, x: Points, door: Door) -> Any:
         return jnp.asarray(diagonal, door.dtype) if door.follows else diagonal
     if door.follows:
         return point_values(kernel, x).astype(door.dtype)
+    if _in_numpy(kernel, x):
+        return _numpy_diagonal(kernel, x)
     n = count(x)
     return np.array(np.asarray(point_values(kernel, pad(x, bucket(n))))[:n])
 
@@ -104,6 +147,12 @@ def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray
             np.fill_diagonal(out, _sparse_diagonal(kernel, x))
         return out
     out = np.empty((count(x), count(y))) if out is None else out
+    if suits_numpy(kernel, x, y):
+        out[:] = numpy_gram(kernel, x, y)
+        if symmetric:
+            np.fill_diagonal(out, _numpy_diagonal(kernel, x))
+        return out
+    own = _numpy_diagonal(kernel, x) if symmetric and _in_numpy(kernel, x) else None
     row_ranges, row_tiles = _tiles(x)
     column_ranges, column_tiles = (row_ranges, row_tiles) if symmetric else _tiles(y)
     if len(row_ranges) * len(column_ranges) > 1:
@@ -127,8 +176,9 @@ def gram_matrix(kernel: KernelLike, x: Points, y: Points = None, out: np.ndarray
         write(*waiting.popleft())
     if symmetric:
         # Distances by expansion leave 1e-16 on the diagonal, of which a square root makes 1e-8.
-        diagonal = np.concatenate([np.asarray(point_values(kernel, tile)) for tile in row_tiles])
-        np.fill_diagonal(out, diagonal[: len(out)])
+        if own is None:
+            own = np.concatenate([np.asarray(point_values(kernel, tile)) for tile in row_tiles])[: len(out)]
+        np.fill_diagonal(out, own)
     return out
 
 
@@ -136,6 +186,8 @@ def streamed_product(kernel: KernelLike, x: Points, y: Points, v: np.ndarray) ->
     """K(x, y) v on the host for v of shape (m, q), holding one row of tiles at a time. Cost O(n m (d + q))."""
     if any_sparse((x, y)):
         return np.concatenate([block @ v for block in _sparse_blocks(kernel, x, y)])
+    if suits_numpy(kernel, x, y):
+        return numpy_gram(kernel, x, y) @ v
     y_tiles, v_tiles = _stack(y, v, bucket_tiles=True)
     ranges, x_tiles = _tiles(x)
     if len(ranges) > 1:

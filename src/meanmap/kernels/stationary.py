@@ -6,10 +6,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.points import library_of
 from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
@@ -35,7 +37,7 @@ class Stationary(Kernel):
 
     def diagonal(self, x: Points) -> jax.Array:
         """Ones: a point is at distance zero from itself."""
-        return jnp.ones(x.shape[0], x.dtype)
+        return library_of(x).ones(x.shape[0], x.dtype)
 
     @property
     def is_radial(self) -> bool:
@@ -47,6 +49,11 @@ class _WithLengthscale(Kernel):
     """Coordinates x / ℓ, with one lengthscale or one per column."""
 
     lengthscale: eqx.AbstractVar[Any]
+
+    @property
+    def in_numpy(self) -> bool:
+        """True: the formulas of this file are written for NumPy and JAX alike."""
+        return True
 
     @property
     def domain(self) -> Domain:
@@ -97,7 +104,7 @@ class RBF(_WithLengthscale, Stationary):
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
         """k as a function of the scaled distance, exp(−r²/2)."""
-        return jnp.exp(-squared_distance / 2)
+        return library_of(squared_distance).exp(-squared_distance / 2)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Draws of a standard normal law, the Fourier transform of the profile."""
@@ -140,7 +147,7 @@ class Matern(_WithLengthscale, Stationary):
         """A polynomial times an exponential of the distance."""
         r = safe_sqrt(2 * self.smoothness * squared_distance)
         polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[self.smoothness]
-        return polynomial * jnp.exp(-r)
+        return polynomial * library_of(r).exp(-r)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Multivariate t with 2ν degrees of freedom: normal over the root of an independent mean chi-square."""
@@ -181,7 +188,8 @@ class RationalQuadratic(_WithLengthscale, Stationary):
 
     def profile(self, squared_distance: jax.Array) -> jax.Array:
         """(1 + r²/2α)^−α."""
-        return jnp.exp(-self.alpha * jnp.log1p(squared_distance / (2 * self.alpha)))
+        library = library_of(squared_distance, self.alpha)
+        return library.exp(-self.alpha * library.log1p(squared_distance / (2 * self.alpha)))
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Normal with a Gamma(α, α) distributed precision scale."""
@@ -228,20 +236,21 @@ class Laplace(_WithLengthscale):
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix, summing over columns one at a time: no (n, m, d) array."""
         x, y = self.coordinates(x), self.coordinates(y)
+        library = library_of(x, y)
 
         def add(d, total):
-            return total + jnp.abs(jnp.take(x, d, axis=1)[:, None] - jnp.take(y, d, axis=1)[None, :])
+            return total + library.abs(library.take(x, d, axis=1)[:, None] - library.take(y, d, axis=1)[None, :])
 
-        start = jnp.zeros((x.shape[0], y.shape[0]), x.dtype)
-        if x.shape[1] <= 32:  # unrolled, the compiler fuses the whole sum with the exponential
+        total = library.zeros((x.shape[0], y.shape[0]), x.dtype)
+        if x.shape[1] <= 32 or library is np:  # unrolled, the compiler fuses the whole sum with the exponential
             for d in range(x.shape[1]):
-                start = add(d, start)
-            return jnp.exp(-start)
-        return jnp.exp(-jax.lax.fori_loop(0, x.shape[1], add, start))
+                total = add(d, total)
+            return library.exp(-total)
+        return jnp.exp(-jax.lax.fori_loop(0, x.shape[1], add, total))
 
     def diagonal(self, x: Points) -> jax.Array:
         """Ones: k(x, x) = 1 at every point."""
-        return jnp.ones(x.shape[0], x.dtype)
+        return library_of(x).ones(x.shape[0], x.dtype)
 
     def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
         """Independent standard Cauchy draws."""

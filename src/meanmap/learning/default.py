@@ -14,7 +14,8 @@ from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Array, Data, Seed
-from meanmap.kernels.base import Kernel, OnColumns, Product
+from meanmap.kernels.base import Kernel, Product
+from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_points

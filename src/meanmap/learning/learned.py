@@ -6,7 +6,8 @@ from meanmap.core.door import Door
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, Seed
-from meanmap.kernels.base import Kernel, OnColumns
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF

@@ -12,7 +12,8 @@ from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.kernels.base import Kernel, OnColumns
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
