@@ -315,3 +315,27 @@ def test_several_parquet_files_are_one_sample(tmp_path):
     refused = run("two-sample", tmp_path / "before", tmp_path / "after.parquet")
     assert refused.exit_code == 2
     assert "has a column 'b'; choose columns that both have, with --columns" in refused.stderr
+
+
+def test_several_parquet_files_are_one_table(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=21_000)
+    frame = polars.DataFrame({"a": x, "b": x**2 + 9 * rng.normal(size=21_000), "c": rng.integers(0, 3, 21_000)})
+    frame = frame.with_columns(polars.when(polars.int_range(21_000) != 5).then("a").alias("a"))
+    (tmp_path / "day").mkdir()
+    for i in range(3):
+        frame[7000 * i : 7000 * (i + 1)].write_parquet(tmp_path / "day" / f"{i}.parquet")
+    options = "--permutations", 99, "--seed", 0, "--json"
+    found = json.loads(
+        run("independence", tmp_path / "day", "--x", "a,c", "--y", "b", *options, "--labels", "c").stdout
+    )
+    settings = {"n_permutations": 99, "rng": 0, "missing": "drop"}
+    expected = mm.independence_test(frame.select("a", "c"), frame.select("b"), kinds={"c": "label"}, **settings)
+    assert (found["pvalue"], found["statistic"], found["sizes"]) == (expected.pvalue, expected.statistic, [20_999])
+    twice = run("independence", tmp_path / "day", "--x", "a", "--y", "a")
+    assert "the column 'a' is named twice among the variables" in twice.stderr
+    pattern = tmp_path / "day" / "[01].parquet"
+    given = json.loads(run("conditional", pattern, "--x", "a", "--y", "b", "--z", "c", *options).stdout)
+    some = frame[:14_000].drop_nulls()
+    whole = mm.conditional_independence_test(*(some.select(name) for name in "abc"), n_permutations=99, rng=0)
+    assert (given["pvalue"], given["sizes"]) == (whole.pvalue, [13_999])

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from meanmap.core.errors import KindError
 from meanmap.experiments import registry, reproduce
 from meanmap.experiments.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, verdict
 from meanmap.experiments.record import read_record, record_path
@@ -73,6 +75,17 @@ def test_a_record_is_read_back_whole_and_saves_the_second_run(tmp_path):
     path.write_text(json.dumps({**marked, "numbers": {"other": [0.0, None]}}))  # of an earlier form of the experiment
     assert run_one(TOY.id, setting, tmp_path).answer != "kept"
     assert run_one(TOY.id, Setting("quick", 3), tmp_path).answer != "kept"
+
+
+def test_an_executor_runs_experiments(tmp_path):
+    """With the folder that all share; it stays open."""
+    setting = Setting("smoke", 3)
+    with ThreadPoolExecutor(1) as threads:
+        first, second = reproduce.reproduce([TOY, TOY], setting, tmp_path, executor=threads)
+        assert threads.submit(int).result() == 0
+    assert first == second == read_record(record_path(tmp_path, TOY.id, setting))
+    with pytest.raises(KindError, match=r"executor is a int; expected a concurrent\.futures\.Executor"):
+        reproduce.reproduce([TOY], setting, tmp_path, executor=4)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"format": 99}', '{"format": 1, "id": 3}', "\x00\xff"])

@@ -22,7 +22,7 @@ from meanmap.stats.settings import LEAST_POINTS
 MOST_HELD = 1_000_000
 MISSING = ("drop", "category", "raise", "fail")
 
-__all__ = ["Reading", "groups", "long_files", "numeric", "pair", "variables"]
+__all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair", "variables"]
 
 
 @dataclass
@@ -157,12 +157,24 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
 
 def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Table]:
     """Groups of columns of one file, rows with a missing value in any of them left out."""
+    table = reading.table(path, _all_of(chosen))
+    return [table.select(names) for names in chosen]
+
+
+def long_variables(path: str, chosen: list[list[str]]) -> list[Any] | None:
+    """Groups of columns of several Parquet files, or of a long one: to be read piece by piece. None of others."""
+    if not _is_long(path):
+        return None
+    _all_of(chosen)
+    return [ParquetFiles.of(path, names) for names in chosen]
+
+
+def _all_of(chosen: list[list[str]]) -> list[str]:
     together = [name for names in chosen for name in names]
     doubled = [name for name in together if together.count(name) > 1]
     if doubled:
         raise ColumnError(f"the column {doubled[0]!r} is named twice among the variables.")
-    table = reading.table(path, together)
-    return [table.select(names) for names in chosen]
+    return together
 
 
 def numeric(table: Table, path: str, option: str) -> Table:

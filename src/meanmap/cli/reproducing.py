@@ -1,13 +1,16 @@
 """`meanmap list` and `meanmap reproduce`: figures of the papers."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from meanmap.cli.options import refused, say
 
 __all__ = ["list_experiments", "reproduce"]
+
+# Seconds that a scheduler may take to answer.
+PATIENCE = 10
 
 
 def list_experiments() -> None:
@@ -24,6 +27,9 @@ def reproduce(
     scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler whose workers run them, in a folder that all share.")
+    ] = None,
     folder: Annotated[Path, typer.Option(help="Where outcomes are kept, and the report.")] = Path("meanmap-results"),
     fail_on_miss: Annotated[bool, typer.Option("--fail-on-miss", help="Exit with 1 unless all is reproduced.")] = False,
 ) -> None:
@@ -41,10 +47,24 @@ def reproduce(
         setting = Setting(scale, seed)  # pyright: ignore[reportArgumentType]
     except ValueError as problem:
         raise refused(str(problem)) from None
-    records = run(chosen, setting, folder, workers)
+    records = run(chosen, setting, folder.absolute(), workers, _workers_of(scheduler))
     for experiment, record in zip(chosen, records, strict=True):
         said = f"not run: {record.reason}" if isinstance(record, Failure) else f"{record.verdict}. {record.answer}"
         say(f"{experiment.id}: {said}")
     say(f"\n{write_report(folder, chosen, records)}: open it in a browser.")
     if fail_on_miss and any(isinstance(each, Failure) or each.verdict != "reproduced" for each in records):
         raise typer.Exit(1)
+
+
+def _workers_of(scheduler: str | None) -> Any:
+    """The workers of a Dask scheduler as an executor."""
+    if scheduler is None:
+        return None
+    try:
+        from dask.distributed import Client
+    except ImportError:
+        raise refused("--scheduler needs Dask: pip install 'meanmap[dask]'") from None
+    try:
+        return Client(scheduler, timeout=PATIENCE).get_executor()
+    except (OSError, ValueError) as problem:
+        raise refused(f"no scheduler answers at {scheduler!r}: {problem}") from None

@@ -41,7 +41,9 @@ class Questions(TyperGroup):
 
 app = typer.Typer(help="Hypothesis tests on files.", no_args_is_help=True, cls=Questions)
 
-File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")]
+File = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet (also a folder or 'pattern'), NPY or NPZ file; - reads standard input.")
+]
 Sample = Annotated[str, typer.Argument(help="As for other commands; or several Parquet files: a folder or 'pattern'.")]
 
 
@@ -202,9 +204,14 @@ def independence(
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     by_columns = [each for each in (names_in(within), cluster_columns(clusters)) if each]
-    first, second, *rest = inputs.variables(reading, data, [names_in(x), names_in(y), *by_columns])
+    wanted = [names_in(x), names_in(y), *by_columns]
     options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
     options |= design_in(within, clusters)
+    long = None if effect or len(wanted) > 2 or clusters else inputs.long_variables(data, wanted)
+    if long:
+        options["kinds"] = {**reading.kinds, **dict.fromkeys(reading.labels, "label")}
+        options["missing"] = "raise" if missing == "fail" else missing
+    first, second, *rest = long or inputs.variables(reading, data, wanted)
     options |= {name: rest.pop(0) for name in ("within", "clusters") if isinstance(options.get(name), list)}
     result = mm.independence_test(first, second, kernel, null=null, **options)
     size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.pieces.row_by_row import number_by_partition
 from meanmap.core.tables.schema import Schema, check_same_columns, later
 from meanmap.core.types import Array, Data, Points, Values
 from meanmap.kernels.base import Kernel
@@ -66,10 +67,12 @@ class Embedding(eqx.Module):
         """Points of this space: those of tables by the names of the columns, if the element has them."""
         return read_points(self.space, later(self.schema, data, argument), argument, door)
 
+    @number_by_partition
     def __call__(self, x: Data) -> Values:
         """f at each point, (m,) or (..., m) for a batch.
 
-        Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out.
+        Streamed: no Gram matrix is held. NumPy in, NumPy out; JAX in, JAX out; of a collection of Dask an array of
+        Dask, computed when it is asked for.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)

@@ -17,7 +17,7 @@ from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
-from meanmap.features.states.pairs import NAMES, SideBySide, pairs_state
+from meanmap.features.states.pairs import NAMES, SideBySide, beside_state
 from meanmap.features.states.passes import SampleState, drawn, known_seed
 from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel
@@ -62,6 +62,7 @@ class RegressionPlan(Value):
     readings: tuple[Reading, Reading]
     features: FeatureMap
     seed: int
+    missing = "raise"
 
     @classmethod
     def of(cls, x: Data, y: Data, features_x: Features, features_y: Features, *, rng: Seed = None) -> "RegressionPlan":
@@ -111,7 +112,7 @@ class RegressionPlan(Value):
         x, y : points, files or iterators of pieces
             As many rows of each; or as x alone an iterator of pieces (x, y).
         """
-        return pairs_state(self, x, y)
+        return beside_state(self, (x, y))
 
     def result(self, state: SampleState, ridge: float | None = None) -> Operator:
         """The operator, from the state of all rows, with a ridge as for [`condition`][]."""

@@ -1,12 +1,14 @@
 """Run experiments in processes of their own, keep each outcome in a file, and set them beside the papers' claims."""
 
 import time
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from meanmap.core.executors import check_executor
 from meanmap.core.progress import track
 from meanmap.core.threads import one_blas_thread
 from meanmap.experiments.experiment import Experiment, Setting
@@ -40,7 +42,11 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
 
 
 def reproduce(
-    experiments: Sequence[Experiment], setting: Setting, folder: str | Path, workers: int = 2
+    experiments: Sequence[Experiment],
+    setting: Setting,
+    folder: str | Path,
+    workers: int = 2,
+    executor: Executor | None = None,
 ) -> list[Record | Failure]:
     """The records of several experiments, in their order.
 
@@ -58,14 +64,15 @@ def reproduce(
         Where records are kept; made if it is not there.
     workers : int
         Processes at a time.
+    executor : concurrent.futures.Executor, optional
+        Who runs them instead, such as Dask's workers (`client.get_executor()`); these need the same folder.
     """
+    check_executor(executor)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     longest_first = sorted(experiments, key=lambda each: -each.minutes[setting.scale])
     found: dict[str, Record | Failure] = {}
-    # A fresh interpreter for each: a forked JAX hangs, and the memory of one experiment is not the next one's.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1)
-    try:
+    with _pool(workers) if executor is None else nullcontext(executor) as pool:
         waiting = {pool.submit(run_one, each.id, setting, folder): each.id for each in longest_first}
         for done in track(as_completed(waiting), "experiments", total=len(waiting)):
             id = waiting[done]
@@ -73,6 +80,14 @@ def reproduce(
                 found[id] = done.result()
             except Exception as problem:  # its own failure; the report says so
                 found[id] = Failure(id, f"{type(problem).__name__}: {problem}")
+    return [found[each.id] for each in experiments]
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Executor]:
+    """A fresh interpreter for each: a forked JAX hangs, and the memory of one experiment is not the next one's."""
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    try:
+        yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-    return [found[each.id] for each in experiments]

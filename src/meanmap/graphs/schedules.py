@@ -74,13 +74,22 @@ class Sweeps(Schedule):
 
 @dataclass(frozen=True)
 class Flooding(Sweeps):
-    """All messages at once, from those of the sweep before. The fastest sweep; often needs damping."""
+    """All messages at once, from those of the sweep before. The fastest sweep; often needs damping.
 
+    Parameters
+    ----------
+    max_sweeps : int
+    mesh : jax.sharding.Mesh, optional
+        Devices among which nodes are divided: each sends the messages of its own nodes, and those that cross from one
+        device to another travel once a sweep. Images are cut into strips of rows.
+    """
+
+    mesh: Any = None
     compiled = True
 
     def run(self, exchange: Any) -> Any:
         """Run sweeps until messages stand still."""
-        return exchange.flood(self.max_sweeps)
+        return exchange.flood(self.max_sweeps, self.mesh)
 
     def rounds(self, graph: Graph) -> Iterator[list[np.ndarray]]:
         """All edges in each round."""

@@ -1,12 +1,14 @@
 """Columns of NPY, NPZ and Parquet files. What is no column of numbers or labels is refused by its name."""
 
 from collections.abc import Mapping, Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, ShapeError
+from meanmap.core.pieces.files import ParquetFiles
 
 __all__ = ["read_arrays", "read_parquet"]
 
@@ -49,18 +51,19 @@ def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None) -> dict[str, Any]:
-    """Columns of a Parquet file; of the others only the names are read."""
+    """Columns of a Parquet file, or of several as one table; of the others only the names are read."""
     try:
         import polars
     except ImportError:
         raise InputError(f"{path}: Parquet files need polars: pip install 'meanmap[tables]'.") from None
-    if not path.is_file():
+    if not path.is_file() and not path.is_dir() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
     failures = (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError)
     try:
-        schema = polars.read_parquet_schema(path)
-        chosen = [name for name in schema if columns is None or name in columns] or list(schema)
-        frame = polars.read_parquet(path, columns=chosen)
+        # Of a pattern or a folder each file has to have the columns of the first one.
+        files = ParquetFiles((path,)) if path.is_file() else ParquetFiles.of(path)
+        chosen = [name for name in files.names if columns is None or name in columns] or list(files.names)
+        frame = ParquetFiles(files.paths, tuple(chosen)).frame()
     except failures as problem:
         raise InputError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
     found = {}

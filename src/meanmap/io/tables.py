@@ -54,8 +54,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        ``.csv``, ``.tsv`` and other text, ``.parquet``, ``.npy`` (columns x0, x1, ...) or ``.npz`` (a column, or a
-        block, for each array); ``-`` reads text from standard input.
+        ``.csv``, ``.tsv`` and other text, ``.parquet`` (also a folder or a pattern of these), ``.npy`` (columns x0, x1,
+        ...) or ``.npz`` (a column, or a block, for each array); ``-`` reads text from standard input.
     columns : names, optional
         Only these; all unless given.
     delimiter : str, optional
@@ -117,7 +117,7 @@ def _read(
     kind = Path(path).suffix.lower() if str(path) != "-" else ""
     if kind in (".npy", ".npz"):
         read = read_arrays(Path(path), kind)
-    elif kind == ".parquet":
+    elif kind == ".parquet" or Path(path).is_dir():
         read = read_parquet(Path(path), columns)
     else:
         read = _text(path, kind, columns, delimiter, frozenset(labels), tell)

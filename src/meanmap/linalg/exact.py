@@ -109,6 +109,12 @@ class ExactSums(Value):
         """How many rows."""
         return int(self.counts.sum())
 
+    @property
+    def mean(self) -> np.ndarray:
+        """Of the rows, (r,)."""
+        scale = np.array([2.0 ** (STEP * level) for level in self.levels])
+        return self.grid.origin + self.grid.unit * np.einsum("l,li->i", scale, self.sums.astype(float)) / self.n
+
     def add(self, rows: np.ndarray) -> "ExactSums":
         """Those of these rows (n, r) too."""
         return self.add_units(self.grid.units(rows))

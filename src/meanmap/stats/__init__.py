@@ -12,6 +12,7 @@ from meanmap.stats.effects.size import k_sample_effect, two_sample_effect
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.independence.independence_plan import IndependencePlan
 from meanmap.stats.independence.joint_independence import joint_independence_test
+from meanmap.stats.independence.joint_plan import JointIndependencePlan
 from meanmap.stats.result import Interval, Null, TestResult
 from meanmap.stats.samples.drift import DriftMonitor
 from meanmap.stats.samples.k_sample import k_sample_test
@@ -30,6 +31,7 @@ __all__ = [
     "IndependenceBet",
     "IndependencePlan",
     "Interval",
+    "JointIndependencePlan",
     "KSamplePlan",
     "Null",
     "Outcome",

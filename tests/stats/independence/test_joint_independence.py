@@ -124,10 +124,10 @@ def test_variables_that_do_not_vary_are_left_out_and_told():
         ([LINE, np.ones(9)], {"kernel": RBF(1.0)}, ColumnError, r"variables\[1\] is constant"),
         ([LINE, LINE + np.nan], {}, NonFiniteError, r"variables\[1\]"),
         (LINE, {}, ShapeError, "expected a list of variables"),
-        ([LINE, LINE], {"null": "spectral"}, ParameterError, "'auto', 'permutation', 'gamma'"),
+        ([LINE, LINE], {"null": "bootstrap"}, ParameterError, "'auto', 'permutation', 'gamma', 'spectral'"),
         ([LINE, LINE, LINE], {"kernel": (None, None)}, KindError, "a sequence of 3"),
         ([LINE, LINE], {"kernel": (None, [RBF(1.0), RBF(2.0)])}, ParameterError, "2 kernels were given"),
-        ([np.arange(5001.0)] * 2, {"kernel": RBF(1.0)}, InputError, "at most 5000"),
+        ([np.arange(5001.0)] * 2, {"null": "permutation"}, InputError, "at most 5000"),
     ],
 )
 def test_bad_input(variables, settings, error, message):

@@ -10,7 +10,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.errors import KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import SideBySide
 from meanmap.stats import IndependencePlan
@@ -162,5 +162,22 @@ def test_collections_that_do_not_lie_side_by_side():
         mm.independence_test(x, y.rechunk(((5000, 7000, 6000, 3000), 2)), "median")
     with pytest.raises(ParameterError, match="have null='spectral' or 'gamma'"):
         mm.independence_test(x, y, null="permutation")
-    with pytest.raises(ParameterError, match="missing='drop' is for samples in memory"):
-        mm.independence_test(x, y, missing="drop")
+
+
+def test_missing_values_of_collections():
+    """Rows with a gap in either variable are left out, wherever they lie."""
+    x, y = data(21_000)
+    frame = pandas.DataFrame(np.c_[x, y], columns=list("abcd"))
+    frame.loc[::1000, "a"] = np.nan
+    frame.loc[5::2000, "d"] = np.nan
+    table = dd.from_pandas(frame, npartitions=4)
+    found = [
+        mm.independence_test(each[["a", "b"]], each[["c", "d"]], missing="drop", n_permutations=99, rng=0)
+        for each in (frame, table)
+    ]
+    assert (found[0].pvalue, found[0].statistic) == (found[1].pvalue, found[1].statistic)
+    assert found[1].sizes == (21_000 - 21 - 11,)
+    told = "32 of 21000 rows of x and y were left out: a value is missing in 'a' of x (21), 'd' of y (11)."
+    assert told in found[1].warnings
+    with pytest.raises(NonFiniteError):
+        mm.independence_test(table[["a"]], table[["c"]], rng=0)

@@ -11,8 +11,8 @@ from meanmap.core.errors import ColumnError, InputError, KindError, ParameterErr
 from meanmap.stats import DriftMonitor
 from meanmap.stats.permutations import CentredGram, permuted_mmd
 from meanmap.stats.samples import drift
-from meanmap.stats.samples.drift import _limit, mean_run_length
 from meanmap.stats.samples.drift_strata import Strata
+from meanmap.stats.samples.run_length import limit_for, mean_run_length
 
 KERNEL = mm.kernels.RBF(1.5)
 
@@ -114,7 +114,7 @@ def test_run_lengths_are_those_of_simulated_charts(run_length):
     """Of 2000 charts of standard normals, within four standard errors; and alarms in the first few batches, with every
     chart started again after each, are at most as many as promised.
     """
-    limit = _limit(run_length)
+    limit = limit_for(run_length)
     assert mean_run_length(limit, 30) == pytest.approx(run_length, rel=1e-6)
     rng = np.random.default_rng(0)
     s, alarms, first = np.zeros(2000), np.zeros(2000), np.zeros(2000)
@@ -367,3 +367,24 @@ def test_pvalues_within_strata_are_uniform():
             monitor = monitor.step(readings(int(rng.integers(3, 12)), rng, night=t / 40).round(1))
         found.extend(monitor.pvalues.tolist())
     assert kstest(found, "uniform").pvalue > 1e-4
+
+
+def test_states_of_several_machines_are_one_batch(tmp_path):
+    """Parts in any order, on Dask and in files: one p-value, that of the rows together but for rounding."""
+    import dask.array as da
+    import polars
+
+    rng = np.random.default_rng(3)
+    monitor = mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=0)
+    batch = rng.normal(0.1, 1.0, size=(900, 2))
+    first, second, third = (monitor.state(part) for part in np.split(batch, [1, 500]))
+    state = mm.load(mm.save(third, tmp_path / "state")).merge(first).merge(second)
+    after = monitor.step(state)
+    assert after.pvalues[0] == pytest.approx(monitor.step(batch).pvalues[0], rel=1e-3)
+    assert monitor.step(da.from_array(batch, (250, 2))).pvalues[0] == after.pvalues[0]
+    polars.DataFrame(batch, schema=["x0", "x1"]).write_parquet(tmp_path / "batch.parquet")
+    assert monitor.step(tmp_path / "batch.parquet").pvalues[0] == after.pvalues[0]
+    with pytest.raises(ParameterError, match="the state is that of another monitor"):
+        mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=1).step(state)
+    with pytest.raises(ParameterError, match="has no margin= and ranks rows among those of its pool"):
+        mm.DriftMonitor.of(rng.normal(size=(300, 2)), rng=1).state(batch)

@@ -12,6 +12,7 @@ from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.pieces.row_by_row import number_by_partition
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -164,6 +165,7 @@ class FittedBayesianNetwork:
             for name in self.graph.names
         }
 
+    @number_by_partition
     def score(self, frame: Data) -> np.ndarray:
         """The logarithm of the density of each row: larger is better on new rows. Of labels, of their probability.
 

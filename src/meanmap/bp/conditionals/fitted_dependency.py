@@ -15,6 +15,7 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -53,6 +54,7 @@ class FittedDependencyNetwork:
         """
         return {name: law.held for name, law in zip(self.table.columns, self.conditionals, strict=True)}
 
+    @filled_by_partition
     def impute(self, frame: Data) -> Any:
         """The table with its missing cells filled in: means of numbers, the most probable labels.
 
@@ -64,7 +66,7 @@ class FittedDependencyNetwork:
         Returns
         -------
         table
-            A copy, of the same type.
+            A copy, of the same type; of a frame of Dask one of Dask, filled in when it is computed.
 
         Examples
         --------
@@ -173,6 +175,7 @@ class FittedDependencyNetwork:
         """One row of numbers."""
         return self.table.numbers(known, "evidence") if known else np.full((1, self.table.blocks[-1].stop), np.nan)
 
+    @number_by_partition
     def score(self, frame: Data) -> np.ndarray:
         """The logarithm of the density of each row, of the cells that are there: larger is better on new rows.
 

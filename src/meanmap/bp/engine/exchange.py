@@ -17,8 +17,11 @@ from meanmap.bp.engine.flooding import flood, flood_differentiably
 from meanmap.bp.engine.messages import residual
 from meanmap.bp.engine.residual import by_residual
 from meanmap.bp.engine.settled import pass_and_read
+from meanmap.bp.engine.spread import spread_flood
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
+from meanmap.core.compiling import on_device
+from meanmap.core.errors import KindError
 from meanmap.graphs import Graph
 
 __all__ = ["Exchange", "Sent"]
@@ -82,8 +85,17 @@ class Exchange:
         messages, read = pass_and_read(self.passes, self.terms, self.potentials)
         return Sent(messages, 2, np.empty(0), True, read)
 
-    def flood(self, max_sweeps: int) -> Sent:
-        """All messages at once, sweep after sweep; the one way that has derivatives on graphs with cycles."""
+    def flood(self, max_sweeps: int, mesh: Any = None) -> Sent:
+        """All messages at once, sweep after sweep; the one way that has derivatives on graphs with cycles.
+
+        With a mesh nodes are divided among its devices.
+        """
+        if mesh is not None:
+            if self.traced:
+                raise KindError("a run on several devices cannot be part of a larger program: leave mesh= out there.")
+            messages, steps, trace, read = spread_flood(self.graph, self.terms, mesh, max_sweeps, self.potentials)
+            settled = bool(trace.size == 0 or trace[-1] <= float(self.terms.settings.tolerance))
+            return Sent(on_device(messages), steps, trace, settled, on_device(read))
         if self.traced:
             messages, count, trace = flood_differentiably(self._placed, max_sweeps)
             left = trace[jnp.maximum(count - 1, 0)]

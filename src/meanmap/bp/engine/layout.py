@@ -32,6 +32,8 @@ class Layout(eqx.Module):
         For single nodes: the rows that each receives, the last row where it has fewer than D neighbours.
     algebra : Algebra
         How messages come together.
+    border : Border or None
+        What crosses to the nodes of other devices, where these have a part of the graph each.
     """
 
     nodes: tuple[Any, ...]
@@ -45,6 +47,7 @@ class Layout(eqx.Module):
     widths: tuple[tuple[int, int], ...] = eqx.field(static=True)
     has_empty: bool = eqx.field(static=True)
     algebra: Algebra = PRODUCT
+    border: Any = None
 
     @classmethod
     def of(
@@ -131,11 +134,15 @@ class Layout(eqx.Module):
         self, messages: jax.Array, own: jax.Array, operators: EdgeOperators, given: Given | None, settings: Settings
     ) -> jax.Array:
         """All messages at once from those before."""
-        raw = operators.send(self.pre_messages(messages, own), self.template, self.grouping)[self.reverse]
+        raw = self.arrived(operators.send(self.pre_messages(messages, own), self.template, self.grouping))
         new = self.algebra.finish(raw, given, settings, slice(None))
         if self.has_empty:
             new = jnp.where(self.empty[:, None, None], self.algebra.neutral, new)
         return jnp.concatenate([new, messages[-1:]])
+
+    def arrived(self, raw: jax.Array) -> jax.Array:
+        """Messages at the rows that receive them, from those at the rows of their senders."""
+        return (raw if self.border is None else self.border.beside(raw))[self.reverse]
 
     def send_from(
         self,

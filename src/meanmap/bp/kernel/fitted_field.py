@@ -207,7 +207,8 @@ class FittedKernelField(FittedField):
         found = self.engine.run(operators, on_device(own), given, read=self.learned.readouts is None, **settings)
         notes = (*self._far(seen), *self._contradictions(seen, nodes, found.messages, own), *self._few(seen, nodes))
         report = replace(found.report, notes=(*notes, *found.report.notes))
-        if not report.converged and self.engine.schedule == Flooding(SWEEPS):
+        schedule = self.engine.schedule
+        if not report.converged and isinstance(schedule, Flooding) and schedule.max_sweeps == SWEEPS:
             why = f"after {SWEEPS} sweeps, beyond which images were restored worse; messages still changed"
             report = replace(report, status=why, notes=tuple(note for note in report.notes if note != TRY_MORE))
         weights: list[Any] = [None] * len(nodes)

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.observations import Likelihood, read_likelihood
 from meanmap.bp.evidence.field_evidence import Evidence, Observed
-from meanmap.bp.field import DAMPING
+from meanmap.bp.field import DAMPING, SWEEPS
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.bp.kernel.images import band_of
 from meanmap.bp.kernel.restored import Restored
@@ -16,7 +16,7 @@ from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ShapeError
 from meanmap.core.types import Data, DType
-from meanmap.graphs import grid
+from meanmap.graphs import Flooding, grid
 
 __all__ = ["FittedKernelGrid"]
 
@@ -34,9 +34,9 @@ class FittedKernelGrid:
     def __init__(self, model: Any, field: FittedKernelField, likelihood: Likelihood | None):
         self.model, self.field, self.likelihood = model, field, likelihood
 
-    def on(self, height: int, width: int) -> FittedKernelField:
-        """The field of images of one size, kept for the next."""
-        if (height, width) not in self._fields:
+    def on(self, height: int, width: int, mesh: Any = None) -> FittedKernelField:
+        """The field of images of one size on the devices of a mesh, kept for the next."""
+        if (height, width, mesh) not in self._fields:
             graph, direction = grid(height, width, self.model.neighbours)
             template = np.zeros(2 * len(graph.edges), dtype=np.int64)
             if self.model.directions:
@@ -44,8 +44,10 @@ class FittedKernelGrid:
                 relation += band_of(height, self.model.bands)[graph.edges[:, 0] // width]
                 template = np.concatenate([2 * relation, 2 * relation + 1])
             kind = np.zeros(graph.size, dtype=np.int64)
-            self._fields[height, width] = FittedKernelField(graph, self.field.learned, template, kind)
-        return self._fields[height, width]
+            schedule = None if mesh is None else Flooding(SWEEPS, mesh)
+            field = FittedKernelField(graph, self.field.learned, template, kind, schedule=schedule)
+            self._fields[height, width, mesh] = field
+        return self._fields[height, width, mesh]
 
     def restore(
         self,
@@ -57,6 +59,7 @@ class FittedKernelGrid:
         dtype: DType = np.float64,
         counting: float | None = None,
         tolerance: float | None = None,
+        mesh: Any = None,
     ) -> "Restored":
         """Beliefs about all pixels.
 
@@ -68,6 +71,8 @@ class FittedKernelGrid:
             Instead of the learned one.
         floor, damping, dtype, counting, tolerance
             As of `FittedKernelField.query`.
+        mesh : jax.sharding.Mesh, optional
+            Devices among which the rows of the image are divided.
 
         Returns
         -------
@@ -89,7 +94,7 @@ class FittedKernelGrid:
         batched = array.ndim == axes + 1
         images = array if batched else array[None]
         height, width = images.shape[1:3]
-        field = self.on(height, width)
+        field = self.on(height, width, mesh)
         values = images.reshape(len(images), height * width, *images.shape[3:])
         there = np.asarray(~np.isnan(values).reshape(*values.shape[:2], -1).any(axis=-1))
         (kind,) = field.learned.variables
@@ -103,7 +108,7 @@ class FittedKernelGrid:
         return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
 
     @cached_property
-    def _fields(self) -> dict[tuple[int, int], FittedKernelField]:
+    def _fields(self) -> dict[tuple[int, int, Any], FittedKernelField]:
         return {}
 
     def __repr__(self) -> str:

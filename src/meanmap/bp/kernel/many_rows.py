@@ -18,6 +18,7 @@ from meanmap.bp.model import FittedModel
 from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
 from meanmap.core.points import count, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -48,6 +49,7 @@ class ManyRows(FittedModel):
         check_forest(self.graph)
         return Rooted.at(self.graph)
 
+    @filled_by_partition
     def impute(self, frame: Data) -> Any:
         """The table with its missing cells filled in: means of numbers, the most probable labels.
 
@@ -60,7 +62,7 @@ class ManyRows(FittedModel):
         Returns
         -------
         table
-            A copy, of the same type.
+            A copy, of the same type; of a frame of Dask one of Dask, filled in when it is computed.
 
         Notes
         -----
@@ -141,6 +143,7 @@ class ManyRows(FittedModel):
             report = Report("exact on this forest: two passes", True, 1, notes=asked.notes)
             return Beliefs(tuple(numbered), beliefs, report)
 
+    @number_by_partition
     def score(self, frame: Data) -> np.ndarray:
         """The logarithm of the density of each row under the model, of the cells that are there.
 
@@ -155,6 +158,7 @@ class ManyRows(FittedModel):
         Returns
         -------
         array (n,)
+            Of a frame of Dask an array of Dask.
 
         Notes
         -----

@@ -108,6 +108,8 @@ class MixtureField(Field):
                 f"schedule is {schedule!r}; messages that are drawn go by mm.graphs.TwoPass(), Flooding() or "
                 "Sequential(): how much one changed is mostly chance."
             )
+        if getattr(schedule, "mesh", None) is not None:
+            raise KindError("messages that are drawn are for one device: leave mesh= out.")
         if schedule is not None and schedule.forests_only:
             check_forest(self.graph)
         self.sampler, self.bandwidth = sampler, bandwidth

@@ -128,6 +128,8 @@ class FactorGraph:
             raise KindError(
                 f"schedule is {schedule!r}; expected mm.graphs.Flooding(), how factor graphs are worked on."
             )
+        if schedule.mesh is not None:
+            raise KindError("factor graphs are for one device: leave mesh= out.")
         groups, layout = self._laid_out
         with Door(self.factors.tables, dict(evidence or {})) as door:
             priors, constant = self._priors(door)

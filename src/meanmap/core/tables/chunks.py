@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import plain
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
 from meanmap.core.pieces.partitions import is_dask, lengths, refuse_dask, rows_at
 from meanmap.core.pieces.sources import is_file, is_stream
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.missing import length
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, Index
 
 __all__ = [
@@ -193,7 +193,11 @@ def _piece(part: Any, argument: str) -> Any:
     if is_sparse(part):
         return part.tocsr()
     if Table.looks_like_one(part):
-        return Table.of(part, f"a piece of {argument}")
+        try:
+            return Table.of(part, f"a piece of {argument}")
+        except NonFiniteError:  # whoever reads the rows says what becomes of missing values
+            names, columns = raw_columns(part, f"a piece of {argument}")
+            return {name: np.asarray(column) for name, column in zip(names, columns, strict=True)}
     array = plain(part, f"a piece of {argument}")
     if array.ndim == 0:
         raise KindError(f"{argument} is an iterator that gives {part!r}; expected pieces: arrays or tables of rows.")
@@ -209,9 +213,15 @@ def _join(parts: tuple[Any, ...]) -> Any:
     first = parts[0]
     if len(parts) == 1:
         return first
-    if isinstance(first, Table):
+    if all(isinstance(part, Table) for part in parts):
         tables = [part.select(first.names) for part in parts]
         return Table({name: np.concatenate([table.columns[name] for table in tables]) for name in first.names})
+    if isinstance(first, Table | dict):
+        held = [part.columns if isinstance(part, Table) else part for part in parts]
+        lacking = [name for columns in held for name in held[0] if name not in columns]
+        if lacking:
+            raise ColumnError(f"pieces differ in their columns: one has no {lacking[0]!r}.")
+        return {name: np.concatenate([columns[name] for columns in held]) for name in held[0]}
     if is_sparse(first):
         import scipy.sparse
 

@@ -19,6 +19,7 @@ __all__ = [
     "length",
     "present",
     "read_present",
+    "seen_beside",
     "seen_to",
     "settled",
     "take",
@@ -145,6 +146,22 @@ def seen_to(sample: Data, name: str, missing: str) -> tuple[Any, dict[str, int]]
         return _filled(sample, masks, name)[0], gaps
     keep = np.all(list(masks.values()), axis=0)
     return (sample if keep.all() else chosen_rows(sample, np.flatnonzero(keep))), gaps
+
+
+def seen_beside(parts: Sequence[Any], names: Sequence[str], missing: str) -> tuple[list[Any], dict[str, int]]:
+    """As `seen_to` for parts that lie side by side: a row stays where it is there in all of them."""
+    if missing != "drop":
+        found = [seen_to(part, name, missing) for part, name in zip(parts, names, strict=True)]
+        return [part for part, _ in found], _by_name([gaps for _, gaps in found], names)
+    masks = [_masks(part, name) for part, name in zip(parts, names, strict=True)]
+    gaps = [{key: int((~mask).sum()) for key, mask in each.items() if not mask.all()} for each in masks]
+    keep = np.all([mask for each in masks for mask in each.values()], axis=0)
+    kept = list(parts) if keep.all() else [chosen_rows(part, np.flatnonzero(keep)) for part in parts]
+    return kept, _by_name(gaps, names)
+
+
+def _by_name(gaps: Sequence[Mapping[str, int]], names: Sequence[str]) -> dict[str, int]:
+    return {f"{key} of {name}": n for name, each in zip(names, gaps, strict=True) for key, n in each.items()}
 
 
 def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:

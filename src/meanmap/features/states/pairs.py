@@ -1,33 +1,38 @@
-"""Pairs of rows that lie side by side, with features of each: what a pass over them adds up."""
+"""Variables whose rows lie side by side, with features of each: what a pass over them adds up."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from meanmap.core.door import Door
-from meanmap.core.points import count
-from meanmap.core.tables.chunks import chunks_of, paired_chunks
+from meanmap.core.errors import ShapeError
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
+from meanmap.core.tables.missing import seen_beside, settled
+from meanmap.core.tables.schema import chosen_kinds
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, Points
 from meanmap.features.base import Features
 from meanmap.features.states.passes import SampleState, one_pass
-from meanmap.features.states.reading import ROWS
+from meanmap.features.states.reading import ROWS, Reading
 from meanmap.kernels.base import Kernel
 
-__all__ = ["NAMES", "SideBySide", "pairs_state"]
+__all__ = ["NAMES", "SideBySide", "beside_state", "readings_beside"]
 
 NAMES = ("x", "y")
 
 
 class SideBySide(Features):
-    """Features of two variables, each of its own: points are pairs of points."""
+    """Features of several variables, each of its own: points are tuples with one of each."""
 
     kernel: Kernel
     members: tuple[Features, ...]
 
     def transform(self, x: Points) -> jax.Array:
-        """φ(x) and ψ(y), (n, r + s)."""
+        """φ(x), ψ(y) and so on, (n, r + s + ...)."""
         return jnp.concatenate([member.transform(part) for member, part in zip(self.members, x, strict=True)], axis=1)
 
     def check(self, points: Points, argument: str) -> None:
@@ -37,33 +42,61 @@ class SideBySide(Features):
 
     @property
     def size(self) -> int:
-        """r + s."""
+        """r + s + ..., features of all variables."""
         return sum(member.size for member in self.members)
 
 
-def pairs_state(plan: Any, x: Data, y: Data = None) -> SampleState:
-    """What some pairs add; x alone is an iterator of pieces (x, y).
+def readings_beside(
+    sample: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None, least: int
+) -> tuple[tuple[Reading, ...], list[Any]]:
+    """How each of several variables is read, from a sample of rows, with this as it is read."""
+    parts, _ = settled(sample, names, missing, True, least)
+    columns = [_columns(part, name) if kinds else {} for part, name in zip(parts, names, strict=True)]
+    chosen = (
+        chosen_kinds(kinds, {k: c for each in columns for k, c in each.items()}, " and ".join(names)) if kinds else {}
+    )
+    found = []
+    for part, name, own in zip(parts, names, columns, strict=True):
+        ours = {column: kind for column, kind in chosen.items() if column in own} or None
+        reading, (read,) = Reading.of([part], [name], "raise", ours, least)
+        found.append((reading, read))
+    return tuple(reading for reading, _ in found), [read for _, read in found]
 
-    The plan has two `readings`, the features of each as `members`, and a map of both as `features`.
+
+def beside_state(plan: Any, sources: Sequence[Data], names: Sequence[str] = NAMES) -> SampleState:
+    """What some rows add; the first source alone is an iterator of pieces, tuples with a member for each variable.
+
+    The plan has the variables' `readings`, the features of each as `members`, a map of all as `features`, and says what
+    becomes of `missing` values.
     """
-    return one_pass(plan, _state, [x if y is None else (x, y)], ["x and y"])[0]
+    there = [source for source in sources if source is not None]
+    step = partial(_state, sides=tuple(names))
+    return one_pass(plan, step, [tuple(there) if len(there) > 1 else there[0]], [" and ".join(names)])[0]
 
 
-def _state(plan: Any, source: Any, name: str) -> SampleState:
-    """What the rows of one source, or of two side by side, add."""
-    rows = 0
+def _state(plan: Any, source: Any, name: str, sides: tuple[str, ...]) -> SampleState:
+    """What the rows of one source, or of several side by side, add."""
+    rows, gaps = 0, Counter()
 
     def points(door: Door) -> Iterator[Any]:
         nonlocal rows
-        pairs = paired_chunks(source, ROWS, NAMES) if isinstance(source, tuple) else chunks_of(source, ROWS, "x")
-        for block in pairs:
-            read = []
-            for reading, member, part, side in zip(plan.readings, plan.members, block, NAMES, strict=True):
-                where = f"{side}[{rows}:]" if rows else side
-                read.append(member.read(reading.read(part, where), where, door))
-            rows += count(read[0])
-            yield tuple(read)
+        blocks = paired_chunks(source, ROWS, sides) if isinstance(source, tuple) else chunks_of(source, ROWS, sides[0])
+        for block in blocks:
+            if not isinstance(block, tuple) or len(block) != len(sides):
+                members = len(block) if isinstance(block, tuple) else 1
+                raise ShapeError(f"a piece has {members} member(s); expected one for each of {', '.join(sides)}.")
+            where = [f"{side}[{rows}:]" if rows else side for side in sides]
+            rows += count_rows(block[0]) or 0
+            parts, lacking = seen_beside(block, sides, plan.missing)
+            gaps.update(lacking)
+            if count_rows(parts[0]):
+                each = zip(plan.readings, plan.members, parts, where, strict=True)
+                yield tuple(member.read(reading.read(part, at), at, door) for reading, member, part, at in each)
 
     with Door() as door:
         sums = plan.features.sums(points(door))
-    return SampleState(sums, rows, {})
+    return SampleState(sums, rows, dict(sorted(gaps.items())))
+
+
+def _columns(data: Data, name: str) -> dict[str, Any]:
+    return dict(zip(*raw_columns(data, name), strict=True)) if Table.looks_like_one(data) else {}

@@ -160,19 +160,26 @@ def independence_test(
         if design is not None:
             x, y = _encoded((x, y), (features_x, features_y), random)
             return _by_design((x, y), kernel, design, n_permutations, random, told)
-    (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-    x, y = _encoded((x, y), (features_x, features_y), random)
+    told: tuple[str, ...] = ()
+    many = _is_many(x, y)
+    if not many or features_x is not None or features_y is not None:
+        (x, y), told = admitted(tuple(map(in_memory, (x, y))), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+        x, y = _encoded((x, y), (features_x, features_y), random)
+        missing, kinds, many = "raise", None, _is_many(x, y)
     n = _length(x, y)
     if n is None and (null == "permutation" or statistic != "biased"):
         raise ParameterError(
             "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
         )
-    many = n is None or n > MOST_FOR_PERMUTATIONS
+    if n is None or null in ("gamma", "spectral") or (null == "auto" and many and statistic == "biased"):
+        kind = "gamma" if null == "gamma" else "spectral"
+        result = in_one_pass(x, y, kernel, kind, n_permutations, missing, kinds, random, MOST_FOR_GRAM)
+        return replace(result, warnings=(*told, *result.warnings))
+    if many:
+        (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+        n = _length(x, y)
+    assert n is not None  # an iterator has one way
     with Door() as door:
-        if n is None or null in ("gamma", "spectral") or (null == "auto" and many and statistic == "biased"):
-            kind = "gamma" if null == "gamma" else "spectral"
-            result = in_one_pass(x, y, kernel, kind, n_permutations, random, MOST_FOR_GRAM)
-            return replace(result, warnings=(*told, *result.warnings))
         if many and (is_dask(x) or is_dask(y)):
             raise ParameterError(
                 f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
@@ -247,6 +254,12 @@ def _by_design(
         random.seed,
         (*told, *doubts, *flat(law, value)),
     )
+
+
+def _is_many(x: Data, y: Data) -> bool:
+    """Whether there are more pairs than are permuted unless told otherwise, as an iterator may have."""
+    n = _length(x, y)
+    return n is None or n > MOST_FOR_PERMUTATIONS
 
 
 def _length(x: Data, y: Data) -> int | None:

@@ -1,6 +1,6 @@
 """The independence test on data of any size: a plan, states of parts, and the result."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -18,9 +18,9 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
-from meanmap.features.states.pairs import NAMES, SideBySide, pairs_state
+from meanmap.features.states.pairs import NAMES, SideBySide, beside_state, readings_beside
 from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading
+from meanmap.features.states.reading import Reading, left_out
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
@@ -49,6 +49,8 @@ class IndependencePlan(Value):
     features : FeatureMap
         Pivoted features of both, and the grid that they are rounded to, so that sums are exact.
     seed : int
+    missing : str
+        What becomes of missing values.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class IndependencePlan(Value):
     kernels: tuple[Kernel, Kernel]
     features: FeatureMap
     seed: int
+    missing: str = "raise"
 
     @classmethod
     @own_words
@@ -77,6 +80,8 @@ class IndependencePlan(Value):
         *,
         kernel_x: KernelLike = None,
         kernel_y: KernelLike = None,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
         rng: Seed = None,
     ) -> "IndependencePlan":
         """From the variables themselves, or from some of their rows.
@@ -85,19 +90,25 @@ class IndependencePlan(Value):
         ----------
         x, y : points, files or collections
             As for [`independence_test`][]. Of larger ones 4096 rows are drawn, by their numbers alone.
-        kernel, kernel_x, kernel_y, rng
+        kernel, kernel_x, kernel_y, missing, kinds, rng
             As for [`independence_test`][].
         """
-        return cls._of(x, y, for_two(kernel, kernel_x, kernel_y), "several", Rng.of(rng))
+        return cls._of(x, y, for_two(kernel, kernel_x, kernel_y), "several", missing, kinds, Rng.of(rng))
 
     @classmethod
-    def _of(cls, x: Data, y: Data, kernel: KernelLike, default: str, random: Rng) -> "IndependencePlan":
+    def _of(
+        cls,
+        x: Data,
+        y: Data,
+        kernel: KernelLike,
+        default: str,
+        missing: str,
+        kinds: Mapping[str, Any] | None,
+        random: Rng,
+    ) -> "IndependencePlan":
         seed = known_seed(random)
         sample = drawn([x, y], random.generator, NAMES, BLOCK)
-        (first, (ours,)), (second, (theirs,)) = (
-            Reading.of([part], [name], "raise", None, LEAST_POINTS) for part, name in zip(sample, NAMES, strict=True)
-        )
-        sides = ours, theirs
+        readings, sides = readings_beside(sample, NAMES, missing, kinds, LEAST_POINTS)
         wanted = zip(one_for_each(kernel, 2), sides, NAMES, strict=True)
         chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in wanted]
         kernels = tuple(listed[0] if len(listed) == 1 else Sum(listed) for listed in chosen)
@@ -107,7 +118,7 @@ class IndependencePlan(Value):
             points = tuple(read_points(*each, door) for each in zip(kernels, sides, NAMES, strict=True))
             both = SideBySide(kernels[0], members)
             features = FeatureMap.of(both, points, groups=[member.size for member in members])
-        return cls((first, second), (kernels[0], kernels[1]), features, seed)
+        return cls((readings[0], readings[1]), (kernels[0], kernels[1]), features, seed, missing)
 
     @property
     def members(self) -> tuple[Features, ...]:
@@ -122,7 +133,7 @@ class IndependencePlan(Value):
         x, y : points, files or iterators of pieces
             As many rows of each; or as x alone an iterator of pieces (x, y).
         """
-        return pairs_state(self, x, y)
+        return beside_state(self, (x, y))
 
     def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
         """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
@@ -136,12 +147,21 @@ class IndependencePlan(Value):
         law = moments.limit(null, n_permutations, np.random.default_rng([self.seed, 1]))
         doubts = *cut_short(self.members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
         label = "independence test, n HSIC of features"
-        told = *doubts, *flat(law, value)
+        lost = left_out(" and ".join(NAMES), state.rows, state.n, state.gaps)
+        told = *lost, *doubts, *flat(law, value)
         return TestResult(value, law.pvalue(value), law, self.kernels, label, (moments.n,), self.seed, told)
 
 
 def in_one_pass(
-    x: Data, y: Data, kernel: KernelLike, null: str, n_draws: int, random: Rng, most_for_one: int
+    x: Data,
+    y: Data,
+    kernel: KernelLike,
+    null: str,
+    n_draws: int,
+    missing: str,
+    kinds: Mapping[str, Any] | None,
+    random: Rng,
+    most_for_one: int,
 ) -> TestResult:
     """The test of iterators, of what is larger than memory, and of anything with the limit as null."""
     if is_stream(x) or is_stream(y):
@@ -149,10 +169,10 @@ def in_one_pass(
         first = next(blocks, None)
         if not isinstance(first, tuple) or len(first) != 2:
             raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
-        plan = IndependencePlan._of(*first, kernel, "several", random)
+        plan = IndependencePlan._of(*first, kernel, "several", missing, kinds, random)
         return plan.result(plan.state(chain([first], blocks)), n_draws, null)
     default = "several" if (count_rows(x) or 0) > most_for_one else "median"
-    plan = IndependencePlan._of(x, y, kernel, default, random)
+    plan = IndependencePlan._of(x, y, kernel, default, missing, kinds, random)
     return plan.result(plan.state(x, y), n_draws, null)
 
 

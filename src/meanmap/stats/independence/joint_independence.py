@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.points import count, on_host, rows
+from meanmap.core.errors import InputError, ParameterError
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.points import rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.picked import set_apart
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
@@ -23,12 +24,14 @@ from meanmap.stats.designs.design import Design
 from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.hsic import single_gram
 from meanmap.stats.independence.joint_exchanged import design_joint
+from meanmap.stats.independence.joint_plan import JointIndependencePlan
+from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
 from meanmap.stats.independence.shifts import LAGS, Shifts
-from meanmap.stats.independence.variables import constant, kernels_of, one_for_each
+from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
 from meanmap.stats.limits import gamma_null
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
 
 __all__ = ["joint_independence_test"]
 
@@ -59,17 +62,18 @@ def joint_independence_test(
     Parameters
     ----------
     variables : sequence of variables, or a table
-        Each with n points, at least 5 and at most 5000: numbers, labels, or a table of both. Of a table (a DataFrame,
-        a mapping) each column is a variable.
+        Each with n points, at least 5: numbers, labels, or a table of both. Of a table (a DataFrame, a mapping) each
+        column is a variable. Parquet files and collections of Dask go in too, as a table or as one of the variables.
     kernel : None, "median", "learned", Kernel, or a sequence with one of these for each variable
         By default, as with "median", RBF at each variable's median distance, or Delta for labels, so that rescaling
         changes nothing; "learned" as in [`independence_test`][].
     within, clusters : column name, several, array, or table, optional
         Which rows may be exchanged, as in [`independence_test`][]; names are of columns of the table `variables`, which
         are then no variables. At most 2000 rows; clusters of one size.
-    null : {"auto", "permutation", "gamma"}
-        "permutation" (what "auto" chooses) keeps the level exactly; "gamma" fits the limit of n dHSIC by its mean and
-        variance.
+    null : {"auto", "permutation", "gamma", "spectral"}
+        "permutation" (what "auto" chooses up to 5000 points, which it takes at most) keeps the level exactly. "gamma"
+        fits the limit of n dHSIC by its mean and variance. "spectral" (what "auto" chooses beyond) draws from the limit
+        at up to 256 landmarks, in one pass over the rows: see [`JointIndependencePlan`][].
     n_permutations : int
         Permutations, or draws from the limit.
     missing : {"raise", "drop", "category"}
@@ -91,6 +95,7 @@ def joint_independence_test(
 
     Pfister, Bühlmann, Schölkopf & Peters (2018), eq. 4, with V-statistics. Permutations are shifts of random orders,
     the k-th variable by k times as much as the second, so that a permutation is a sum over products of slices: O(d n²).
+    At m landmarks O(n d m) time, and memory for some thousand rows.
 
     Examples
     --------
@@ -102,31 +107,41 @@ def joint_independence_test(
     >>> joint_independence_test([x, y, w], rng=0).reject(0.05)
     True
     """
-    check_choice("biased", null, {"biased": ("permutation", "gamma")})
+    check_choice("biased", null, {"biased": ("permutation", "gamma", "spectral")})
     check_draws(n_permutations)
     random = Rng.of(rng)
     designed = within is not None or clusters is not None
-    if designed and null == "gamma":
+    if designed and null in ("gamma", "spectral"):
         raise ParameterError("within= and clusters= are for null='permutation': leave out null=.")
+    sources = listed(variables)
+    n = common_length(*sources)
+    if not designed and (null == "spectral" or n > MOST_POINTS):
+        if null == "permutation":
+            raise InputError(
+                f"there are {n} points; null='permutation' takes at most {MOST_POINTS}: pass null='spectral', or draw "
+                "a sample."
+            )
+        plan = JointIndependencePlan.of(variables, kernel, missing=missing, kinds=kinds, rng=random.seed)
+        return plan.result(plan.state(variables), n_permutations, "gamma" if null == "gamma" else "spectral")
+    one = comes_in_pieces(variables) or not isinstance(variables, list | tuple)
+    variables = in_memory(variables) if one else list(map(in_memory, variables))
     variables, design, told = _admitted(variables, within, clusters, missing, kinds)
     with Door() as door:
-        names, columns = _split(variables)
+        names, columns = listed(variables)
+        n = common_length(names, columns)
+        if Table.looks_like_one(variables):
+            columns = [alone(column, name) for column, name in zip(columns, names, strict=True)]
         if kernel is None or isinstance(kernel, str):
-            names, columns, dull = _varying(names, columns)
-            told += dull
+            kept, dull = varying(names, columns)
+            names, columns, told = [names[k] for k in kept], [columns[k] for k in kept], (*told, *dull)
         wanted = one_for_each(kernel, len(names))
         columns = [
             column if isinstance(choice, Kernel) else from_strata((column,), (name,), design)[0]
             for choice, column, name in zip(wanted, columns, names, strict=True)
         ]
-        kernels: list[Kernel] = []
-        for choice, column, name in zip(wanted, columns, names, strict=True):
-            listed = kernels_of(choice, column, name, "median", random.generator)
-            if len(listed) > 1:
-                raise ParameterError(f"{len(listed)} kernels were given for {name}; this test takes one for each.")
-            kernels += listed
+        chosen = zip(wanted, columns, names, strict=True)
+        kernels = [single_kernel(choice, column, name, random.generator) for choice, column, name in chosen]
         points = [read_points(k, column, name, door) for k, column, name in zip(kernels, columns, names, strict=True)]
-        n = _common_length([count(part) for part in points], names)
         shifts = Shifts.draw(n, n_permutations, random.generator)
         grams, unit = [], 1.0
         for k, part, name in zip(kernels, points, names, strict=True):
@@ -171,49 +186,6 @@ def _admitted(
     names = ["variables"] if one else [f"variables[{k}]" for k in range(len(parts))]
     parts, design, told = observed(parts, names, within, clusters, missing, kinds)
     return (parts[0] if one else parts), design, told
-
-
-def _split(variables: Any) -> tuple[list[str], list[Any]]:
-    """The variables and what to call them."""
-    if Table.looks_like_one(variables):
-        table = Table.of(variables, "variables")
-        names, columns = list(table.names), list(table.columns.values())
-    elif isinstance(variables, Sequence) and not isinstance(variables, str):
-        columns = [on_host(data) for data in variables]
-        names = [f"variables[{k}]" for k in range(len(columns))]
-    else:
-        array = np.asarray(variables)
-        if array.ndim != 2:
-            raise ShapeError(f"variables has shape {array.shape}; expected a list of variables, or a table of columns.")
-        names, columns = [f"variables[:, {k}]" for k in range(array.shape[1])], list(array.T)
-    if len(names) < 2:
-        raise InputError(f"variables holds {len(names)} variable(s); expected at least 2.")
-    return names, columns
-
-
-def _varying(names: list[str], columns: list[Any]) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """The variables that vary, of which there have to be two; the others depend on nothing, and are told."""
-    dull = [name for name, column in zip(names, columns, strict=True) if _is_constant(column)]
-    if len(names) - len(dull) < 2:
-        return names, columns, ()
-    kept = [(name, column) for name, column in zip(names, columns, strict=True) if name not in dull]
-    told = tuple(f"{name} is constant: nothing depends on it, and it is left out." for name in dull)
-    return [name for name, _ in kept], [column for _, column in kept], told
-
-
-def _is_constant(column: Any) -> bool:
-    array = np.asarray(column) if hasattr(column, "dtype") else np.zeros(0)
-    return array.dtype != object and len(array) > 1 and bool((array == array[:1]).all())
-
-
-def _common_length(lengths: list[int], names: list[str]) -> int:
-    if len(set(lengths)) > 1:
-        listed = ", ".join(f"{name} has {n}" for name, n in zip(names, lengths, strict=True))
-        raise ShapeError(f"{listed} points; expected as many of each, row by row.")
-    check_rows(lengths[0], names[0], LEAST_POINTS)
-    if lengths[0] > MOST_POINTS:
-        raise InputError(f"there are {lengths[0]} points; this test takes at most {MOST_POINTS}: draw a sample.")
-    return lengths[0]
 
 
 def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Generator) -> Permuted:

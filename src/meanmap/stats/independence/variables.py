@@ -21,7 +21,7 @@ from meanmap.learning.learned import learned_multiple
 from meanmap.learning.median import at_median
 from meanmap.stats.settings import finite_distances
 
-__all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each"]
+__all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each", "single_kernel"]
 
 # Half a million distances give each median to a percent.
 MOST_POINTS = 1000
@@ -75,6 +75,14 @@ def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> t
     raise KindError(
         f"the kernel of {name} is {wanted!r}; expected a kernel, a list of kernels, 'median', 'learned' or None."
     )
+
+
+def single_kernel(wanted: Any, data: Data, name: str, rng: Seed) -> Kernel:
+    """The one kernel of a variable, by default the median's."""
+    kernel, *more = kernels_of(wanted, data, name, "median", rng)
+    if more:
+        raise ParameterError(f"{1 + len(more)} kernels were given for {name}; this test takes one for each.")
+    return kernel
 
 
 def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.ndarray:

@@ -6,30 +6,34 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.core.pictures import new_axes
+from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Axes, Data, KernelLike, Points, Seed
+from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
+from meanmap.features.states.passes import SampleState, one_pass
+from meanmap.features.states.reading import left_out
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_strata import Strata
 from meanmap.stats.samples.feature_statistics import landmark_features
-from meanmap.stats.samples.margin import Margin
+from meanmap.stats.samples.margin import Margin, batch_state
+from meanmap.stats.samples.run_length import ALLOWANCE, limit_for
 from meanmap.stats.samples.samples import read_samples, values_of
 from meanmap.stats.settings import check_draws
 
-__all__ = ["DriftMonitor", "mean_run_length"]
+__all__ = ["DriftMonitor"]
 
 # This part of the reference chooses kernels and landmarks, and is compared with nothing: what is compared must not have
 # chosen them, or new points would differ from old ones without any drift.
@@ -41,8 +45,6 @@ LANDMARKS = 512, 256
 # Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
 # another order round differently.
 TIE = 1e-9
-# What a batch must bring to count as evidence, in standard deviations: half of the drift that is looked for, here one.
-ALLOWANCE = 0.5
 # Of smaller p-values the quantile would be infinite.
 LEAST_PVALUE = 1e-300
 
@@ -206,10 +208,10 @@ class DriftMonitor:
             chosen = read_samples((first,), ("reference",), kernel, random.generator, door, scale, must_vary=False)
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
-            own = _blocks(features, _mapped(features, chosen.pooled))
+            own = _blocks(features, transformed(features, chosen.pooled))
             places = np.sort(order[size : size + MOST_KEPT])
             kept = features.read(rows(data, places), "reference", door)
-            pool = _mapped(features, kept)
+            pool = transformed(features, kept)
             allowed = None if margin is None else Margin.of(margin, features, kept, pool)
             pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
@@ -217,17 +219,36 @@ class DriftMonitor:
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            _limit(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
+            limit_for(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
             margin=allowed, strata=strata and strata.rows(places),
         )  # fmt: skip
 
+    def state(self, batch: Data) -> SampleState:
+        """What some rows of a batch add, for monitors with a margin.
+
+        Each machine takes its own part, `first.merge(second)` adds two up, and `monitor.step(state)` is the step for
+        all of them: the p-value is that of all rows together, but for rounding them to 2⁻¹⁶.
+        """
+        if self.margin is None or self.margin.grid is None:
+            raise ParameterError(
+                "this monitor has no margin= and ranks rows among those of its pool: pass the rows to monitor.step."
+            )
+        return one_pass(self, batch_state, [batch], ["batch"])[0]
+
     def step(self, batch: Data) -> "DriftMonitor":
-        """The monitor after one more batch of at least 2 points; batches may differ in size."""
+        """The monitor after one more batch of at least 2 points; batches may differ in size.
+
+        With a margin also the `state` of a batch, Parquet files or a collection of Dask.
+        """
+        if self.margin is not None and comes_in_pieces(batch):
+            batch = self.state(batch)
+        if isinstance(batch, SampleState):
+            return self._after_state(batch)
         with Door() as door:
             data, codes, notes = self._read(batch)
             points = self.features.read(data, "batch", door)
             check_rows(count(points), "batch", 2)
-            new = _mapped(self.features, points)
+            new = transformed(self.features, points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])
         strata = self.strata
         if self.margin is None:
@@ -244,14 +265,24 @@ class DriftMonitor:
             pvalue = (larger + (1.0 - generator.random()) * (1 + tied)) / len(values)
             pool = both[generator.choice(len(both), len(self.pool), replace=False) if left is None else left]
         else:
-            pvalue, pool = max(self.margin.pvalue(new), LEAST_PVALUE), self.pool
+            pvalue, pool = self.margin.pvalue(new.mean(axis=0), len(new)), self.pool
+        return replace(self, pool=pool, strata=strata)._after(pvalue, notes)
+
+    def _after_state(self, state: SampleState) -> "DriftMonitor":
+        if self.margin is None or state.sums.grid != self.margin.grid:
+            raise ParameterError("the state is that of another monitor: make it by monitor.state(rows) of this one.")
+        check_rows(state.n, "batch", 2)
+        told = left_out("batch", state.rows, state.n, state.gaps)
+        return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
+
+    def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":
+        """One more p-value."""
+        pvalue = max(pvalue, LEAST_PVALUE)
         before = 0.0 if self.alarm or not len(self.evidence) else self.evidence[-1]
         evidence = max(0.0, before - ndtri(pvalue) - ALLOWANCE)
         alarm = evidence > self.limit
         return replace(
             self,
-            pool=pool,
-            strata=strata,
             pvalues=np.append(self.pvalues, pvalue),
             evidence=np.append(self.evidence, evidence),
             alarms=(*self.alarms, len(self.pvalues) + 1) if alarm else self.alarms,
@@ -265,12 +296,17 @@ class DriftMonitor:
         if self.strata is not None:
             codes, heard = self.strata.read(batch)
             told += heard
+        data, notes = self.in_columns(batch)
+        return data, codes, (*told, *notes)
+
+    def in_columns(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
+        """Rows without missing values as kernels read them, and what is odd about them."""
         if self.schema is not None:
             table = self.schema.read(batch, "batch")
-            return (table if self.names else batch), codes, (*told, *self.schema.notes(table, "batch"))
+            return (table if self.names else batch), self.schema.notes(table, "batch")
         # Monitors saved before there were schemas hold their columns in alphabetical order.
         old = self.names and Table.looks_like_one(batch)
-        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), codes, told
+        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), ()
 
     @property
     def alarm(self) -> bool:
@@ -357,29 +393,6 @@ def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[A
     if values is None:
         return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
     return values, Schema.of(values, names=("reference",))
-
-
-def mean_run_length(limit: float, nodes: int = 60) -> float:
-    """Batches to an alarm on average without drift: L(0), with L(u) = 1 + L(0) Φ(k − u) + ∫₀ʰ L(v) φ(v + k − u) dv."""
-    at, weights = np.polynomial.legendre.leggauss(nodes)
-    states = np.append(limit / 2 * (at + 1), 0.0)
-    density = np.exp(-((states[None, :-1] + ALLOWANCE - states[:, None]) ** 2) / 2) / np.sqrt(2 * np.pi)
-    moves = np.column_stack([density * weights * limit / 2, ndtr(ALLOWANCE - states)])
-    return float(np.linalg.solve(np.eye(nodes + 1) - moves, np.ones(nodes + 1))[-1])
-
-
-def _limit(run_length: float) -> float:
-    """Where the mean run length is as wanted."""
-    if run_length <= mean_run_length(0.0):
-        return 0.0
-    from scipy.optimize import brentq
-
-    found: Any = brentq(lambda limit: np.log(mean_run_length(limit) / run_length), 0.0, 15.0, xtol=1e-10)
-    return float(found)
-
-
-def _mapped(features: Concatenated, points: Points) -> np.ndarray:
-    return transformed(features, points)
 
 
 def _blocks(features: Concatenated, phi: np.ndarray) -> list[np.ndarray]:

@@ -1,21 +1,29 @@
 """Points moved by a shift, and what a drift monitor asks with a margin: is a batch further away than that?"""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
 
+from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.settings import is_number
+from meanmap.core.tables.chunks import count_rows, pieces_of
+from meanmap.core.tables.missing import seen_to
 from meanmap.core.types import Points
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
+from meanmap.features.states.feature_map import FeatureMap
+from meanmap.features.states.passes import SampleState
+from meanmap.features.states.reading import ROWS
+from meanmap.linalg.exact import Grid
 from meanmap.stats.limits import DistanceLaw
 
-__all__ = ["Margin", "mover"]
+__all__ = ["Margin", "batch_state", "mover"]
 
 # Rows that are moved, and rows whose covariance has its eigenvalues found.
 MOVED, MEASURED = 3000, 1000
@@ -53,12 +61,15 @@ class Margin(Value):
         The distance that amounts to, and how far the reference may be from its law.
     mean, spectrum : array
         The mean features of the reference, and the eigenvalues of their covariance.
+    grid : Grid or None
+        What features of batches in parts are rounded to; None of monitors that were saved before there was one.
     """
 
     shift: float
     bound: float
     mean: np.ndarray
     spectrum: np.ndarray
+    grid: Grid | None = None
 
     @classmethod
     def of(cls, shift: float, features: Features, points: Points, phi: np.ndarray) -> "Margin":
@@ -74,9 +85,28 @@ class Margin(Value):
         centred = part - part.mean(axis=0)
         spectrum = np.maximum(np.linalg.eigvalsh(centred @ centred.T), 0.0)[::-1] / (len(part) - 1)
         own = DistanceLaw(0.0, spectrum / len(phi)).draws(0.0, np.random.default_rng(0), 20_000)
-        return cls(float(shift), float(distance + np.sqrt(np.quantile(own, CERTAIN))), phi.mean(axis=0), spectrum)
+        bound = float(distance + np.sqrt(np.quantile(own, CERTAIN)))
+        return cls(float(shift), bound, phi.mean(axis=0), spectrum, Grid.of(phi))
 
-    def pvalue(self, phi: np.ndarray) -> float:
-        """That a batch with these features comes from a law within the margin."""
-        squared = float(np.sum((phi.mean(axis=0) - self.mean) ** 2))
-        return DistanceLaw(squared, self.spectrum / len(phi)).above(self.bound)
+    def pvalue(self, mean: np.ndarray, n: int) -> float:
+        """That a batch of n rows with these mean features comes from a law within the margin."""
+        return DistanceLaw(float(np.sum((mean - self.mean) ** 2)), self.spectrum / n).above(self.bound)
+
+
+def batch_state(monitor: Any, source: Any, name: str) -> SampleState:
+    """What some rows of a batch add."""
+    rows, gaps = 0, Counter()
+
+    def points(door: Door) -> Iterator[Any]:
+        nonlocal rows
+        for piece in pieces_of(source, ROWS, name):
+            rows += count_rows(piece) or 0
+            found, lacking = seen_to(piece, name, monitor.missing)
+            gaps.update(lacking)
+            if count_rows(found):
+                yield monitor.features.read(monitor.in_columns(found)[0], name, door)
+
+    with Door() as door:
+        # Only means are asked for: no products of features are added up.
+        sums = FeatureMap(monitor.features, monitor.margin.grid, "float64", np.zeros((0, 0))).sums(points(door))
+    return SampleState(sums, rows, dict(sorted(gaps.items())))

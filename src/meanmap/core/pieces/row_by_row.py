@@ -1,0 +1,51 @@
+"""Functions of single rows on collections of Dask: what they give is a collection, computed when it is asked for."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from meanmap.core.pieces.partitions import delayed, is_dask, partitions
+from meanmap.core.types import Data
+
+__all__ = ["filled_by_partition", "number_by_partition"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def number_by_partition(method: Method) -> Method:
+    """For methods that give a number for each row: of a collection of Dask, an array of Dask in the same partitions."""
+
+    @wraps(method)
+    def call(self: Any, rows: Data, *arguments: Any, **named: Any) -> Any:
+        if not is_dask(rows):
+            return method(self, rows, *arguments, **named)
+        from dask.array import concatenate, from_delayed
+
+        there, parts = delayed(self), partitions(rows, "rows")
+        sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
+        tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named) for part in parts]
+        return concatenate([from_delayed(task, (size,), float) for task, size in zip(tasks, sizes, strict=True)])
+
+    return call  # pyright: ignore[reportReturnType]
+
+
+def filled_by_partition(method: Method) -> Method:
+    """For methods that give a table of the same columns: of a frame of Dask, a frame of Dask."""
+
+    @wraps(method)
+    def call(self: Any, frame: Data, *arguments: Any, **named: Any) -> Any:
+        if not is_dask(frame) or not hasattr(frame, "map_partitions"):
+            return method(self, frame, *arguments, **named)
+        return frame.map_partitions(_filled, method.__name__, self, arguments, named, meta=frame._meta)
+
+    return call  # pyright: ignore[reportReturnType]
+
+
+def _numbers(name: str, model: Any, part: Any, arguments: tuple, named: dict) -> np.ndarray:
+    return np.asarray(getattr(model, name)(part, *arguments, **named), float) if len(part) else np.zeros(0)
+
+
+def _filled(part: Any, name: str, model: Any, arguments: tuple, named: dict) -> Any:
+    return getattr(model, name)(part, *arguments, **named) if len(part) else part

@@ -1,0 +1,279 @@
+"""The joint independence test on data of any size: a plan, states of parts, and the result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import ShapeError
+from meanmap.core.pieces.sources import is_stream
+from meanmap.core.points import count, rows
+from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
+from meanmap.core.types import Data, KernelLike, Points, Seed
+from meanmap.core.values import Value
+from meanmap.features.base import Features
+from meanmap.features.states.feature_map import FeatureMap
+from meanmap.features.states.pairs import SideBySide, beside_state, readings_beside
+from meanmap.features.states.passes import SampleState, drawn, known_seed
+from meanmap.features.states.reading import Reading, left_out
+from meanmap.kernels.base import Kernel
+from meanmap.kernels.reading import by_position, check_alike, read_points
+from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
+from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
+from meanmap.stats.limits import gamma_null, spectral_null
+from meanmap.stats.result import TestResult, flat
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
+
+__all__ = ["JointIndependencePlan"]
+
+# Kernel values of a row, those of all variables and their products, and points that they are taken at.
+VALUES, MOST_LANDMARKS = 1024, 256
+# Directions of the landmarks whose share of the largest is below this are rounding.
+LEAST_SHARE = 1e-6
+# Kernel values are rounded to this share of a power of two, so that the products of rounded values are known exactly.
+SHARE = 2.0**-16
+
+
+class AtLandmarks(Features):
+    """k(x, landmarks): what an embedding is at a few points."""
+
+    kernel: Kernel
+    landmarks: Any
+
+    def transform(self, x: Points) -> jax.Array:
+        """Values of the kernel, (n, m)."""
+        return self.kernel.gram(x, self.landmarks)
+
+    def read(self, data: Data, argument: str, door: Door) -> Any:
+        """Points as the kernel reads them, of a table of one column this column."""
+        return super().read(alone(data, argument) if by_position(self.kernel.domain) else data, argument, door)
+
+    def check(self, points: Points, argument: str) -> None:
+        """The columns of the landmarks."""
+        check_alike(points, self.landmarks, argument, "the landmarks")
+
+    @property
+    def size(self) -> int:
+        """m, the number of landmarks."""
+        return count(self.landmarks)
+
+
+class WithProducts(SideBySide):
+    """Rounded values of each variable's kernel at its part of m landmarks, and behind them their products.
+
+    Products in two parts, what a coarse grid holds of them and what it leaves: rounded once, those of values of which
+    there are few, such as counts, would differ from what independence says by more than many rows do by chance.
+    """
+
+    units: tuple[Any, ...]
+
+    def transform(self, x: Points) -> jax.Array:
+        """(n, (d + 2) m)."""
+        values = [
+            unit * jnp.rint(member.transform(part) / unit).astype(np.float64)
+            for member, part, unit in zip(self.members, x, self.units, strict=True)
+        ]
+        product, coarse = values[0], self.units[0]
+        for other, unit in zip(values[1:], self.units[1:], strict=True):
+            product, coarse = product * other, coarse * unit / SHARE
+        held = coarse * jnp.rint(product / coarse)
+        return jnp.concatenate([*values, held, product - held], axis=1)
+
+    @property
+    def size(self) -> int:
+        """(d + 2) m."""
+        return (len(self.members) + 2) * self.members[0].size
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointIndependencePlan(Value):
+    """What a test of joint independence decides before it looks at all rows: variables, kernels and landmarks.
+
+    Some megabytes, saved and loaded as usual. `plan = mm.stats.JointIndependencePlan.of(table, rng=0)` draws some of
+    the rows; `plan.state(part)` is what any part of them adds, `state.merge(other)` adds two up, and
+    `plan.result(state)` is the test. [`joint_independence_test`][] does just this with more than 5000 rows, and gives
+    the same p-value bit by bit.
+
+    Made by [`JointIndependencePlan.of`][].
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the variables.
+    readings : tuple of Reading
+        The columns of each.
+    kernels : tuple of Kernel
+    features : FeatureMap
+        Kernel values at landmarks, and the grid that they are rounded to, so that sums are exact.
+    seed : int
+    came, kept : int, tuple of int
+        How many variables there are, and which of them vary; the others are left out.
+    missing : str
+        What becomes of missing values.
+    notes : tuple of str
+        What is odd about the variables.
+
+    Notes
+    -----
+    With m landmarks the embedding of the joint law less that of the product of the marginals is found in their span,
+    δᵀ K⁻¹ δ with δ_l = E Π_j k_j(x_j, l_j) − Π_j E k_j(x_j, l_j) (Kalinke & Szabó 2023). Landmarks are rows whose
+    variables were shuffled apart. Under independence the covariance of what a row adds follows from that of each
+    variable, C_j, and its mean μ_j alone: Π_j (C_j + μ_j μ_jᵀ) − Π_j μ_j μ_jᵀ − Σ_j C_j Π_i≠j μ_i μ_iᵀ, entry by entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.normal(size=(6000, 3))
+    >>> table[:, 2] = np.abs(table[:, 2]) * np.sign(table[:, 0] * table[:, 1])
+    >>> plan = mm.stats.JointIndependencePlan.of(table, rng=0)
+    >>> first, second = plan.state(table[:1000]), plan.state(table[1000:])
+    >>> plan.result(second.merge(first)).pvalue == mm.joint_independence_test(table, rng=0).pvalue < 0.01
+    True
+    """
+
+    names: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    kernels: tuple[Kernel, ...]
+    features: FeatureMap
+    seed: int
+    came: int
+    kept: tuple[int, ...]
+    missing: str = "raise"
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    @own_words
+    def of(
+        cls,
+        variables: Any,
+        kernel: KernelLike = None,
+        *,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
+        rng: Seed = None,
+    ) -> "JointIndependencePlan":
+        """From the variables themselves, or from some of their rows.
+
+        Parameters
+        ----------
+        variables : sequence of variables, table, files or collection
+            As for [`joint_independence_test`][]. Of larger ones 8192 rows are drawn, by their numbers alone.
+        kernel, missing, kinds, rng
+            As for [`joint_independence_test`][].
+        """
+        random = Rng.of(rng)
+        seed = known_seed(random)
+        names, sources = listed(variables)
+        came = len(names)
+        common_length(names, sources)
+        sample = drawn(sources, random.generator, names)
+        readings, sample = readings_beside(sample, names, missing, kinds, LEAST_POINTS)
+        sample = [alone(part, name) for part, name in zip(sample, names, strict=True)]
+        plain = kernel is None or isinstance(kernel, str)
+        kept, told = varying(names, sample) if plain else (list(range(len(names))), ())
+        names, sample = [names[k] for k in kept], [sample[k] for k in kept]
+        chosen = zip(one_for_each(kernel, len(kept)), sample, names, strict=True)
+        kernels = tuple(single_kernel(wanted, part, name, random.generator) for wanted, part, name in chosen)
+        with Door() as door:
+            sets = zip(kernels, sample, names, strict=True)
+            points = tuple(read_points(k, part, name, door) for k, part, name in sets)
+            m = min(VALUES // (len(kept) + 1), MOST_LANDMARKS, count(points[0]))
+            members = tuple(
+                AtLandmarks(k, rows(part, random.generator.permutation(count(part))[:m]))
+                for k, part in zip(kernels, points, strict=True)
+            )
+            both = WithProducts(kernels[0], members, tuple(map(_unit, members)))
+            features = FeatureMap.of(both, points, groups=[m] * (len(kept) + 2), correlated=True)
+        held = tuple(readings[k] for k in kept)
+        return cls(tuple(names), held, kernels, features, seed, came, tuple(kept), missing, told)
+
+    @property
+    def members(self) -> tuple[AtLandmarks, ...]:
+        """The kernel values of each variable."""
+        return self.features.features.members  # pyright: ignore[reportAttributeAccessIssue]
+
+    def state(self, variables: Data) -> SampleState:
+        """What some rows add.
+
+        Parameters
+        ----------
+        variables : sequence of variables, table, files or collection
+            All variables that the plan was made from, in order; or an iterator of pieces, tuples with a part of each of
+            those that vary.
+        """
+        if is_stream(variables):
+            return beside_state(self, [variables], self.names)
+        sources = listed(variables)[1]
+        if len(sources) != self.came:
+            raise ShapeError(f"the plan is for {self.came} variables, and {len(sources)} came: pass a part of each.")
+        return beside_state(self, [sources[k] for k in self.kept], self.names)
+
+    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
+        """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
+        check_draws(n_permutations)
+        check_choice("biased", null, {"biased": ("spectral", "gamma")})
+        check_rows(state.n, self.names[0], LEAST_POINTS)
+        d, m, n = len(self.members), self.members[0].size, state.n
+        moments = self.features.moments(state.sums)
+        means, joint = moments.mean.reshape(d + 2, m), moments.covariance(lost=0)
+        covariances = [joint[k * m : (k + 1) * m, k * m : (k + 1) * m] for k in range(d)]
+        for own, name in zip(covariances, self.names, strict=True):
+            if own.diagonal().max() <= 1e-14:
+                raise constant(name)
+        whitening = self._whitening()
+        value = float(n * np.sum((whitening.T @ (means[d] + means[d + 1] - np.prod(means[:d], axis=0))) ** 2))
+        spectrum = np.maximum(np.linalg.eigvalsh(whitening.T @ _influence(means[:d], covariances) @ whitening), 0.0)
+        draws = np.random.default_rng([self.seed, 1])
+        if null == "gamma":
+            law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_permutations, draws)
+        else:
+            law = spectral_null(spectrum, n_permutations, draws)
+        return TestResult(
+            value,
+            law.pvalue(value),
+            law,
+            self.kernels,
+            f"joint independence test of {d} variables, n dHSIC at {m} landmarks",
+            (n,),
+            self.seed,
+            (
+                *left_out("the variables", state.rows, n, state.gaps),
+                *self.notes,
+                *doubt_about_limit(law.exact, (n,)),
+                *flat(law, value),
+            ),
+        )
+
+    def _whitening(self) -> np.ndarray:
+        """W with W Wᵀ the inverse of the landmarks' Gram matrix, but for its smallest directions."""
+        with Door():
+            gram = np.prod(
+                [np.asarray(each.kernel.gram(each.landmarks, each.landmarks)) for each in self.members], axis=0
+            )
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > LEAST_SHARE * values[-1]
+        return vectors[:, kept] / np.sqrt(values[kept])
+
+
+def _unit(member: AtLandmarks) -> float:
+    """What the values of a kernel are rounded to."""
+    most = float(np.abs(member.kernel.gram(member.landmarks, member.landmarks)).max())
+    return SHARE * 2.0 ** np.ceil(np.log2(most)) if most > 0 else SHARE
+
+
+def _influence(means: np.ndarray, covariances: list[np.ndarray]) -> np.ndarray:
+    """The covariance of what a row adds under independence, (m, m), from each variable's alone."""
+    squares = [np.outer(mean, mean) for mean in means]
+    total = np.prod([c + square for c, square in zip(covariances, squares, strict=True)], axis=0)
+    total -= np.prod(squares, axis=0)
+    for k, c in enumerate(covariances):
+        total -= c * np.prod([square for i, square in enumerate(squares) if i != k], axis=0)
+    return total
