@@ -27,13 +27,16 @@ def model():
 
 
 def test_heavy_noise_is_taken_away_and_intervals_hold_what_they_say(model):
-    """Less than a third of the noise is left, and missing pixels are less certain."""
+    """Less than a third of the noise is left, and missing pixels are less certain.
+
+    Of two small images half is learned from where corrections are: intervals hold somewhat less than they say.
+    """
     images = [noisy(seed) for seed in (2, 3)]
     images[1][10:20, 15:25] = np.nan
     restored = model.restore(np.stack(images))
     assert np.sqrt(np.mean((restored.mean()[0] - CLEAN) ** 2)) < 12 < np.std(images[0] - CLEAN) / 3
     inside = (restored.quantile(0.05) <= CLEAN) & (restored.quantile(0.95) >= CLEAN)
-    assert 0.8 < inside.mean() < 0.98
+    assert 0.75 < inside.mean() < 0.98
     assert restored.std()[1, 10:20, 15:25].mean() > 2 * restored.std()[1, 22:].mean()
     assert float(restored[1, 3, 4].mean()) == pytest.approx(float(restored.mean()[1, 3, 4]), rel=1e-5)
 
@@ -57,6 +60,32 @@ def test_reports_say_how_often_intervals_held_what_was_left_out(model):
         assert float(least) == pytest.approx(0.713, abs=0.03)
         assert float(most) > 0.93
     assert forest_grid._held(levels, forest_grid._Rows(levels, levels, levels, 0 * fold, missing)) == ()
+
+
+def test_corrections_allow_for_images_that_differ():
+    """Each is foretold too surely or not surely enough: quantiles of all pixels hold a new image too seldom."""
+    rng = np.random.default_rng(8)
+
+    def levels(number):
+        spread = rng.choice([0.4, 2.5], size=number)
+        return rng.beta(spread, spread, (4000, number)).T
+
+    wanted, plain, ours = np.array([0.05, 0.95]), [], []
+    for _ in range(60):
+        *known, new = levels(4)
+        fold = np.repeat([0, 1, 2], 4000)
+        for found, ends in (
+            (plain, np.quantile(known, wanted)),
+            (ours, forest_grid._correction(np.concatenate(known), fold, wanted)),
+        ):
+            found.append(np.mean((ends[0] <= new) & (new <= ends[1])))
+    assert np.mean(plain) < np.mean(ours) < 0.95
+    # A mean of sixty shares that differ by .1: three standard errors are .04.
+    assert abs(np.mean(ours) - 0.9) < 0.04
+    one = forest_grid._correction(known[0], np.zeros(4000), wanted)
+    np.testing.assert_allclose(one, np.quantile(known[0], wanted))
+    alike = rng.random(12_000)
+    np.testing.assert_allclose(forest_grid._correction(alike, fold, wanted), wanted, atol=0.02)
 
 
 def test_images_darker_and_brighter_than_all_that_were_learned_from_are_restored(model):
