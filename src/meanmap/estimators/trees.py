@@ -136,6 +136,7 @@ class KernelGraphClassifier(ClassifierMixin, _KernelGraphPredictor):
 
     def predict(self, X: Data) -> np.ndarray:
         """The most probable class at each row."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
