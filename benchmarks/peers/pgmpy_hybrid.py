@@ -47,7 +47,7 @@ def binned(rows, new, label, states, names, bins):
         for t in (rows, new)
     )
     sizes = [k if e is None else len(e) - 1 for k, e in zip(states, edges, strict=True)]
-    frame = pd.DataFrame(codes.astype(int), columns=names)
+    frame = pd.DataFrame({n: pd.Categorical(x.astype(int)) for n, x in zip(names, codes.T, strict=True)})
     graph = HillClimbSearch(frame).estimate(scoring_method="bic-d", max_indegree=MOST_PARENTS, show_progress=False)
     network = DiscreteBayesianNetwork(graph.edges())
     network.add_nodes_from(names)
