@@ -72,6 +72,9 @@ def test_strata_and_clusters(files, tmp_path):
     assert "within strata" in found["method"]
     found = run("independence", table, "--x", "x", "--y", "y", "--within", "group", "--clusters", "5", "--json")
     assert "HSIC within strata of 12 clusters" in json.loads(found.stdout)["method"]
+    sides = ("--x", "x", "--y", "y", "--z", "sex", "--within", "group", "--clusters", "5")
+    found = json.loads(run("conditional", table, *sides, "--json").stdout)
+    assert "test within strata of 12 clusters" in found["method"]
     found = run("independence", table, "--x", "x", "--y", "y", "--clusters", "group,sex", "--json")
     assert "HSIC of 6 clusters" in json.loads(found.stdout)["method"]
     weighted = run("two-sample", second, second, "--columns", "a", "--weights", "b", "--json")

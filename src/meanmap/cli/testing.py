@@ -65,6 +65,18 @@ def design_in(within: str, clusters: str, weights: str | None = None) -> dict[st
     return {name: value for name, value in said.items() if value}
 
 
+def variables_in(
+    reading: Any, path: str, chosen: list[list[str]], within: str, clusters: str
+) -> tuple[list[Any], dict[str, Any]]:
+    """Groups of columns of one file, and what is said of its rows."""
+    from meanmap.cli import inputs
+
+    design = design_in(within, clusters)
+    apart = {name: value for name, value in design.items() if isinstance(value, list)}
+    tables = inputs.variables(reading, path, [*chosen, *apart.values()])
+    return tables[: len(chosen)], design | dict(zip(apart, tables[len(chosen) :], strict=True))
+
+
 @app.command(cls=Command)
 def ask(
     question: Annotated[str, typer.Argument(help='Such as "harvest ~ sun | water"; the word ask may be left out.')],
@@ -203,16 +215,14 @@ def independence(
     from meanmap.cli import inputs
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
-    by_columns = [each for each in (names_in(within), cluster_columns(clusters)) if each]
-    wanted = [names_in(x), names_in(y), *by_columns]
+    wanted = [names_in(x), names_in(y)]
     options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
-    options |= design_in(within, clusters)
-    long = None if effect or len(wanted) > 2 or clusters else inputs.long_variables(data, wanted)
+    long = None if effect or within or clusters else inputs.long_variables(data, wanted)
     if long:
         options["kinds"] = {**reading.kinds, **dict.fromkeys(reading.labels, "label")}
         options["missing"] = "raise" if missing == "fail" else missing
-    first, second, *rest = long or inputs.variables(reading, data, wanted)
-    options |= {name: rest.pop(0) for name in ("within", "clusters") if isinstance(options.get(name), list)}
+    (first, second), design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
+    options |= design
     result = mm.independence_test(first, second, kernel, null=null, **options)
     size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None
     question = f"Are {x} and {y} independent?"
@@ -225,6 +235,8 @@ def conditional(
     x: Annotated[str, typer.Option("--x", help="Columns of the first variable, a,b,...")],
     y: Annotated[str, typer.Option("--y", help="Columns of the second.")],
     z: Annotated[str, typer.Option("--z", help="Columns that are given.")],
+    within: Within = "",
+    clusters: Clusters = "",
     method: Annotated[str, typer.Option(help="auto, kci, residuals or features.")] = "auto",
     effect: WithEffect = False,
     kernel: KernelName = None,
@@ -247,10 +259,11 @@ def conditional(
     from meanmap.cli import inputs
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
-    tables = inputs.variables(reading, data, [names_in(x), names_in(y), names_in(z)])
-    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
+    tables, design = variables_in(reading, data, [names_in(each) for each in (x, y, z)], within, clusters)
+    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed, **design}
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
-    size = mm.conditional_independence_effect(*tables, kinds=reading.kinds, rng=seed) if effect else None
+    inside: dict[str, Any] = {"within": design.get("within"), "kinds": reading.kinds, "rng": seed}
+    size = mm.conditional_independence_effect(*tables, **inside) if effect else None
     question = f"Are {x} and {y} independent, given {z}?"
     _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, effect=size)
 
