@@ -58,7 +58,9 @@ class Learned(HostOracle):
     -----
     Works for factors of Normal, Beta, Gamma and Bernoulli variables and given numbers. A message that comes in improper
     has no embedding, and is always asked about, and so is one outside the range of those that were answered. Learning
-    pays for oracles over about .3 ms a message; the report says what was gained or lost. For the evidence a sample of
+    pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message:
+    errors that lean to one side add up over a plate for what its members share, so look at the audits in the notes, and
+    give a factor that is not log-concave its oracle. For the evidence a sample of
     `initial / 2` members is asked, by whose mean error the others are corrected; the report states the standard error
     that is left.
 
