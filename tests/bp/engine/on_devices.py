@@ -59,7 +59,7 @@ def normals(mesh):
     precision[graph.edges[:, 0], graph.edges[:, 1]] = precision[graph.edges[:, 1], graph.edges[:, 0]] = -0.9
     field = mm.bp.GaussianGraph(precision, np.arange(float(graph.size)))
     found = field.query(schedule=Flooding(SWEEPS, mesh), damping=0.1, tolerance=0.0)
-    return np.array([found[node].mean for node in range(graph.size)], float), 0.0
+    return np.array([found[node].mean() for node in range(graph.size)], float), 0.0
 
 
 def learned(mesh):
