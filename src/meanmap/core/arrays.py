@@ -11,8 +11,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.pieces.partitions import refuse_dask
-from meanmap.core.points import is_sparse, library_of
+from meanmap.core.points import is_sparse, library_of, refuse_dask
 from meanmap.core.types import Array, Data
 
 __all__ = [

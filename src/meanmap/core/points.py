@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.errors import KindError
 from meanmap.core.types import Data, Index, Points
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "bucket",
     "count",
     "dense",
+    "is_dask",
     "is_sparse",
     "joined",
     "library_of",
@@ -20,6 +22,7 @@ __all__ = [
     "one_row",
     "pad",
     "pieces",
+    "refuse_dask",
     "rows",
     "slices",
     "spread_rows",
@@ -39,6 +42,18 @@ def on_host(data: Any) -> Any:
 def is_sparse(value: object) -> bool:
     """Whether `value` is a SciPy sparse matrix or array (told without importing SciPy)."""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
+
+
+def is_dask(source: Data) -> bool:
+    """Whether `source` is an array, a frame or a column of Dask (told without importing it)."""
+    return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
+
+
+def refuse_dask(source: Data, argument: str) -> None:
+    """Say so where rows must be in memory."""
+    if is_dask(source):
+        what = "an array" if hasattr(source, "chunks") else "a frame"
+        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: pass {argument}.compute().")
 
 
 def _leaves(points: Points) -> list:

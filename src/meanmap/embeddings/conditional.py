@@ -11,9 +11,8 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.points import any_sparse, is_dask, rows, spread_rows
 from meanmap.core.tables.chunks import count_rows, in_memory
 from meanmap.core.tables.schema import opened
 from meanmap.core.tables.table import Table

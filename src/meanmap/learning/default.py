@@ -5,14 +5,13 @@ import numpy as np
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_dask, is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import sampled
+from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Array, Data, Seed
 from meanmap.kernels.base import Kernel, Product
 from meanmap.kernels.columns import OnColumns

@@ -11,9 +11,8 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import count, is_sparse, library_of, rows
+from meanmap.core.points import count, is_dask, is_sparse, library_of, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words

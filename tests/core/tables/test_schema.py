@@ -10,7 +10,7 @@ import pytest
 import meanmap as mm
 from meanmap import Schema
 from meanmap.core import ColumnError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.tables.units import robust_scales
+from meanmap.core.tables.column import robust_scales
 
 DAYS = ["2026-01-01", "2026-01-03", "2026-01-02", "2026-01-06"]
 PEOPLE = pd.DataFrame(

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
-from meanmap.core.tables.units import robust_scales
+from meanmap.core.tables.column import robust_scales
 from meanmap.stats.collections import MOST_COLUMNS, column_kernels
 from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
 from meanmap.stats.samples import feature_statistics, k_sample

@@ -10,26 +10,13 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.types import Data
 
-__all__ = ["computed", "delayed", "is_dask", "lengths", "partitions", "reduced", "refuse_dask", "rows_at"]
+__all__ = ["computed", "delayed", "lengths", "partitions", "reduced", "rows_at"]
 
 # States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
 FAN_IN = 8
 # The lengths of partitions by the identity of their collection, as long as that is there.
 _counted: dict[int, list[int]] = {}
-
-
-def is_dask(source: Data) -> bool:
-    """Whether `source` is an array, a frame or a column of Dask."""
-    return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
-
-
-def refuse_dask(source: Data, argument: str) -> None:
-    """Say so where rows must be in memory."""
-    if is_dask(source):
-        what = "an array" if hasattr(source, "chunks") else "a frame"
-        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: pass {argument}.compute().")
 
 
 def partitions(source: Any, argument: str) -> list[Any]:

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from meanmap.core.pieces.partitions import delayed, is_dask, partitions
+from meanmap.core.pieces.partitions import delayed, partitions
+from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
 __all__ = ["filled_by_partition", "number_by_partition"]

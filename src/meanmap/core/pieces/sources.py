@@ -3,7 +3,7 @@
 import numpy as np
 
 from meanmap.core.pieces.files import ParquetFiles, is_lazy, names_files
-from meanmap.core.pieces.partitions import is_dask
+from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
 __all__ = ["comes_in_pieces", "is_file", "is_stream"]

@@ -13,9 +13,9 @@ import numpy as np
 from meanmap.core.arrays import plain
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
-from meanmap.core.pieces.partitions import is_dask, lengths, refuse_dask, rows_at
+from meanmap.core.pieces.partitions import lengths, rows_at
 from meanmap.core.pieces.sources import is_file, is_stream
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_dask, is_sparse, refuse_dask
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, Index

@@ -1,4 +1,4 @@
-"""What is known of one column of a table, and how later values of it are read and judged."""
+"""What is known of one column of a table, its unit among it, and how later values of it are read and judged."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
     FAMILIES,
     Kind,
@@ -21,10 +22,9 @@ from meanmap.core.tables.kinds import (
 )
 from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.units import scale_of_sorted
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "check_alike", "counted", "is_text"]
+__all__ = ["Column", "check_alike", "counted", "is_text", "robust_scales", "scale_of_sorted"]
 
 # So many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
@@ -34,6 +34,11 @@ FAR = 10.0
 LEAST_TEXTS, ALL_DIFFERENT = 20, 0.9
 # Labels that are printed. Of whole numbers with few values is told how many there are: they may be labels.
 SHOWN, FEW = 5, 10
+# Evenly spaced order statistics stand for a column: the median of their distances is within a percent of that of all
+# pairs, whatever the number and the order of the rows. The least and the largest value are among them, so that a
+# column of rare values does not look constant.
+QUANTILES = 101
+COLUMNS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
@@ -200,3 +205,52 @@ def is_text(distinct: int, rows: int) -> bool:
 
 def _moment(second: Array) -> str:
     return str(np.datetime64(round(second), "s"))
+
+
+def robust_scales(matrix: Array) -> np.ndarray:
+    """The median distance between two values in each column; 0 for columns that do not vary.
+
+    Where ties make the median zero (counts, rare events), it is the median of the distances that are not zero. It
+    depends on the rows without their order. O(n) a column.
+
+    Examples
+    --------
+    >>> robust_scales([[0.0, 5.0], [1.0, 5.0], [30.0, 5.0]]).tolist()
+    [29.0, 0.0]
+    """
+    matrix = np.asarray(matrix, dtype=np.float64)
+    n, width = matrix.shape
+    places = _places(n)
+    scales = np.zeros(width)
+    for part in slices(width if n > 1 else 0, COLUMNS_AT_ONCE):
+        # Of a million rows in two thirds of the time of a sort.
+        ordered = np.partition(np.ascontiguousarray(matrix[:, part].T), places, axis=1)[:, places]
+        scales[part] = _median_distances(ordered)
+    return scales
+
+
+def scale_of_sorted(values: np.ndarray) -> float:
+    """The scale of one column whose values are in order already.
+
+    Examples
+    --------
+    >>> scale_of_sorted(np.array([0.0, 1.0, 30.0]))
+    29.0
+    """
+    return float(_median_distances(values[None, _places(len(values))])[0]) if len(values) > 1 else 0.0
+
+
+def _places(n: int) -> np.ndarray:
+    """Where the order statistics are that stand for n values."""
+    return np.round(np.linspace(0, n - 1, min(n, QUANTILES))).astype(int)
+
+
+def _median_distances(ordered: np.ndarray) -> np.ndarray:
+    """The median distance of two of some values, of those above zero where it is zero; of each row."""
+    first, second = np.triu_indices(ordered.shape[1], 1)
+    distances = ordered[:, second] - ordered[:, first]
+    medians = np.median(distances, axis=1)
+    for row in np.flatnonzero(medians == 0):
+        above = distances[row][distances[row] > 0]
+        medians[row] = np.median(above) if len(above) else 0.0
+    return medians

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.points import any_sparse, count, joined, pad, rows
-from meanmap.core.tables.units import robust_scales
+from meanmap.core.tables.column import robust_scales
 from meanmap.core.types import Array, DType, Points
 from meanmap.core.values import Value
 from meanmap.features.base import Concatenated, Features

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.partitions import computed, delayed, is_dask, partitions, reduced
+from meanmap.core.pieces.partitions import computed, delayed, partitions, reduced
 from meanmap.core.pieces.sources import is_stream
+from meanmap.core.points import is_dask
 from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.types import Data

@@ -9,9 +9,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_stream
-from meanmap.core.points import on_host, rows
+from meanmap.core.points import is_dask, on_host, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import count_rows, in_memory

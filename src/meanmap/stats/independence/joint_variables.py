@@ -8,9 +8,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles, is_lazy
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import is_file, is_stream
-from meanmap.core.points import on_host
+from meanmap.core.points import is_dask, on_host
 from meanmap.core.tables.chunks import count_rows
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.stats.settings import LEAST_POINTS

@@ -11,11 +11,11 @@ from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count, is_sparse, joined, on_host, rows
+from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.schema import check_alike
 from meanmap.core.tables.table import Table
-from meanmap.core.tables.units import robust_scales
 from meanmap.core.types import Data, KernelLike, Points
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel

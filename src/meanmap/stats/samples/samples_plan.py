@@ -11,8 +11,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError
-from meanmap.core.pieces.partitions import is_dask
 from meanmap.core.pieces.sources import comes_in_pieces, is_stream
+from meanmap.core.points import is_dask
 from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import chunks_of, count_rows
 from meanmap.core.tables.schema import admitted
