@@ -343,8 +343,9 @@ refused, in words:
 Levels of the tests hold on ugly data as well (heavy tails, ties, rare labels and labels of Zipf's law, labels of which
 each row has its own, 5 rows against 400, sentinels, values missing where they are large, more columns than rows, zeros,
 dates): tests/stats/test_levels.py counts rejections in a thousand data sets of each. At .05, where 33 to 69 are within
-99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57, three samples 39 to 55, independence
-41 to 59, joint independence 35 to 61, and conditional independence by ``"kci"`` 39 to 57. What is not within:
+99 % bounds, tests of two samples rejected 35 to 55, 5 rows against 400 32 to 57 (5 against 5000 with heavy tails 100 of
+2000, where 75 to 126 are within), three samples 39 to 55, independence 41 to 59, joint independence 35 to 61, and
+conditional independence by ``"kci"`` 39 to 57. What is not within:
 
 - labels of which each row has its own say nothing to any test: none was rejected;
 - ``method="features"`` is cautious for 70 rows, 6 (heavy tails) to 33, since it is for many;

@@ -124,3 +124,12 @@ def test_levels_are_kept(test, null):
 def test_levels_are_kept_over_a_thousand_data_sets(test, null):
     found, answered = rejected(test, null, 1000, seed=2)
     assert found <= most(answered)
+
+
+@pytest.mark.slow
+def test_the_level_is_kept_where_five_rows_meet_five_thousand():
+    found = 0
+    for trial in range(300):
+        samples = draws("heavy tails", np.random.default_rng([3, trial]), 5, 5000)
+        found += mm.two_sample_test(*samples, rng=trial, **FEW).pvalue <= LEVEL
+    assert scipy.stats.binom.ppf(1e-3, 300, LEVEL) <= found <= most(300)
