@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import conditional
+from benchmarks import battery, conditional
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear", "product"])
@@ -32,3 +32,29 @@ def test_the_page_shows_rates_and_marks_those_out_of_bounds(monkeypatch):
     assert "2 data sets a row; bold outside" in text
     assert conditional.shown(80, 1000) == "**0.080**"
     assert conditional.shown(69, 1000) == "0.069"
+
+
+def test_the_battery_measures_and_writes_its_cells(tmp_path):
+    x, y, z = battery.problem("not linear", "mixed", 3, 400, 0)
+    assert [part.dtype.kind for part in (*x.values(), *y.values(), *z.values())] == ["f", "U", "U", "f", "U"]
+    _, second, given = battery.numeric(x, y, z)
+    assert given.shape == (400, 5)
+    assert set(second) == {0.0, 1.0, 2.0}
+    x, y, z = battery.problem("linear", "gaps", 1, 4000, 0)
+    assert 0.08 < np.isnan(x["x"]).mean() < 0.12
+    strong = battery.problem("linear", "numbers", 1, 400, 1, strength=1.0)
+    assert battery.partial_correlation(*strong, 0)
+    assert battery.covariance_measure(*strong, 0)
+    path = tmp_path / "cells.jsonl"
+    battery.measure(path, {True: 2, False: 2}, "linear numbers 1 300 partial correlation")
+    before = path.read_text()
+    battery.measure(path, {True: 2, False: 2}, "linear numbers 1 300 partial correlation")
+    assert path.read_text() == before
+    found = battery.gathered(path)
+    key = "linear, numbers, 1, 300, partial correlation"
+    assert found["power"][key][1] == 2
+    found["level"][key] = [60, 300, 0.001]
+    found["power"] |= {"linear, numbers, 1, 300, ours": [1, 2, 0.1], "linear, numbers, 3, 300, ours": [0, 2, 0.1]}
+    text = battery.page(found)
+    assert "(**" in text
+    assert "bold: the two best of a row" in text
