@@ -12,8 +12,7 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 JAX_COMPILATION_CACHE_DIR=$
   JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 # Most of the time goes into compiling programs that run once: by day without the costly passes of the compiler, which
 # takes half of it away; `make test-all` compiles as users do.
-QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true \
-  --xla_cpu_use_fusion_emitters=false"
+QUICKLY := XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true" TEST_EMITTERS=off
 # The tests of a file share programs, so that one worker runs them all.
 PYTEST := -m pytest -q -n $(WORKERS) --dist loadfile
 

@@ -3,10 +3,16 @@
 import gc
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 # Programs are kept beside the tests, never in the user's cache. JAX reads this once.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / ".jax_cache"))
+
+# Programs compile in less time without emitters of fused loops. Later versions have no such setting, and XLA ends the
+# process at one that it does not know.
+if os.environ.get("TEST_EMITTERS") == "off" and tuple(map(int, version("jaxlib").split(".")[:2])) <= (0, 10):
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_use_fusion_emitters=false"
 
 import jax
 import pytest

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from meanmap.core import compiling
 from meanmap.core.compiling import compiled_quickly, on_device
 
 pytestmark = pytest.mark.oldest
@@ -42,3 +43,18 @@ def test_arrays_come_to_the_device_without_a_program():
     assert jax.tree.all(jax.tree.map(lambda new, old: bool(np.all(new == old)), found, tree))
     assert found["c"] is tree["c"]
     assert jax.grad(lambda x: on_device({"x": x, "y": np.ones(1)})["x"])(1.0) == 1
+
+
+def test_an_option_that_this_version_does_not_have_is_left_out(monkeypatch):
+    monkeypatch.setattr(compiling, "WITHOUT_EMITTERS", {"xla_option_of_another_version": False})
+    monkeypatch.setattr(compiling, "_refused", [])
+    traced = []
+
+    @compiled_quickly()
+    def doubled(x):
+        traced.append(x.shape)
+        return 2 * x
+
+    assert doubled(np.ones(3)).tolist() == [2, 2, 2]
+    assert doubled(np.ones(2)).tolist() == [2, 2]
+    assert traced in ([(3,), (2,)], [(3,), (3,), (2,)])

@@ -16,6 +16,9 @@ __all__ = ["compiled_quickly", "compiled_values", "on_device"]
 # products of matrices run no faster for them: a first learned kernel took 3.9 s with them and 2.4 s without, a second
 # one 0.21 s with and without.
 WITHOUT_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
+# JAX 0.12 has no such option. What it says is remembered, so that one program alone is traced in vain.
+NO_OPTION = "No such compile option"
+_refused: list[str] = []
 
 
 def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -62,13 +65,17 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
+        if _refused or is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
             return part(*arguments, **named)
         try:
             return whole(*arguments, **named)
         except ValueError as error:  # a function among the arguments may hold a number that is traced
             if "compiler_options" not in str(error):
                 raise
-            return part(*arguments, **named)
+        except jax.errors.JaxRuntimeError as error:
+            if NO_OPTION not in str(error):
+                raise
+            _refused.append(str(error))
+        return part(*arguments, **named)
 
     return call
