@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["JointNormal"]
-
 from meanmap.core.points import slices
+
+__all__ = ["JointNormal"]
 
 SWEEPS = 25
 # The covariance is drawn towards its diagonal as by so many rows more.
