@@ -66,7 +66,8 @@ def network(table: np.ndarray, truth: np.ndarray) -> Answer:
 
     def column(rows: np.ndarray, j: int, y: np.ndarray) -> Answer:
         belief = model.predict(table[rows], [str(j)])[str(j)]
-        rising = np.cumsum(belief.weights, axis=1) - belief.weights / 2
+        # Within a bin half of its probability lies below; nothing does where all of it lies at the right end.
+        rising = np.cumsum(belief.weights, axis=1) - belief.weights * np.where(belief.points, 1, 0.5)
         middles, widths = (belief.edges[1:] + belief.edges[:-1]) / 2, np.diff(belief.edges)
         beyond = np.maximum(y - belief.edges[-1], 0) + np.maximum(belief.edges[0] - y, 0)
         score = np.sum((rising - (y[:, None] <= middles)) ** 2 * widths, axis=1) + beyond
