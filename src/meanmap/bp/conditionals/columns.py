@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.arrays import seconds, times_of
+from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Data
+from meanmap.kernels.discrete import Delta
+from meanmap.kernels.reading import read_points
 
 __all__ = ["CodedColumn", "CodedTable"]
 
@@ -74,6 +78,13 @@ class CodedColumn:
             else:
                 result[there] = np.asarray(seen)[:, None] == self.labels
         return result
+
+    def label_belief(self, shares: np.ndarray) -> LabelBelief:
+        """Probabilities (..., width) of the labels as a belief."""
+        labels: Any = self.labels
+        with Door() as door:
+            points = read_points(Delta(), labels, "labels", door)
+        return LabelBelief(Delta(), points, shares, tuple(labels.tolist()))
 
     def odd(self, values: Data, where: str) -> str:
         """What is odd about values of the column: numbers far outside of what was seen, new labels."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.core.door import Door
@@ -20,7 +19,6 @@ from meanmap.core.tables.filling import columns_of
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.partial import PDAG
-from meanmap.kernels.reading import read_points
 from meanmap.learning.default import kernel_for
 
 __all__ = ["FittedBayesianNetwork", "joined", "parents_of"]
@@ -230,12 +228,10 @@ class FittedBayesianNetwork:
 
     def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
         column = self.columns[name]
-        with Door() as door:
-            if column.labels is not None:
-                kernel = kernel_for(column.labels)
-                points = read_points(kernel, column.labels, "labels", door)
-                return LabelBelief(kernel, points, weights @ numbers, tuple(column.labels.tolist()))
-            points = column.centre + column.scale * numbers
+        if column.labels is not None:
+            return column.label_belief(weights @ numbers)
+        points = column.centre + column.scale * numbers
+        with Door():
             return PointEmbedding(kernel_for(points[:, 0]), points, weights, True)
 
     def _in_unit(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:

@@ -9,11 +9,9 @@ import numpy as np
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import pick
 from meanmap.bp.beliefs.histogram import Histogram
-from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
-from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
 from meanmap.core.report import Report
@@ -21,8 +19,6 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.types import Data, Seed
-from meanmap.kernels.discrete import Delta
-from meanmap.kernels.reading import read_points
 
 __all__ = ["FittedDependencyNetwork"]
 
@@ -277,10 +273,7 @@ class FittedDependencyNetwork:
     def _belief(self, name: str, numbers: np.ndarray) -> Any:
         column, shares = self.table.columns[name], self._shares(name, numbers)
         if column.labels is not None:
-            with Door() as door:
-                kernel = Delta()
-                points = read_points(kernel, column.labels, "labels", door)
-            return LabelBelief(kernel, points, shares, tuple(column.labels.tolist()))
+            return column.label_belief(shares)
         thresholds: Any = self.conditionals[self.table.place(name)].thresholds
         return Histogram.of(thresholds.edges, shares, thresholds.points)
 
