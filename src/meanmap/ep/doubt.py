@@ -1,18 +1,47 @@
 """How far a belief may be off: the root of the expected 2 KL, in standard deviations of the belief itself."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from meanmap.families import Family
 
-__all__ = ["ENOUGH", "between", "from_covariance", "jackknife"]
+__all__ = ["ENOUGH", "Lean", "between", "from_covariance", "jackknife"]
 
 
 # Answers of rules, which are exact where nothing is wrong, are in no doubt below so many standard deviations.
 ENOUGH = 1e-6
+
+
+class Lean(NamedTuple):
+    """What moves when some predictions of a plate give way to exact messages.
+
+    Attributes
+    ----------
+    moved : array
+        How far beliefs move that members feed together, in standard deviations, one number for each variable.
+    error : array
+        Its standard error, were the members drawn at random from a large population.
+    """
+
+    moved: np.ndarray
+    error: np.ndarray
+
+    def times(self, factor: float) -> "Lean":
+        """Of so many times as many members."""
+        return Lean(factor * self.moved, factor * self.error)
+
+    def matters(self, limit: float) -> bool:
+        """Whether a belief is moved beyond a limit, and beyond two standard errors."""
+        return not (self.moved <= np.maximum(limit, 2 * self.error)).all()
+
+    @property
+    def most(self) -> float:
+        """Of the belief that moves most."""
+        return float(self.moved.max(initial=0.0))
 
 
 def between(belief: Family, other: Family) -> jax.Array:

@@ -1,6 +1,6 @@
 """How one sweep is run: compiled as a whole, member by member, or factor by factor where oracles are on the host."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,10 +12,11 @@ from meanmap.core.progress import track
 from meanmap.ep.calling import user_errors
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
+from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.order import FAR
 from meanmap.ep.inference.pace import Pace
 from meanmap.ep.inference.record import Record
-from meanmap.ep.oracles.host import HostOracle, ask_host
+from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
 from meanmap.ep.sweeps.plan import Plan, State, fetched
 from meanmap.ep.sweeps.sequential import compiled_sequential_sweep
 from meanmap.ep.sweeps.sweep import (
@@ -76,10 +77,12 @@ class Run:
     record: Record
     level: int = -1
     known_evidence: float = np.nan
+    last_asked: dict[int, Asked] = field(default_factory=dict)
 
     def go(self, start: State, damping: float, enough: float) -> State:
         """The state where beliefs stand still, or where nothing more can be done about it; the record is told."""
-        record, pace = self.record, Pace(careful=self.schedule == "parallel")
+        record, careful = self.record, self.schedule == "parallel"
+        pace = Pace(careful)
         state = earlier = start
         try:
             for _ in track(range(record.limit), "expectation propagation"):
@@ -89,8 +92,11 @@ class Run:
                 # What stands still after half a step stands still: the share is not in the tolerance, the step is.
                 still = record.moved <= max(enough, record.noise) * pace.share
                 if still and not record.stuck:
-                    record.converged = True
-                    break
+                    if self._accepted(state):
+                        record.converged = True
+                        break
+                    pace = Pace(careful)
+                    continue
                 if not pace.after(record.moved, over_two, record.left_out) or still:
                     if not pace.may_start_anew(record.limit - len(record.residuals)):
                         break
@@ -177,6 +183,31 @@ class Run:
                 return sent, happened
         raise AssertionError("the whole plan leaves no doubt")  # pragma: no cover
 
+    def _accepted(self, state: State) -> bool:
+        """Whether oracles that predict stand by their predictions at rest; otherwise they have learned, and go on."""
+        asked = {at: self._ask_last(state, at) for at, oracle in self.hosts.items() if oracle.predicts}
+        if not asked:
+            return True
+        settings = Settings(np.asarray(1.0), np.asarray(1.0), self.power)
+
+        def send(before: State, at: int) -> State:
+            if at in self.hosts:
+                return before
+            return self._sent(before, at, self.keys[at], settings)[0]
+
+        with user_errors():
+            found = lean(self.plan, state, asked, send, self.power, self.policy)
+        # Each is told, whatever the others say.
+        accepted = {at: self.hosts[at].accepts(self.plan.factors[at], found) for at in asked}
+        self.last_asked = asked if all(accepted.values()) else {}
+        return bool(self.last_asked)
+
+    def _ask_last(self, state: State, at: int) -> Asked:
+        """What an oracle on the host says where beliefs stand still, for the evidence."""
+        asked = ask_host(self.plan, state, at, self.hosts[at], self.keys[at], None, self.power)
+        self.record.asked[at] += asked.number
+        return asked
+
     def evidence(self, state: State) -> float:
         """The logarithm of the evidence.
 
@@ -190,9 +221,8 @@ class Run:
         if self.record.interrupted and on_host:
             return np.nan
         known = {}
-        for at, oracle in self.hosts.items():
-            asked = ask_host(self.plan, state, at, oracle, self.keys[at], None, self.power)
-            self.record.asked[at] += asked.number
+        for at in self.hosts:
+            asked = self.last_asked.get(at) or self._ask_last(state, at)
             known[at] = asked.answer.log_normaliser
         with user_errors():
             return float(compiled_evidence(self.last, state, self.key, self.power, known))

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from meanmap.ep.doubt import Lean
+
 __all__ = ["Diary"]
 
 
@@ -17,6 +19,10 @@ class Diary:
         self.caution = 1.0
         # Of the log evidence, for what was predicted, and how many were asked to know it; NaN before it was computed.
         self.evidence_error, self.sampled = np.nan, 0
+        # What errors that predictions share add up to, and how often it was too much, in samples and in whole plates.
+        self.lean: Lean | None = None
+        self.looks = self.whole_looks = 0
+        self.gave_up = False
         self.reasons: list[str] = []
         # Of each sweep: asked, all, and the median novelty before any was asked.
         self.sweeps: list[tuple[int, int, float]] = []
@@ -80,6 +86,13 @@ class Diary:
     def notes(self) -> tuple[str, ...]:
         """Sentences for a report."""
         notes = []
+        if self.gave_up:
+            notes.append("predictions leaned to one side whatever was learned: all messages were asked in the end")
+        elif self.lean is not None:
+            notes.append(
+                f"what errors of predictions have in common moves beliefs by {self.lean.most:.2g} standard deviations, "
+                f"as {self.sampled} answers tell"
+            )
         if self.evidence_error > 0:
             notes.append(
                 f"log evidence: predictions were corrected by {self.sampled} answers, which leaves a standard error of "

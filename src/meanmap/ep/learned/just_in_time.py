@@ -1,12 +1,13 @@
 """The oracle that learns: it predicts where it is sure, asks another oracle where it is not, and audits itself."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.ep.doubt import ENOUGH, Lean
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.inference.infer import with_oracle
 from meanmap.ep.learned.card import ranges
@@ -23,6 +24,20 @@ from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.families import Normal
 
 __all__ = ["Learned"]
+
+# What predictions have in common may move a belief by so many standard deviations.
+_LEAN = 0.05
+# After so many looks at a whole plate that found more, all of it is asked.
+_LOOKS = 2
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Predictions that were compared where beliefs stood still: exact answers to some of them, and of how many."""
+
+    questions: Questions
+    exact: Answer
+    of: int
 
 
 class Learned(HostOracle):
@@ -46,7 +61,8 @@ class Learned(HostOracle):
         How many answers come before the operator is trusted.
     audit : float
         The part of accepted messages that is asked all the same, at random, to compare. Where they are further off
-        than was said, settings are chosen anew and the threshold is lowered.
+        than was said, settings are chosen anew and the threshold is lowered. With 0 a run ends where beliefs stand
+        still for the first time, whatever the sample of the end tells.
     refresh : bool
         Whether widths and noise are chosen anew when incoming messages leave the range they were chosen on, when twice
         as much has been learned, and when audits fail.
@@ -58,11 +74,13 @@ class Learned(HostOracle):
     -----
     Works for factors of Normal, Beta, Gamma and Bernoulli variables and given numbers. A message that comes in improper
     has no embedding, and is always asked about, and so is one outside the range of those that were answered. Learning
-    pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message:
-    errors that lean to one side add up over a plate for what its members share, so look at the audits in the notes, and
-    give a factor that is not log-concave its oracle. For the evidence a sample of
-    `initial / 2` members is asked, by whose mean error the others are corrected; the report states the standard error
-    that is left.
+    pays for oracles over about .3 ms a message; the report says what was gained or lost. Doubt is that of one message.
+    Errors that lean to one side add up over a plate for what its members share, so where beliefs stand still a sample
+    of `initial / 2` predictions is asked: if its errors move a shared belief by more than .05 standard deviations,
+    times the members over the sample, it is learned, sweeps go on, and the next sample is twice as large. A plate whose
+    predictions still lean after all of it was learned is asked from then on. The report says what is left. The log
+    normalisers of predictions are corrected by the mean error of the last sample, and the report states the standard
+    error that is left.
 
     Examples
     --------
@@ -103,6 +121,9 @@ class Learned(HostOracle):
         self._reused: dict[str, tuple[tuple[str, float, float], ...]] = {}
         self._oracles: dict[str, Any] = {}
         self._diaries: dict[str, Diary] = {}
+        self._samples: dict[str, _Sample] = {}
+
+    predicts: ClassVar[bool] = True
 
     @classmethod
     def published(cls, oracle: Any = None, initial: int = 300) -> "Learned":
@@ -158,6 +179,12 @@ class Learned(HostOracle):
             self._diaries[name],
             self._learners.setdefault(signature, FactorLearner(self.operator, self.rules)),
         )
+        if diary.gave_up:
+            with diary.clock("asking", len(questions)):
+                answer = self._ask(questions)
+            diary.add(len(questions), 0, 0, np.nan)
+            diary.evidence_error = 0.0
+            return answer
         learner.prepare(questions, diary)
         with diary.clock("predicting"):
             guess = learner.guess(questions)
@@ -174,7 +201,7 @@ class Learned(HostOracle):
         with diary.clock("predicting"):
             answer = learner.combined(questions, guess, asked, None if exact is None else exact[asked[wanted]])
         if questions.sweep is None:
-            answer = self._with_sampled_evidence(questions, answer, asked, diary)
+            answer = self._with_sample(questions, answer, asked, diary)
         novelty = np.nan if guess is None else float(np.median(guess.novelty))
         diary.add(int(asked.sum()), int((~asked).sum()), int(audited.sum()), novelty)
         return answer
@@ -183,25 +210,54 @@ class Learned(HostOracle):
         oracle = self._oracles[questions.factor.name]
         return questions.ask(oracle) if isinstance(oracle, Oracle) else check_answer(oracle, questions)
 
-    def _with_sampled_evidence(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
-        """The answer with log normalisers that are right on average: a sample is asked, the others move by its mean.
+    def _with_sample(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
+        """The answer with exact messages for a sample of predictions, and log normalisers that are right on average.
 
-        An error that all predictions share would otherwise be multiplied by the number of members.
+        An error that all predictions share would otherwise be multiplied by the number of members: the others move by
+        the mean of the sample.
         """
         rest = np.flatnonzero(~asked)
         if not len(rest):
             diary.evidence_error = 0.0
             return answer
-        sampled = questions.generator().permutation(rest)[: self.rules.initial // 2]
+        count = self.rules.initial // 2 * 2**diary.looks
+        sampled = questions.generator().permutation(rest)[:count]
         with diary.clock("asking"):
-            exact = self._ask(questions[sampled]).log_normaliser
-        off, left = exact - answer.log_normaliser[sampled], len(rest) - len(sampled)
+            exact = self._ask(questions[sampled])
+        self._samples[questions.factor.name] = _Sample(questions[sampled], exact, len(rest))
+        off, left = exact.log_normaliser - answer.log_normaliser[sampled], len(rest) - len(sampled)
         total = np.array(answer.log_normaliser)
         total[rest] += off.mean()
-        total[sampled] = exact
+        answer = replace(answer, log_normaliser=total)
         diary.evidence_error = float(off.std(ddof=1) * left * np.sqrt(1 / len(sampled) + 1 / left)) if left else 0.0
         diary.sampled = len(sampled)
-        return replace(answer, log_normaliser=total)
+        doubt = np.zeros(len(sampled)) if exact.doubt is None else exact.doubt
+        return answer.put(sampled, Answer(exact.messages, exact.log_normaliser, doubt=doubt))
+
+    def accepts(self, factor: FactorLike, lean: Lean) -> bool:
+        """Whether the errors of a sample add up to little; if not, it is learned, and the next one is twice as large.
+
+        Where a whole plate was learned and predictions still lean to one side, all of it is asked from then on.
+        """
+        diary, sample = self._diaries[factor.name], self._samples.pop(factor.name, None)
+        if sample is None:
+            diary.lean = None
+            return True
+        drawn = len(sample.questions)
+        diary.lean = lean.times(sample.of / drawn)
+        if sample.exact.doubt is None or (sample.exact.doubt <= ENOUGH).all():
+            # Nothing is chance but which members were drawn, and of these more can be had.
+            diary.lean = diary.lean._replace(error=np.zeros_like(lean.error))
+        if not self.rules.audit or not diary.lean.matters(_LEAN):
+            return True
+        diary.looks += 1
+        diary.whole_looks += drawn == sample.of
+        diary.gave_up = diary.whole_looks == _LOOKS
+        diary.asked += drawn
+        learner = self._learners[Signature.of(factor, sample.questions.power)]
+        with diary.clock("learning"):
+            learner.learn(sample.questions, np.ones(drawn, bool), np.zeros(drawn, bool), sample.exact, None, diary)
+        return False
 
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""

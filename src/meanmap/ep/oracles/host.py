@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import pad
 from meanmap.core.types import Array
+from meanmap.ep.doubt import Lean
 from meanmap.ep.factor import Answer, FactorLike
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.sweeps.plan import Plan, State
@@ -42,6 +43,9 @@ class HostOracle(ABC):
     ([-0.4132, 0.4132, 0.4132], 12)
     """
 
+    # Whether answers are predictions, with errors that may lean to one side: `accepts` is told what these add up to.
+    predicts: ClassVar[bool] = False
+
     @abstractmethod
     def answer(self, questions: Questions) -> Answer:
         """Outgoing messages of all members that ask, in the order of the questions, as NumPy arrays."""
@@ -49,6 +53,11 @@ class HostOracle(ABC):
     def check(self, factor: FactorLike) -> None:
         """Raise if this oracle cannot answer for a factor."""
         del factor
+
+    def accepts(self, factor: FactorLike, lean: Lean) -> bool:
+        """Whether a run may end, told how far the answers for its end move beliefs; if not, it goes on."""
+        del factor, lean
+        return True
 
     def counts(self, factor: FactorLike) -> dict[str, int]:
         """What to count about a factor in the report of a run."""

@@ -1,0 +1,111 @@
+"""What errors that messages share add up to: beside linear regression written out, and in whole runs."""
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+from meanmap.ep.doubt import Lean
+from meanmap.ep.learned import KernelRegression, MessageOperator
+from meanmap.ep.learned.regression import Estimate
+
+
+def problem(n=64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    w, z = ep.Variable("w", ep.MultivariateNormal.standard(2)), ep.Variable("z", ep.Normal, plate=n)
+    labels = (rng.random(n) < 1 / (1 + np.exp(-X @ [1.0, -0.5]))).astype(int)
+    return X, ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=labels))
+
+
+class Wrong(ep.HostOracle):
+    """Means that are off while sweeps go, and right at the end; it keeps what it was told and what it said."""
+
+    predicts = True
+
+    def __init__(self):
+        self.told, self.said = [], {}
+
+    def answer(self, questions):
+        exact = questions.ask(ep.Quadrature())
+        if questions.sweep is None:
+            self.said["end"] = exact.messages[0]
+            return exact
+        message = exact.messages[0]
+        message = ep.Normal.from_natural(message.precision_mean + 0.02 * np.cos(questions.members), message.precision)
+        self.said["sweeps"] = message
+        return ep.Answer((message, None), exact.log_normaliser)
+
+    def accepts(self, factor, lean):
+        self.told.append(lean)
+        return len(self.told) > 1
+
+
+def regression(X, message):
+    precision = np.eye(2) + X.T @ (np.asarray(message.precision)[:, None] * X)
+    return ep.MultivariateNormal(np.linalg.solve(precision, X.T @ message.precision_mean), np.linalg.inv(precision))
+
+
+def test_the_move_is_that_of_linear_regression_with_the_messages_of_the_end():
+    (X, model), oracle = problem(), Wrong()
+    post = ep.infer(model, messages=oracle)
+    before, end = oracle.said["sweeps"], oracle.said["end"]
+
+    def moved(chosen):
+        mixed = ep.Normal.from_natural(*(np.where(chosen, b, a) for a, b in zip(before.natural, end.natural)))  # noqa: B905
+        return np.sqrt(2 * regression(X, mixed).kl(regression(X, before)))
+
+    assert float(post["w"].kl(regression(X, before))) < 1e-8
+    (whole,), (error,) = oracle.told[-1]
+    assert whole == pytest.approx(moved(np.ones(64, bool)), rel=1e-4)
+    members = np.arange(64)
+    parts = np.array([moved((members + 1) % 8 == group) for group in range(8)])
+    assert error == pytest.approx(np.sqrt(8 / 7 * ((parts**2).sum() - whole**2 / 8)), rel=1e-3)
+    # A run that was not accepted goes on from where it stands.
+    assert len(oracle.told) == 2
+    assert post.report.converged
+
+
+class Leaning(KernelRegression):
+    """Sure of itself, and always off to one side."""
+
+    def predict(self, incoming):
+        mean, deviation, novelty = super().predict(incoming)
+        return Estimate(mean + np.array([0.2, 0.0, 0.0]), deviation, 0 * novelty)
+
+
+def leaning():
+    return MessageOperator(Leaning(d_in=100, d_out=200, tune=None))
+
+
+def test_predictions_that_lean_whatever_is_learned_are_given_up():
+    _, model = problem()
+    learned = ep.Learned(initial=20, audit=1e-9, operator=leaning())
+    exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
+    assert post.report.converged
+    assert float(exact["w"].kl(post["w"])) < 1e-8
+    assert post.log_evidence == pytest.approx(exact.log_evidence, abs=1e-6)
+    diary = learned.diary("Logistic(z)")
+    # Samples of 10, 20 and 40, and the whole plate twice.
+    assert (diary.looks, diary.whole_looks, diary.evidence_error) == (5, 2, 0)
+    assert any("predictions leaned to one side whatever was learned" in note for note in post.report.notes)
+
+
+def test_without_audits_the_report_says_what_predictions_lead_to():
+    _, model = problem()
+    learned = ep.Learned(initial=128, audit=0.0, operator=leaning())
+    off = float(np.sqrt(2 * ep.infer(model)["w"].kl(ep.infer(model, messages=learned, rng=0)["w"])))
+    diary = learned.diary("Logistic(z)")
+    assert diary.sampled == 64
+    assert 0.1 < off == pytest.approx(diary.lean.most, rel=0.2)
+    assert f"moves beliefs by {diary.lean.most:.2g} standard deviations, as 64 answers tell" in diary.notes()[0]
+
+
+def test_a_sample_stands_for_its_plate():
+    lean = Lean(np.array([0.01, 0.02]), np.array([0.004, 0.03]))
+    assert not lean.matters(0.05)
+    many = lean.times(10.0)
+    np.testing.assert_allclose(many, [[0.1, 0.2], [0.04, 0.3]])
+    assert many.matters(0.05)  # .1 beyond twice .04
+    assert not many.matters(0.15)  # .2 is within twice .3
+    assert Lean(np.array([np.inf]), np.array([np.nan])).matters(0.05)
+    assert not Lean(np.zeros(0), np.zeros(0)).matters(0.05)
