@@ -12,8 +12,7 @@ from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.judged import ArrowScores, Gain
 from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.learning import LearnedLikelihood
-from meanmap.bp.edges.noise_likelihoods import CentredLikelihood, NoiseLikelihood
-from meanmap.bp.edges.observations import Likelihood, Tempered, UserLikelihood
+from meanmap.bp.edges.observations import CentredLikelihood, Likelihood, NoiseLikelihood, Tempered, UserLikelihood
 from meanmap.bp.edges.updates import Constant, Full, Linear, Update
 from meanmap.bp.engine.exchange import Exchange, Sent
 from meanmap.bp.engine.messages import Given
@@ -22,11 +21,10 @@ from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.field import Field, FittedField
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.bp.kernel.fitted_graph import FittedKernelGraph
-from meanmap.bp.kernel.fitted_grid import FittedKernelGrid
 from meanmap.bp.kernel.images import neighbour_pairs, patches
 from meanmap.bp.kernel.kernel_field import KernelField
 from meanmap.bp.kernel.kernel_graph import KernelGraph
-from meanmap.bp.kernel.kernel_grid import KernelGrid
+from meanmap.bp.kernel.kernel_grid import FittedKernelGrid, KernelGrid
 from meanmap.bp.kernel.restored import Restored
 from meanmap.bp.kernel.stream import Stream
 from meanmap.bp.model import FittedModel

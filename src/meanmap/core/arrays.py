@@ -22,6 +22,7 @@ __all__ = [
     "check_size",
     "count_missing",
     "is_categorical",
+    "is_factor",
     "out_of_range",
     "parameter",
     "plain",
@@ -102,6 +103,11 @@ def _is_vector(cell: object) -> bool:
     if isinstance(cell, np.ndarray):
         return cell.ndim == 1 and cell.dtype.kind in "fiub"
     return isinstance(cell, list | tuple) and all(isinstance(value, int | float | np.number) for value in cell)
+
+
+def is_factor(value: object) -> bool:
+    """Whether functions and kernels can be multiplied by a value: a number or an array."""
+    return isinstance(value, int | float | np.number | np.ndarray | jax.Array)
 
 
 def is_categorical(data: Data) -> bool:

@@ -1,4 +1,4 @@
-"""Programs that compile in less time, for calls that run them a few times, and arrays that need none."""
+"""Programs that compile in less time, for calls that run them a few times."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete, is_enclosed
 
-__all__ = ["compiled_quickly", "compiled_values", "on_device"]
+__all__ = ["compiled_quickly", "compiled_values"]
 
 # XLA's emitters of fused loops take up to half of the time of compiling for a CPU, and programs that are mostly
 # products of matrices run no faster for them: a first learned kernel took 3.9 s with them and 2.4 s without, a second
@@ -31,14 +31,6 @@ def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..
         return _quickly(function, static_argnames=static)
 
     return decorate
-
-
-def on_device(tree: Any) -> Any:
-    """NumPy arrays and numbers of a tree as JAX arrays, without the program that `jnp.asarray` compiles for each shape.
-
-    On a CPU both may be the same memory: what is given must not be changed afterwards.
-    """
-    return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(leaf), tree)
 
 
 def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:

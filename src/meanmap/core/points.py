@@ -1,6 +1,6 @@
 """Points as arrays: a pytree whose leaves share their leading axis, or a SciPy sparse matrix of rows."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,12 @@ __all__ = [
     "bucket",
     "count",
     "dense",
+    "in_columns",
     "is_dask",
     "is_sparse",
     "joined",
     "library_of",
+    "on_device",
     "on_host",
     "one_row",
     "pad",
@@ -37,6 +39,19 @@ def library_of(*arrays: Any) -> Any:
 def on_host(data: Any) -> Any:
     """An array of JAX as one of NumPy, all else as it is."""
     return np.asarray(data) if isinstance(data, jax.Array) else data
+
+
+def on_device(tree: Any) -> Any:
+    """NumPy arrays and numbers of a tree as JAX arrays, without the program that `jnp.asarray` compiles for each shape.
+
+    On a CPU both may be the same memory: what is given must not be changed afterwards.
+    """
+    return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(leaf), tree)
+
+
+def in_columns(points: object) -> TypeGuard[np.ndarray]:
+    """Whether points are a matrix of NumPy: rows with columns."""
+    return isinstance(points, np.ndarray) and points.ndim == 2
 
 
 def is_sparse(value: object) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["Value", "plain"]
+__all__ = ["Value", "as_tuple", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -45,6 +45,11 @@ class Value:
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # arrays have none
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """What may be one value or several: a list or a tuple is several."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def plain(of: object, *names: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Bases: finite families of elements that span the input or the output of an operator."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,6 +28,9 @@ class Basis(eqx.Module):
     """Elements b₁, ..., b_p of one RKHS; `schema` says how later points are read."""
 
     schema: Schema | None = eqx.field(static=True, default=None, kw_only=True)
+
+    # Whether the elements are coordinates of features; otherwise they are functions of a kernel at points.
+    orthonormal: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -121,6 +124,8 @@ class FeatureBasis(Basis):
 
     features: Features
 
+    orthonormal: ClassVar[bool] = True
+
     @property
     def space(self) -> Kernel:
         """The kernel ⟨φ(x), φ(y)⟩."""
@@ -179,8 +184,8 @@ def overlap(first: Basis, second: Basis, door: Door) -> Any:
     check_same_columns(first.schema, second.schema, "the composition of two operators")
     if first is second:
         return first.gram(door)
-    if isinstance(second, PointBasis):
-        return first.at(second.points, door)
-    if isinstance(first, PointBasis):
-        return second.at(first.points, door).T
-    return first.gram(door)
+    one: Any = first
+    other: Any = second
+    if not other.orthonormal:
+        return one.at(other.points, door)
+    return one.gram(door) if one.orthonormal else other.at(one.points, door).T

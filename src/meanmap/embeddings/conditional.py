@@ -27,7 +27,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.choice import least
-from meanmap.learning.default import unit_free_kernel
+from meanmap.learning.default import asks_to_learn, unit_free_kernel
 from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
@@ -132,10 +132,10 @@ def condition(
         first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         if search and isinstance(kernel_x, RBF):
             kernel_x = _choose_lengthscale(kernel_x, first, second, ridge, door)
-            first = Side(replace(first.basis, kernel=kernel_x), first.points, kernel_x)  # pyright: ignore[reportCallIssue]
-        if isinstance(kernel_x, Features):
+            first = first.under(kernel_x)
+        if first.basis.orthonormal:
             return door.leave(replace(_primal(first, second, ridge, door), conditional=True, notes=told))
-        if isinstance(kernel_y, Features):
+        if second.basis.orthonormal:
             raise KindError("kernel_y is features but kernel_x is a kernel: give features on both sides, or on x only.")
         if first.count > DENSE_ROWS and not door.follows and not any_sparse(first.points):
             return door.leave(replace(_pivoted(first, second, ridge, door), conditional=True, notes=told))
@@ -188,16 +188,14 @@ def _dual(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
 def _pivoted(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """The dual operator in pivoted coordinates of k: exact for the kernel that they define."""
     low = PivotedCholesky.of_points(first.kernel, first.points, door, tolerance=1e-9, max_rank=MOST_FEATURES)
-    basis: Any = first.basis
-    side = Side(FeatureBasis(low, schema=basis.schema), first.points, low)
-    operator = _primal(side, second, ridge, door)
+    operator = _primal(first.in_coordinates(low), second, ridge, door)
     chosen = (*operator.chosen, *_lengthscale(first))
     return Operator(operator.output, operator.input, operator.matrix, chosen=chosen)
 
 
 def _primal(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
     """C_YX (C_XX + λ I)⁻¹ in the features of x, with y on points or in features."""
-    if isinstance(second.basis, FeatureBasis):
+    if second.basis.orthonormal:
         return _streamed(first, second, ridge, door)
     phi = first.basis.at(first.points, door).T
     n = phi.shape[0]
@@ -241,7 +239,7 @@ def _streamed(first: Side, second: Side, ridge: Array, door: Door) -> Operator:
 
 def _chosen(kernel: KernelLike, data: Data, argument: str) -> Any:
     """The kernel that was given, or one from the data."""
-    if isinstance(kernel, str) and kernel == "learned":
+    if asks_to_learn(kernel):
         return learned_for(data)[0]
     return unit_free_kernel(data, argument) if kernel is None else kernel
 
@@ -253,7 +251,7 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, do
     x, y = rows(first.points, index), rows(second.points, index)
     with Door():
         x, y = (jax.tree.map(np.asarray, points) if not any_sparse(points) else points for points in (x, y))
-        if isinstance(second.kernel, Features):
+        if second.basis.orthonormal:
             targets, target_gram = np.asarray(second.kernel.transform(y)), None
         else:
             targets, target_gram = None, gram_matrix(second.kernel, y)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -60,7 +59,7 @@ class FeatureEmbedding(Embedding):
 
     def times(self, factor: Array) -> "FeatureEmbedding":
         """The coefficients scaled."""
-        factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
+        factor = factor[..., None] if np.ndim(factor) else factor
         return FeatureEmbedding(self.features, self.coefficients * factor, schema=self.schema)
 
     def plus(self, other: Embedding) -> Embedding:

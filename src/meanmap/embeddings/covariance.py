@@ -7,13 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, KernelLike, Points
-from meanmap.embeddings.bases import Basis, PointBasis
+from meanmap.embeddings.bases import Basis
 from meanmap.embeddings.operators import ImplicitMatrix, Operator
 from meanmap.embeddings.reading import read_pairs
-from meanmap.features.base import Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import streamed_product
 
@@ -36,11 +34,12 @@ class PairMean(ImplicitMatrix):
 
     def square(self, output: Basis, inputs: Basis, door: Door) -> float | None:
         """‖A‖² = tr(G M H M) for Gram matrices G and H of points, by tiles; none where these are not at hand."""
-        if not (isinstance(output, PointBasis) and isinstance(inputs, PointBasis)):
+        if output.orthonormal or inputs.orthonormal:
             return None
         n = self.count
-        kernels = door.cast(output.kernel), door.cast(inputs.kernel)
-        points = output.points, inputs.points
+        sides: tuple[Any, Any] = output, inputs
+        kernels = tuple(door.cast(side.kernel) for side in sides)
+        points = tuple(side.points for side in sides)
         ones = np.ones((n, 1))
         both = streamed_product(_Both(*kernels), points, points, ones).sum() / n**2
         if not self.centred:
@@ -92,9 +91,8 @@ def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLik
         schemas = (Schema.of_points(data, name, brief=True) for data, name in ((x, "x"), (y, "y")))
         first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         n, library = first.count, jnp if door.follows else np
-        if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
-            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
-        if isinstance(kernel_x, Features):
+        first.check_like(second)
+        if first.basis.orthonormal:
             product, mean_x, mean_y = first.moments_with(second, door)
             matrix = product / n - (library.outer(mean_x, mean_y) if centred else 0.0)
         else:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.arrays import is_factor
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import number_by_partition
@@ -116,14 +117,14 @@ class Embedding(eqx.Module):
         return self.plus(other.times(-1.0))
 
     def __mul__(self, factor: Array) -> "Embedding":
-        if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
+        if is_factor(factor):
             return self.times(factor)
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, factor: Array) -> "Embedding":
-        if isinstance(factor, int | float | np.number | np.ndarray | jax.Array):
+        if is_factor(factor):
             return self.times(1.0 / factor)
         return NotImplemented
 

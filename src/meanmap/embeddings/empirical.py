@@ -26,7 +26,7 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions import DistributionKernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import is_flat, read_points
-from meanmap.learning.default import unit_free_kernel
+from meanmap.learning.default import asks_to_learn, is_default, unit_free_kernel
 from meanmap.learning.learned import learned_for
 
 __all__ = ["embed"]
@@ -96,7 +96,7 @@ def embed(
         if not all(is_concrete(leaf) for leaf in jax.tree.leaves(x)):
             raise InputError("inside jit no kernel can be chosen from the data: pass one, such as mm.kernels.RBF(1.0).")
         kernel = unit_free_kernel(x)
-    if isinstance(kernel, str) and kernel == "learned":
+    if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel | Features):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or features of one.")
@@ -120,7 +120,7 @@ def embed(
 
 
 def _embed_family(x: Distribution, kernel: KernelLike, estimator: str, weights: Array, ridge: Array) -> Embedding:
-    if kernel is None or isinstance(kernel, str):
+    if is_default(kernel):
         raise KindError(f"kernel is {kernel!r}; a distribution's embedding needs one, such as mm.kernels.RBF(1.0).")
     if estimator != "empirical" or weights is not None or ridge is not None:
         raise ParameterError("the embedding of a distribution is exact: leave out estimator, weights and ridge.")

@@ -10,11 +10,10 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.errors import ParameterError
 from meanmap.core.points import any_sparse, rows
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Points
-from meanmap.embeddings.bases import FeatureBasis, PointBasis
 from meanmap.embeddings.operators import Operator
 from meanmap.embeddings.reading import Side, read_pairs
 from meanmap.features.base import Features, transformed
@@ -96,27 +95,25 @@ def likelihood(
         _refuse_tracers(x, y, given)
     (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
-        search = kernel_x is None and kernel_y is None
+        by_default = kernel_x is None and kernel_y is None
         kernel_x = unit_free_kernel(x) if kernel_x is None else kernel_x
         kernel_y = unit_free_kernel(y, "y") if kernel_y is None else kernel_y
-        if isinstance(kernel_x, Features) != isinstance(kernel_y, Features):
-            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
         first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
+        first.check_like(second)
         chosen: tuple[tuple[str, float], ...] = ()
-        if given is None or (search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF)):
-            multiples = LENGTHSCALES if search and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF) else (1.0,)
-            multiple, given = _choose(first, second, multiples, given)
-            first, second = (_rescaled(side, multiple, door) for side in (first, second))
+        search = by_default and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF)
+        if given is None or search:
+            multiple, given = _choose(first, second, LENGTHSCALES if search else (1.0,), given)
+            first, second = (_rescaled(side, multiple) for side in (first, second))
             chosen = (("ridge_x", given[0]), ("ridge_y", given[1]), ("median_multiple", multiple))
-        if isinstance(kernel_x, Features):
+        if first.basis.orthonormal:
             return door.leave(replace(_in_features(first, second, given, chosen, door), notes=told))
         if first.count > DENSE_ROWS and not door.follows:
-            low = [PivotedCholesky.of_points(s.kernel, s.points, door, 1e-9, MOST_FEATURES) for s in (first, second)]
-            sides = [
-                Side(FeatureBasis(f, schema=side.basis.schema), side.points, f)
-                for f, side in zip(low, (first, second), strict=True)
-            ]
-            return door.leave(replace(_in_features(sides[0], sides[1], given, chosen, door), notes=told))
+            first, second = (
+                s.in_coordinates(PivotedCholesky.of_points(s.kernel, s.points, door, 1e-9, MOST_FEATURES))
+                for s in (first, second)
+            )
+            return door.leave(replace(_in_features(first, second, given, chosen, door), notes=told))
         return door.leave(replace(_in_points(first, second, given, chosen, door), notes=told))
 
 
@@ -134,11 +131,8 @@ def _in_features(first: Side, second: Side, ridges: tuple[Any, Any], chosen: tup
     return Operator(second.basis, first.basis, ratio_operator(phi, psi, *factors).T, chosen=chosen)
 
 
-def _rescaled(side: Side, multiple: float, door: Door) -> Side:
-    if multiple == 1.0 or not isinstance(side.kernel, RBF) or not isinstance(side.basis, PointBasis):
-        return side
-    kernel = RBF(side.kernel.lengthscale * multiple)
-    return Side(PointBasis(kernel, side.points, side.basis.flat, schema=side.basis.schema), side.points, kernel)
+def _rescaled(side: Side, multiple: float) -> Side:
+    return side if multiple == 1.0 else side.under(RBF(side.kernel.lengthscale * multiple))
 
 
 def _choose(
@@ -152,7 +146,7 @@ def _choose(
 
         def score(multiple: float) -> tuple[np.ndarray, Any]:
             phi, psi = (
-                _coordinates(_rescaled(side, multiple, door).kernel, points, door)
+                _coordinates(_rescaled(side, multiple).kernel, points, door)
                 for side, points in zip((first, second), host, strict=True)
             )
             # Ridges are relative to the mean of k(x, x), the trace of C_XX.

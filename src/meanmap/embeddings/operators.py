@@ -6,16 +6,16 @@ from functools import cached_property
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.arrays import is_factor
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.points import count, library_of, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
 from meanmap.core.types import Array, Data, Index, Points
-from meanmap.embeddings.bases import Basis, PointBasis, overlap
+from meanmap.embeddings.bases import Basis, overlap
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding, Weights
 from meanmap.embeddings.readouts import values_at
@@ -81,12 +81,17 @@ class Operator(eqx.Module):
         if (self.matrix is None) == (self.solve is None):
             raise KindError("an operator needs a matrix or a factorisation, and not both.")
 
+    @property
+    def implicit(self) -> ImplicitMatrix | None:
+        """The matrix where it is applied and never held."""
+        return self.matrix if isinstance(self.matrix, ImplicitMatrix) else None
+
     def __call__(self, x: Data) -> Any:
         """A k(x, ·) for each of m points: a batch of m elements."""
         with Door(self, x) as door:
             points = self.input.read(x, door)
-            if isinstance(self.output, PointBasis):
-                y = self.output
+            if not self.output.orthonormal:
+                y: Any = self.output
                 found = Queries(self, points)
                 return door.leave(PointEmbedding(y.kernel, y.points, found, y.flat, self.conditional, schema=y.schema))
             return door.leave(self.output.build(self.times(self.input.at(points, door), door).T))
@@ -108,11 +113,12 @@ class Operator(eqx.Module):
 
         The same as `op(x).expect(function)` but for what makes the weights sum to one; `function` is as there.
         """
-        if not isinstance(self.output, PointBasis):
+        if self.output.orthonormal:
             raise KindError("expect needs an output on points: condition on a kernel_y that is a kernel, not features.")
         with Door(self, x) as door:
             points = self.input.read(x, door)
-            values = values_at(function, self.output.points, self.output.flat, door)
+            y: Any = self.output
+            values = values_at(function, y.points, y.flat, door)
             columns = values[:, None] if values.ndim == 1 else values
             result = self.input.combine(points, self.transposed_times(columns, door), door)
             return result[:, 0] if values.ndim == 1 else result
@@ -120,14 +126,14 @@ class Operator(eqx.Module):
     def adjoint(self) -> "Operator":
         """A*, with ⟨A f, g⟩ = ⟨f, A* g⟩."""
         matrix = self.matrix
-        if matrix is not None and not isinstance(matrix, ImplicitMatrix):
+        if matrix is not None and self.implicit is None:
             matrix = matrix.T
         return Operator(self.input, self.output, matrix, self.solve)
 
     def dense(self) -> Any:
         """M as an array."""
-        if isinstance(self.matrix, ImplicitMatrix):
-            return self.matrix.dense()
+        if self.implicit is not None:
+            return self.implicit.dense()
         if self.matrix is not None:
             return self.matrix
         assert self.solve is not None
@@ -150,7 +156,7 @@ class Operator(eqx.Module):
         return Operator(self.output, self.input, self.dense() + other.dense())
 
     def __mul__(self, factor: Array) -> "Operator":
-        if isinstance(factor, int | float | np.number | jax.Array):
+        if is_factor(factor):
             return Operator(self.output, self.input, factor * self.dense())
         return NotImplemented
 
@@ -163,8 +169,8 @@ class Operator(eqx.Module):
         """The Hilbert-Schmidt norm, √tr(A* A)."""
         with Door(self) as door:
             library = jnp if door.follows else np
-            if isinstance(self.matrix, ImplicitMatrix) and not door.follows:
-                found = self.matrix.square(self.output, self.input, door)
+            if self.implicit is not None and not door.follows:
+                found = self.implicit.square(self.output, self.input, door)
                 if found is not None:
                     return float(np.sqrt(max(found, 0.0)))
             right = self.times(self.input.gram(door), door)
@@ -177,19 +183,19 @@ class Operator(eqx.Module):
         library = jnp if door.follows else np
         if self.solve is not None:
             return self.solve.solve(values)
-        if isinstance(self.matrix, ImplicitMatrix):
-            return self.matrix.times(values, library)
+        if self.implicit is not None:
+            return self.implicit.times(values, library)
         return library.matmul(self.matrix, values)
 
     def transposed_times(self, values: Array, door: Door) -> Any:
         """Mᵀ v for v of shape (p, m)."""
-        if self.matrix is None or isinstance(self.matrix, ImplicitMatrix):
+        if self.matrix is None or self.implicit is not None:
             return self.times(values, door)  # M is symmetric
         return (jnp if door.follows else np).matmul(self.matrix.T, values)
 
     def __repr__(self) -> str:
         def show(basis):
-            return f"{basis.size} {'points' if isinstance(basis, PointBasis) else 'features'}"
+            return f"{basis.size} {'features' if basis.orthonormal else 'points'}"
 
         settings = "".join(f", {name}={value:.3g}" for name, value in self.chosen)
         return f"Operator({show(self.input)} -> {show(self.output)}{settings})"

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -108,19 +107,22 @@ class PointEmbedding(Embedding, Readouts):
         self.schema = schema
 
     @property
+    def later(self) -> Weights | None:
+        """The weights where they are not computed before they are needed."""
+        return self.source if isinstance(self.source, Weights) else None
+
+    @property
     def weights(self) -> Values:
         """The weights as an array."""
-        return self.source.dense() if isinstance(self.source, Weights) else self.source
+        return self.source if self.later is None else self.later.dense()
 
     def against(self, values: Array, library: Any) -> Any:
         """Σᵢ wᵢ vᵢ for values (n, q), (..., q): one number a query where the weights are not known yet."""
-        if isinstance(self.source, Weights):
-            return self.source.against(values)
-        return library.matmul(self.source, values)
+        return library.matmul(self.source, values) if self.later is None else self.later.against(values)
 
     def weights_at(self, points: Points) -> Any:
         """The weights that other points would have, where they are a function of the point."""
-        return self.source.at(points) if isinstance(self.source, Weights) else None
+        return None if self.later is None else self.later.at(points)
 
     def ratio(self, x: Data) -> Any:
         """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they became than in the sample itself.
@@ -142,7 +144,7 @@ class PointEmbedding(Embedding, Readouts):
     @property
     def known_mass(self) -> Any:
         """Σᵢ |wᵢ|, or 0 where the weights are not computed yet."""
-        return 0.0 if isinstance(self.source, Weights) else abs(self.source).sum(axis=-1)
+        return abs(self.source).sum(axis=-1) if self.later is None else 0.0
 
     @property
     def space(self) -> Kernel:
@@ -172,7 +174,7 @@ class PointEmbedding(Embedding, Readouts):
 
     def times(self, factor: Array) -> "PointEmbedding":
         """The weights scaled; an array of factors makes or meets a batch."""
-        factor = factor[..., None] if isinstance(factor, np.ndarray | jax.Array) and factor.ndim else factor
+        factor = factor[..., None] if np.ndim(factor) else factor
         return self._weighing(self.weights * factor)
 
     def plus(self, other: Embedding) -> Embedding:
@@ -202,8 +204,8 @@ class PointEmbedding(Embedding, Readouts):
         """One function, or some, of a batch."""
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
-        if isinstance(self.source, Weights):
-            return self._weighing(self.source.take(index), self.conditional)
+        if self.later is not None:
+            return self._weighing(self.later.take(index), self.conditional)
         index = index if isinstance(index, tuple) else (index,)
         return self._weighing(self.weights[(*index, ..., slice(None))], self.conditional)
 

@@ -24,6 +24,7 @@ from meanmap.kernels.reading import check_alike, read_points
 from meanmap.kernels.smoothed import Smoothed
 from meanmap.kernels.stationary import Matern
 from meanmap.kernels.terms import is_rbf_sum
+from meanmap.learning.default import asks_to_learn
 from meanmap.learning.learned import learned_for
 
 __all__ = ["GaussianElement", "PosteriorDifference", "PosteriorEmbedding", "posterior_embedding"]
@@ -210,7 +211,7 @@ def posterior_embedding(
     (x,), (schema,), told = opened((x,), ("x",), missing, kinds, brief=True)
     for note in told:
         warnings.warn(note, stacklevel=2)
-    if isinstance(kernel, str) and kernel == "learned":
+    if asks_to_learn(kernel):
         kernel, _ = learned_for(x)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel such as mm.kernels.RBF(1.0), or 'learned'.")

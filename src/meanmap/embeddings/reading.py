@@ -1,6 +1,6 @@
 """Reading pairs of samples for operators, each on points or in features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,6 +32,20 @@ class Side:
     def count(self) -> int:
         """n, how many points there are."""
         return count(self.points)
+
+    def check_like(self, other: "Side") -> None:
+        """Refuse a kernel on one side and features on the other."""
+        if self.basis.orthonormal != other.basis.orthonormal:
+            raise KindError("kernel_x and kernel_y must both be kernels, or both features.")
+
+    def in_coordinates(self, features: Features) -> "Side":
+        """These points in the coordinates of some features."""
+        return Side(FeatureBasis(features, schema=self.basis.schema), self.points, features)
+
+    def under(self, kernel: Kernel) -> "Side":
+        """These points, which span a basis, under another kernel."""
+        basis: Any = self.basis
+        return Side(replace(basis, kernel=kernel), self.points, kernel)
 
     def moments_with(self, other: "Side", door: Door) -> tuple[Any, Any, Any]:
         """Σ φ(xᵢ) ψ(yᵢ)ᵀ and both means, for features on both sides, streamed."""

@@ -122,7 +122,7 @@ def bayes_rule(
         library = jnp if door.follows else np
         carry = condition(y, x, kernel_x=kernel_y, kernel_y=kernel_x, ridge=ridge)
         source, observed = carry.input, carry.output
-        if not isinstance(source, PointBasis) or not isinstance(observed, PointBasis):
+        if source.orthonormal or observed.orthonormal:
             raise InputError(f"x has {observed.size} points; the Bayes rule is made on at most 6000 pairs: pass fewer.")
         # Importance weights with mean one, so that a flat prior gives back `condition`.
         weights = library.maximum(carry.apply(points).weights, 0)

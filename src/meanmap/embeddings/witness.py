@@ -18,6 +18,7 @@ from meanmap.embeddings.posterior import GaussianElement, PosteriorDifference, p
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import asks_to_learn
 from meanmap.learning.draws import KernelDraws
 from meanmap.learning.learned import learned_for
 
@@ -198,7 +199,7 @@ def posterior_witness(
         y, schemas = schemas[0].read(y, "y"), schemas[:1] * 2  # columns in the order of x
     with Door() as door:
         first, second = (np.asarray(points) for points in read_alike(RBF(), [x, y], ["x", "y"], door))
-    if isinstance(kernel, str) and kernel == "learned":
+    if asks_to_learn(kernel):
         kernel, _ = learned_for(np.concatenate([first, second]), rng)
     if not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, draws of one, or 'learned'.")

@@ -12,7 +12,7 @@ from jax.core import eval_jaxpr
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike
-from meanmap.ep.variables import NOT_TRACEABLE, Given, Selection
+from meanmap.ep.variables import NOT_TRACEABLE
 
 __all__ = ["before_sigmoid", "call", "is_host_function", "user_errors"]
 
@@ -192,7 +192,6 @@ def _plain(value: np.ndarray) -> Any:
 
 
 def _event(argument: Any) -> tuple[int, ...]:
-    if isinstance(argument, Given):
+    if argument.known:
         return argument.values.shape[1:]
-    variable = argument.variable if isinstance(argument, Selection) else argument
-    return () if variable.dimension is None else (variable.dimension,)
+    return () if argument.variable.dimension is None else (argument.variable.dimension,)

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array
-from meanmap.ep.variables import Given, Selection, Variable, plate_of
+from meanmap.ep.variables import Given
 from meanmap.families import Family
 
 __all__ = ["Answer", "Factor", "FactorLike", "check_family", "check_observed", "common_plate", "finite", "replaced"]
@@ -88,7 +88,7 @@ class Factor(eqx.Module):
     @property
     def plate(self) -> int | None:
         """How many members; None for one factor without a plate."""
-        sizes = [plate_of(a) for at, a in enumerate(self.arguments) if at not in self.whole]
+        sizes = [a.plate for at, a in enumerate(self.arguments) if at not in self.whole]
         return next((size for size in sizes if size is not None), None)
 
     @property
@@ -139,7 +139,7 @@ def replaced(factor: FactorLike, **fields: Any) -> Any:
 
 def common_plate(name: str, arguments: dict[str, Any]) -> int | None:
     """The plate that the arguments share; each is one or has that many members."""
-    sizes = {role: plate_of(argument) for role, argument in arguments.items()}
+    sizes = {role: argument.plate for role, argument in arguments.items()}
     found = {size for size in sizes.values() if size is not None}
     if len(found) > 1:
         listed = ", ".join(
@@ -159,15 +159,14 @@ def check_observed(name: str, given: Given, valid: np.ndarray, expected: str) ->
 
 def check_family(name: str, role: str, argument: Any, *allowed: type, given: bool = False) -> None:
     """Refuse an argument of another family than a factor can send to."""
-    if isinstance(argument, Given):
+    if argument.known:
         if not given:
             raise KindError(f"{role} of {name} is given as numbers; expected a Variable.")
         return
-    variable = argument.variable if isinstance(argument, Selection) else argument
-    if not isinstance(variable, Variable) or variable.family not in allowed:
+    family = argument.variable.family
+    if family not in allowed:
         kinds = " or ".join(kind.__name__ for kind in allowed)
-        have = variable.family.__name__ if isinstance(variable, Variable) else type(variable).__name__
-        raise KindError(f"{role} of {name} is the {have} {_label(variable)}; expected a {kinds} variable.")
+        raise KindError(f"{role} of {name} is the {family.__name__} {_label(argument)}; expected a {kinds} variable.")
 
 
 def _label(argument: Any) -> str:

@@ -9,7 +9,7 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.pictures import new_axes
 from meanmap.core.types import Axes
 from meanmap.ep.factor import Factor, replaced
-from meanmap.ep.variables import Given, Selection, Variable, plate_of
+from meanmap.ep.variables import Variable
 
 __all__ = ["FactorGraph"]
 
@@ -51,9 +51,9 @@ class FactorGraph:
                     f"factor {at} is a {type(factor).__name__}; expected a factor, such as ep.Dot(X, w, z)."
                 )
             for argument in factor.arguments:
-                if isinstance(argument, Given):
+                if argument.known:
                     continue
-                variable = argument.variable if isinstance(argument, Selection) else argument
+                variable = argument.variable
                 if variables.setdefault(variable.name, variable) is not variable:
                     raise InputError(
                         f"two variables are called {variable.name!r}, the second in {factor.name}; "
@@ -88,16 +88,16 @@ class FactorGraph:
         places = {name: (0.0, y) for name, y in zip(self.variables, _spread(len(self.variables), rows), strict=True)}
         for factor, middle in zip(self.factors, _spread(len(self.factors), rows), strict=True):
             for at, argument in enumerate(factor.arguments):
-                if isinstance(argument, Given):
+                if argument.known:
                     continue
                 x, y = places[argument.name]
-                shared = factor.plate is not None and (plate_of(argument) is None or at in factor.whole)
+                shared = factor.plate is not None and (argument.plate is None or at in factor.whole)
                 for gap in (-0.03, 0.03) if shared else (0.0,):
                     ax.plot([x, 1.0], [y + gap, middle + gap], color="0.6", lw=1, zorder=1)
             ax.plot(1.0, middle, "s", ms=12, color="tab:orange")
             label = factor.name if factor.plate is None else f"{factor.name} × {factor.plate}"
             ax.annotate(label, (1.0, middle), (12, 0), textcoords="offset points", va="center")
-            given = ", ".join(repr(a) for a in factor.arguments if isinstance(a, Given))
+            given = ", ".join(repr(a) for a in factor.arguments if a.known)
             if given:
                 below = {"xytext": (12, -12), "textcoords": "offset points"}
                 ax.annotate(given, (1.0, middle), **below, va="center", color="0.5", size="small")
@@ -115,10 +115,10 @@ def _check_once(factor: Factor) -> None:
     """Refuse a factor that meets the same unknown twice: it would count as two independent ones."""
     seen: dict[str, list[Any]] = {}
     for argument in factor.arguments:
-        if isinstance(argument, Given):
+        if argument.known:
             continue
         for other in seen.setdefault(argument.name, []):
-            same = np.atleast_1d(_members(argument) == _members(other))
+            same = np.atleast_1d(argument.index == other.index)
             if same.any():
                 one = f"member {int(np.argmax(same))} of " if factor.plate is not None else ""
                 raise InputError(
@@ -127,11 +127,6 @@ def _check_once(factor: Factor) -> None:
                     "function, ep.Dot for a linear map."
                 )
         seen[argument.name].append(argument)
-
-
-def _members(argument: Any) -> Any:
-    """Which members of its variable each member of a factor meets."""
-    return argument.index if isinstance(argument, Selection) else np.arange(argument.plate or 1)
 
 
 def _spread(count: int, rows: int) -> list[float]:

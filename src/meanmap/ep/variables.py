@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -12,6 +12,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.settings import is_whole
 from meanmap.core.types import Index
+from meanmap.core.values import as_tuple
 from meanmap.families import Family
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "Selection",
     "Variable",
     "concrete",
-    "plate_of",
     "read_argument",
     "read_given",
 ]
@@ -83,6 +83,8 @@ class Variable(eqx.Module):
     dimension: int | None = eqx.field(static=True)
     prior: Any
 
+    known: ClassVar[bool] = False
+
     def __init__(self, name: str, family: Any, plate: int | None = None, dimension: int | None = None):
         if not isinstance(name, str) or not name:
             raise KindError(f"name is {name!r}; expected a text, such as Variable('w', ...).")
@@ -108,6 +110,16 @@ class Variable(eqx.Module):
     def shape(self) -> tuple[int, ...]:
         """`()`, or `(n,)` for a plate."""
         return () if self.plate is None else (self.plate,)
+
+    @property
+    def variable(self) -> "Variable":
+        """Itself, as a selection names the variable that it is taken from."""
+        return self
+
+    @property
+    def index(self) -> np.ndarray:
+        """All members, as a selection says which ones it has."""
+        return np.arange(self.plate or 1)
 
     def flat(self, shape: tuple[int, ...]) -> Any:
         """No information about the members of a batch of this shape: natural parameters zero."""
@@ -135,6 +147,8 @@ class Selection(eqx.Module):
     variable: Variable
     index: Any
 
+    known: ClassVar[bool] = False
+
     def __init__(self, variable: Variable, index: Index):
         if variable.plate is None:
             raise ShapeError(f"variable {variable.name!r} is one, not a plate: it has no members to select.")
@@ -159,8 +173,13 @@ class Selection(eqx.Module):
         """The name of the variable."""
         return self.variable.name
 
+    @property
+    def plate(self) -> int:
+        """How many members were selected."""
+        return len(self.index)
+
     def __repr__(self) -> str:
-        return f"{self.name}[{len(self.index)} members]"
+        return f"{self.name}[{self.plate} members]"
 
 
 class Given(eqx.Module):
@@ -169,11 +188,19 @@ class Given(eqx.Module):
     values: Any
     name: str = eqx.field(static=True)
 
+    known: ClassVar[bool] = True
+    variable: ClassVar[None] = None
+
+    @property
+    def plate(self) -> int | None:
+        """How many numbers; None for one, which serves every member of a factor."""
+        return self.values.shape[0] if self.values.ndim else None
+
     def __repr__(self) -> str:
         return f"{self.name}{list(self.values.shape) if self.values.ndim else f'={self.values:g}'}"
 
 
-def read_argument(value: object, name: str) -> Variable | Selection | Given:
+def read_argument(value: object, name: str) -> Argument:
     """A variable, some of its members, or numbers."""
     if isinstance(value, Variable | Selection | Given):
         return value
@@ -184,7 +211,7 @@ def read_argument(value: object, name: str) -> Variable | Selection | Given:
 
 def read_given(value: object, name: str, axes: int = 1) -> Given:
     """Known numbers, finite, with at most `axes` axes."""
-    for each in value if isinstance(value, list | tuple) else (value,):
+    for each in as_tuple(value):
         if isinstance(each, Variable | Selection):
             raise KindError(
                 f"{name} is the variable {each.name!r}; expected known numbers here. Where it is unknown, type "
@@ -211,15 +238,6 @@ def _first_label(value: Any) -> str | None:
     """The first entry of what holds text."""
     entries = np.asarray(value).ravel() if hasattr(value, "dtype") or isinstance(value, list | tuple) else np.empty(0)
     return str(entries[0]) if entries.dtype.kind in "OU" and entries.size and isinstance(entries[0], str) else None
-
-
-def plate_of(argument: Any) -> int | None:
-    """How many members an argument has; None for one, which serves every member of a factor."""
-    if isinstance(argument, Variable):
-        return argument.plate
-    if isinstance(argument, Selection):
-        return len(argument.index)
-    return argument.values.shape[0] if argument.values.ndim else None
 
 
 def _read_plate(name: str, plate: Any, prior: Any) -> int | None:

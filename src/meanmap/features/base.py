@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.compiling import on_device
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import any_sparse, bucket, count, one_row, pad, rows
+from meanmap.core.points import any_sparse, bucket, count, on_device, one_row, pad, rows
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.places import Places
 from meanmap.core.tables.table import Table

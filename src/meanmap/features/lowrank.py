@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import out_of_range
-from meanmap.core.compiling import on_device
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError
-from meanmap.core.points import any_sparse, bucket, count, pad, rows
+from meanmap.core.points import any_sparse, bucket, count, on_device, pad, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number

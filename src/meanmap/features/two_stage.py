@@ -1,5 +1,6 @@
 """Random features of kernels on distributions: mean embeddings in random frequencies, then a Gaussian of those."""
 
+from functools import singledispatch
 from typing import Any
 
 import equinox as eqx
@@ -18,7 +19,7 @@ from meanmap.features.fourier import Fourier
 from meanmap.features.mean_fourier import FeaturesOfLaws, Kind, MeanFourier, compiled
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import variables
+from meanmap.kernels.distributions.domain import named, variables
 from meanmap.kernels.distributions.expected import ExpectedProduct
 from meanmap.kernels.distributions.gaussian import EmbeddingGaussian
 from meanmap.kernels.distributions.mean_variance import MeanVariance
@@ -205,27 +206,38 @@ class _Plan:
         return jax.random.uniform(key, (features,), self.dtype, 0, 2 * np.pi)
 
 
+@singledispatch
 def _draw(kernel: KernelLike, points: Points, plan: _Plan, key: jax.Array) -> Features:
+    """Features of a kernel on distributions, by its kind."""
+    del points, plan, key
+    raise KindError(
+        f"{kernel!r} has no random features here: they are known for EmbeddingGaussian, ExpectedProduct, "
+        "MeanVariance, products of the Gaussian ones, and sums. mm.features.Nystrom takes any kernel."
+    )
+
+
+@_draw.register(Sum | TupleSum)
+def _draw_sum(kernel: Any, points: Points, plan: _Plan, key: jax.Array) -> Features:
+    keys, parts = jax.random.split(key, len(kernel.members)), kernel.parts(points)
+    drawn = tuple(_draw(m, part, plan, k) for m, part, k in zip(kernel.members, parts, keys, strict=True))
     if isinstance(kernel, Sum):
-        keys, parts = jax.random.split(key, len(kernel.members)), kernel.parts(points)
-        drawn = [_draw(m, part, plan, k) for m, part, k in zip(kernel.members, parts, keys, strict=True)]
-        return Concatenated(kernel, tuple(drawn))
-    if isinstance(kernel, TupleSum):
-        keys, parts = jax.random.split(key, len(kernel.members)), kernel.parts(points)
-        drawn = [_draw(m, part, plan, k) for m, part, k in zip(kernel.members, parts, keys, strict=True)]
-        return SideBySide(kernel=kernel, members=tuple(drawn), seed=plan.seed)
-    if isinstance(kernel, MeanVariance):
-        return _draw_fourier(kernel, points, plan, key)
-    if isinstance(kernel, ExpectedProduct):
-        return _draw_means(kernel, points, plan, key)
-    if isinstance(kernel, TupleProduct) and all(isinstance(member, ExpectedProduct) for member in kernel.members):
+        return Concatenated(kernel, drawn)
+    return SideBySide(kernel=kernel, members=drawn, seed=plan.seed)
+
+
+@_draw.register
+def _draw_product(kernel: TupleProduct, points: Points, plan: _Plan, key: jax.Array) -> Features:
+    if all(isinstance(member, ExpectedProduct) for member in kernel.members):
         return _draw_means(_joined(kernel, points), points, plan, key)
+    for member in kernel.members:
+        if not isinstance(member, EmbeddingGaussian | MeanVariance):
+            _draw.dispatch(object)(kernel, points, plan, key)
+    return _draw_stages(kernel, points, plan, key)
+
+
+@_draw.register(EmbeddingGaussian)
+def _draw_stages(kernel: Any, points: Points, plan: _Plan, key: jax.Array) -> Features:
     factors = _factors(kernel)
-    if not all(isinstance(member, EmbeddingGaussian | MeanVariance) for member in factors):
-        raise KindError(
-            f"{kernel!r} has no random features here: they are known for EmbeddingGaussian, ExpectedProduct, "
-            "MeanVariance, products of the Gaussian ones, and sums. mm.features.Nystrom takes any kernel."
-        )
     key_inner, key_outer, key_phases = jax.random.split(key, 3)
     keys, parts = jax.random.split(key_inner, len(factors)), _parts(kernel, points)
     stages = [
@@ -250,10 +262,12 @@ def _draw(kernel: KernelLike, points: Points, plan: _Plan, key: jax.Array) -> Fe
     )
 
 
+@_draw.register
 def _draw_fourier(kernel: MeanVariance, points: Points, plan: _Plan, key: jax.Array) -> Features:
     return Fourier.draw(kernel, rows(points, slice(0, 1)), plan.d_out, plan.kind, rng=key)
 
 
+@_draw.register
 def _draw_means(kernel: ExpectedProduct, points: Points, plan: _Plan, key: jax.Array) -> MeanFourier:
     """One set of frequencies for the joint distribution, a block of columns for each variable."""
     key_frequencies, key_phases = jax.random.split(key)
@@ -281,9 +295,7 @@ def _joined(kernel: TupleProduct, points: Points) -> ExpectedProduct:
     members: Any = kernel.members
     found = [member.variables(law)[0] for member, law in zip(members, laws, strict=True)]
     kernels, places = tuple(entry[2] for entry in found), tuple(entry[3] for entry in found)
-    if isinstance(names[0], str):
-        return ExpectedProduct(dict(zip(names, kernels, strict=True)), dict(zip(names, places, strict=True)))
-    return ExpectedProduct(kernels, places)
+    return ExpectedProduct(named(kernels, names), named(places, names))
 
 
 def _factors(kernel: KernelLike) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import array_of, check_finite, parameter
+from meanmap.core.arrays import array_of, check_finite, is_factor, parameter
 from meanmap.core.domains import Domain, Each, Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
@@ -144,7 +144,7 @@ class Kernel(eqx.Module):
     def __mul__(self, other: object) -> "Kernel":
         if isinstance(other, Kernel):
             return Product((*_members(Product, self), *_members(Product, other)))
-        if isinstance(other, int | float | np.number | np.ndarray | jax.Array):
+        if is_factor(other):
             return Scaled(self, other)
         return NotImplemented
 

@@ -15,9 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
-from meanmap.core.points import any_sparse, bucket, count, library_of, pad, rows, slices
+from meanmap.core.points import any_sparse, bucket, count, library_of, on_device, pad, rows, slices
 from meanmap.core.progress import track
 from meanmap.core.types import Array, KernelLike, Points
 

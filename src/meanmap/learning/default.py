@@ -1,30 +1,204 @@
-"""A kernel for a table of mixed columns, with nothing to choose."""
+"""The kernel of data that nobody chose: lengthscales at the median distance, kernels for tables of mixed columns."""
 
+from typing import Any, Literal, TypeGuard
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
-from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError
+from meanmap.core.domains import Real
+from meanmap.core.door import Door, is_concrete
+from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import is_dask, is_sparse
+from meanmap.core.points import count, is_dask, is_sparse, library_of, rows
 from meanmap.core.rng import Rng
+from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Array, Data, Seed
-from meanmap.kernels.base import Kernel, Product
+from meanmap.core.types import Array, Data, Points, Seed
+from meanmap.kernels.base import Composite, Kernel, Product, Wrapper
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming
+from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_points
-from meanmap.kernels.stationary import RBF
-from meanmap.learning.median import at_median
+from meanmap.kernels.stationary import RBF, Laplace
 
-__all__ = ["column_lengthscales", "default_kernel", "kernel_for", "mixed_kernel", "reader_for", "unit_free_kernel"]
+__all__ = [
+    "asks_to_learn",
+    "at_median",
+    "column_lengthscales",
+    "default_kernel",
+    "is_default",
+    "kernel_for",
+    "median_heuristic",
+    "mixed_kernel",
+    "reader_for",
+    "unit_free_kernel",
+]
+
+# The median of 2 million distances is within half a percent or so of that of all of them.
+MOST_POINTS = 2000
+
+
+@own_words
+def median_heuristic(
+    x: Data, *, per_column: bool = False, convention: int = 2, most_points: int = MOST_POINTS, rng: Seed = None
+) -> Any:
+    """The lengthscale at the median distance between points, ready for `RBF(lengthscale=...)`.
+
+    Parameters
+    ----------
+    x : array_like, DataFrame or sparse matrix; Parquet files; array or frame of Dask
+        n points. Of what need not fit in memory only the rows that are drawn come here, the same as of an array.
+    per_column : bool
+        One lengthscale per column, from the distances in that column alone, instead of a joint one.
+    convention : {2, 1}
+        Both versions in the literature take m = median |xᵢ − xⱼ| over pairs i < j. With 2 the kernel is exp(−r²/2m²)
+        (Muandet et al. 2014), so ℓ = m; with 1 it is exp(−r²/m²) (Mooij et al. 2015), so ℓ = m/√2.
+        See Flaxman et al. (2016), section 2.4.
+    most_points : int
+        Larger samples are reduced to this many points drawn at random.
+    rng : None, int, numpy.random.Generator or JAX key
+        Draws that subsample.
+
+    Returns
+    -------
+    float, or array of shape (d,) with `per_column`
+
+    Notes
+    -----
+    Where ties make the median zero (counts, categories, rounded data), the median of the distances that are not zero is
+    taken. Points that are all equal have no scale: an error says so. Cost O(k² d) for k = min(n, most_points).
+
+    Examples
+    --------
+    >>> median_heuristic([0.0, 1.0, 3.0])
+    2.0
+    >>> median_heuristic([[0.0, 0.0], [1.0, 10.0], [3.0, 30.0]], per_column=True).tolist()
+    [2.0, 20.0]
+    """
+    if convention not in (1, 2):
+        raise ParameterError(f"convention is {convention!r}; expected 2, for exp(-r²/2l²), or 1, for exp(-r²/l²).")
+    whole_number(most_points, "most_points", 2)
+    if is_file(x) or is_dask(x):
+        (x,) = sampled([x], Rng.of(rng).generator, ["x"], most_points)
+    with Door(x) as door:
+        points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
+        factor = 1.0 if convention == 2 else 0.5**0.5
+        if not per_column:
+            median = _nonzero_median(_distances(points), "all points of x are equal")
+            return median * factor if door.follows else float(median * factor)
+        if is_sparse(points):
+            raise KindError("x is sparse, which has no per-column lengthscales here: pass x.toarray().")
+        medians = [
+            _nonzero_median(_distances(points[:, d : d + 1]), f"column {d} of x is constant")
+            for d in range(points.shape[1])
+        ]
+        return (jnp if door.follows else np).stack(medians) * factor
+
+
+def at_median(kernel: Kernel, x: Data, rng: Seed = None, argument: str = "x") -> Kernel:
+    """`kernel` with its lengthscales at the median distance of `x`, in the kernel's own geometry.
+
+    Distances are those that the kernel sees: the sum over columns for `Laplace`, the chord for `Torus` and `Rotation`,
+    Euclidean otherwise. Relative lengthscales of an ARD kernel are kept. Members of sums and products are set one by
+    one; kernels without a lengthscale stay as they are. Errors call the points `argument`.
+
+    Examples
+    --------
+    >>> from meanmap.kernels import RBF
+    >>> at_median(RBF(), [0.0, 1.0, 3.0])
+    RBF(lengthscale=2.0)
+    """
+    with Door(kernel, x) as door:
+        points = read_points(kernel, x, argument, door)
+        return door.leave(_at_median(door.cast(kernel), _subsample(points, MOST_POINTS, rng, argument), argument))
+
+
+def _at_median(kernel: Kernel, points: Points, argument: str) -> Kernel:
+    if isinstance(kernel, Composite):
+        parts = zip(kernel.members, kernel.parts(points), strict=True)
+        return kernel.with_members(tuple(_at_median(member, part, argument) for member, part in parts))
+    if isinstance(kernel, Wrapper):
+        return eqx.tree_at(lambda k: k.kernel, kernel, _at_median(kernel.kernel, points, argument))
+    lengthscale = getattr(kernel, "lengthscale", None)
+    if lengthscale is None or type(kernel).coordinates is Kernel.coordinates:
+        return kernel
+    coordinates = kernel.coordinates(points)
+    distances = _distances(coordinates, "cityblock" if isinstance(kernel, Laplace) else "euclidean")
+    median = _nonzero_median(distances, f"all points of {argument} are equal")
+    library = library_of(median)
+    return eqx.tree_at(lambda k: k.lengthscale, kernel, library.asarray(lengthscale * median))  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _subsample(points: Points, most: int, rng: Seed, argument: str = "x") -> Any:
+    n = count(points)
+    check_rows(n, argument, least=2)
+    if n <= most:
+        return points
+    return rows(points, np.sort(Rng.of(rng).generator.choice(n, most, replace=False)))
+
+
+def _distances(points: Points, metric: Literal["euclidean", "cityblock"] = "euclidean") -> Any:
+    """Distances of all pairs i < j."""
+    n = count(points)
+    if isinstance(points, np.ndarray):
+        from scipy.spatial.distance import pdist
+
+        # Without squares in one column, and in units of a typical number in several, where squares would be zero or
+        # infinite: a power of two changes no digit.
+        if points.shape[1] == 1:
+            return pdist(points, "cityblock")
+        sizes = np.abs(points[points != 0])
+        exponent = int(np.frexp(np.median(sizes))[1]) if sizes.size else 0
+        unit = np.ldexp(1.0, exponent) if abs(exponent) > 400 else 1.0
+        return pdist(points / unit, metric) * unit
+    first, second = np.triu_indices(n, 1)
+    if metric == "cityblock":
+        return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)
+    squared = squared_distances(points, points)[first, second]
+    if points.shape[1] > FEW_COLUMNS or is_sparse(points):
+        # By expansion equal points are 1e-16 apart in float64, which is not the smallest distance but none.
+        norms = squared_norms(points if is_sparse(points) else points - points.mean(axis=0))
+        floor = 32 * jnp.finfo(squared.dtype).eps * (norms[first] + norms[second])
+        squared = jnp.where(squared > floor, squared, 0)
+    return safe_sqrt(squared)
+
+
+def _nonzero_median(distances: Array, trouble: str) -> Any:
+    """The median, or that of the distances above zero where ties make it zero."""
+    if isinstance(distances, jax.Array):
+        median = jnp.median(distances)
+        median = jnp.where(median > 0, median, jnp.nanmedian(jnp.where(distances > 0, distances, jnp.nan)))
+        missing = is_concrete(median) and bool(jnp.isnan(median))
+    else:
+        above = distances[distances > 0]
+        median = np.median(distances)
+        missing = len(above) == 0
+        median = np.median(above) if median == 0 and not missing else median
+    if missing:
+        error = ColumnError if trouble.startswith("column") else InputError
+        raise error(f"{trouble}: there is no distance to take a lengthscale from. Drop it, or give a lengthscale.")
+    return median
+
 
 # Rows of files and collections that are read: medians are then within half a percent or so.
 MEASURED = 100_000
+
+
+def is_default(kernel: object) -> TypeGuard[str | None]:
+    """Whether the kernel is to be found from the data: none is given, or a word such as "median"."""
+    return kernel is None or isinstance(kernel, str)
+
+
+def asks_to_learn(kernel: object) -> bool:
+    """Whether the kernel is to be learned from the data."""
+    return is_default(kernel) and kernel == "learned"
 
 
 @own_words

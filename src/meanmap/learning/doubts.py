@@ -5,7 +5,7 @@ import numpy as np
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
 from meanmap.core.types import Seed
-from meanmap.learning.median import median_heuristic
+from meanmap.learning.default import median_heuristic
 from meanmap.learning.modes import Mode
 
 __all__ = ["check_columns", "data_doubts", "mode_doubts"]

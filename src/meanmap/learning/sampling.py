@@ -15,9 +15,9 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import median_heuristic
 from meanmap.learning.doubts import check_columns
 from meanmap.learning.draws import KernelDraws
-from meanmap.learning.median import median_heuristic
 from meanmap.learning.pseudolikelihood import log_normal, log_volumes, objective
 from meanmap.learning.samples import draw_landmarks, read_sample, units_of
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.settings import is_number
 from meanmap.core.tables.missing import present
 from meanmap.core.types import Data
 from meanmap.stats import conditional_independence_test, independence_test
@@ -210,7 +211,5 @@ def _by_columns(array: Data) -> Any:
 
 def _read(column: np.ndarray) -> np.ndarray:
     held = column[present(column)]
-    numbers = len(held) and all(
-        isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in held
-    )
+    numbers = len(held) and all(map(is_number, held))
     return np.where(present(column), column, np.nan).astype(float) if numbers else column

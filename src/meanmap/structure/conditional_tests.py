@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from meanmap.core.errors import InputError
+from meanmap.core.settings import is_number
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG
@@ -116,6 +117,6 @@ class FunctionTests:
 
 def checked_pvalue(value: object, pair: Pair) -> float:
     """A p-value as a float; what is none, NaN too, is refused: it would pass for a dependence."""
-    if not isinstance(value, int | float | np.number) or not 0 <= float(value) <= 1:
+    if not is_number(value) or not 0 <= float(value) <= 1:
         raise InputError(f"the test of {pair[0]!r} and {pair[1]!r} returned {value!r}; expected a p-value from 0 to 1.")
     return float(value)

@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.points import count, rows, spread_rows
+from meanmap.core.points import count, in_columns, rows, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.learning.choice import least
@@ -79,5 +79,5 @@ class Regression:
 def _design(points: Points) -> np.ndarray:
     """Ones, and the columns of numbers or vectors."""
     ones = np.ones((count(points), 1))
-    is_vector = isinstance(points, np.ndarray) and points.ndim == 2 and points.dtype.kind == "f"
+    is_vector = in_columns(points) and points.dtype.kind == "f"
     return np.concatenate([ones, points], axis=1) if is_vector else ones

@@ -20,8 +20,8 @@ from meanmap.bp.engine.settled import pass_and_read
 from meanmap.bp.engine.spread import spread_flood
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
-from meanmap.core.compiling import on_device
 from meanmap.core.errors import KindError
+from meanmap.core.points import on_device
 from meanmap.graphs import Graph
 
 __all__ = ["Exchange", "Sent"]

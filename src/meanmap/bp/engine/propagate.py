@@ -16,9 +16,9 @@ from meanmap.bp.engine.settled import beliefs_of, read_settled
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
 from meanmap.core.arrays import parameter
-from meanmap.core.compiling import on_device
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.points import on_device
 from meanmap.core.report import Report
 from meanmap.core.types import Array, GraphLike
 from meanmap.core.values import Value

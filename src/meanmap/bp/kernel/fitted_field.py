@@ -23,8 +23,7 @@ from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import SWEEPS, Answered, FittedField
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
 from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
-from meanmap.core.compiling import on_device
-from meanmap.core.points import count, pieces
+from meanmap.core.points import count, on_device, pieces
 from meanmap.core.synonyms import renamed
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding

@@ -19,9 +19,8 @@ from meanmap.bp.evidence.observed import Observed
 from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, factors_of
 from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
-from meanmap.core.compiling import on_device
 from meanmap.core.door import Door
-from meanmap.core.points import bucket, slices
+from meanmap.core.points import bucket, on_device, slices
 from meanmap.core.report import Report
 from meanmap.core.types import Array, Axes
 from meanmap.embeddings.points import PointEmbedding

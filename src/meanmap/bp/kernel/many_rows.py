@@ -19,7 +19,7 @@ from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
-from meanmap.core.points import count, joined, rows
+from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -291,7 +291,7 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
     """The mean of numbers under each row of weights, the most probable label."""
     if sample.labels is not None:
         return np.asarray(sample.belief(sample.points, weights).mode())
-    if not isinstance(sample.points, np.ndarray) or sample.points.dtype.kind != "f" or sample.points.ndim != 2:
+    if not in_columns(sample.points) or sample.points.dtype.kind != "f":
         raise KindError(
             f"{name!r} is neither a number nor a label, and has no mean: leave it out of frame, and read its beliefs "
             f"with predict(frame, targets=[{name!r}])."
@@ -309,7 +309,7 @@ def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points
         same = same.all(axis=tuple(range(2, same.ndim)))
         return np.log(np.sum(weights * same, axis=1) / np.sum(weights, axis=1))
     known = sample.points
-    if not isinstance(known, np.ndarray) or known.dtype.kind != "f" or known.ndim != 2:
+    if not in_columns(known) or known.dtype.kind != "f":
         raise KindError(f"{name!r} is neither a number nor a label, and has no density: leave it out of frame.")
     n, d = known.shape
     width = diffusion_widths(known)

@@ -7,8 +7,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.edges.field_samples import FieldSamples
-from meanmap.bp.edges.noise_likelihoods import NoiseLikelihood
-from meanmap.bp.edges.observations import Likelihood
+from meanmap.bp.edges.observations import Likelihood, NoiseLikelihood
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Field, FittedField
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite

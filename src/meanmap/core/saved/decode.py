@@ -16,6 +16,7 @@ import scipy.sparse
 
 from meanmap.core.errors import FileFormatError
 from meanmap.core.types import Array
+from meanmap.core.values import as_tuple
 
 __all__ = ["Decoder"]
 
@@ -209,7 +210,7 @@ def _float(content: object) -> float:
 
 def _check_key(key: Array) -> None:
     """Refuse keys other than plain values: to hash and compare them would call methods of what the file describes."""
-    for each in key if isinstance(key, tuple) else (key,):
+    for each in as_tuple(key):
         if isinstance(each, tuple):
             _check_key(each)
         elif each is not None:

@@ -7,7 +7,13 @@ from meanmap.core.settings import is_whole
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.types import Data
 
-__all__ = ["check_no_names", "picked", "set_apart"]
+__all__ = ["check_no_names", "names_of", "picked", "set_apart"]
+
+
+def names_of(wanted: Any) -> list[str]:
+    """The names of columns that were given, one or a list; none where something else was."""
+    listed = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, list | tuple) else []
+    return listed if all(isinstance(name, str) for name in listed) else []
 
 
 def picked(data: Data, **wanted: Any) -> list[Any]:
@@ -24,8 +30,8 @@ def picked(data: Data, **wanted: Any) -> list[Any]:
         if names is None or is_whole(names):
             found.append(names)
             continue
-        listed = [names] if isinstance(names, str) else names
-        if not isinstance(listed, list | tuple) or not listed or not all(isinstance(name, str) for name in listed):
+        listed = names_of(names)
+        if not listed:
             raise KindError(
                 f"{argument} is {names!r}; with data= expected the name of a column of it, or a list of names."
             )
@@ -54,8 +60,8 @@ def set_apart(data: Data, **wanted: Any) -> list[Any]:
     columns = dict(zip(*raw_columns(data, "the table"), strict=True))
     found, gone = [], set()
     for argument, names in wanted.items():
-        listed = [names] if isinstance(names, str) else names
-        if isinstance(listed, list | tuple) and listed and all(isinstance(n, str) and n in columns for n in listed):
+        listed = names_of(names)
+        if listed and all(name in columns for name in listed):
             found.append({name: columns[name] for name in listed})
             gone |= set(listed)
         elif isinstance(names, str):

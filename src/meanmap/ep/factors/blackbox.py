@@ -16,7 +16,7 @@ from meanmap.ep.factors.same import same
 from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
-from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument
+from meanmap.ep.variables import Argument, Variable, read_argument
 from meanmap.families import Categorical, Family
 
 __all__ = ["BlackBox", "BlackBoxFactor", "Density", "Product"]
@@ -37,7 +37,7 @@ class BlackBoxFactor(Factor):
 
     def integrated(self) -> list[Variable]:
         """The variables over which an oracle integrates."""
-        found = [a.variable if isinstance(a, Selection) else a for a in self.arguments]
+        found = [a.variable for a in self.arguments]
         return [found[at] for at in self.inputs(found)]
 
     def inputs(self, incoming: Any) -> tuple[int, ...]:
@@ -169,8 +169,8 @@ class BlackBox(BlackBoxFactor):
     ):
         read = _read_arguments(function, arguments, name)
         self.name = name or _label(function, read)
-        out = read[-1].variable if isinstance(read[-1], Selection) else read[-1]
-        if len(read) < 2 or not isinstance(out, Variable):
+        out = read[-1].variable
+        if len(read) < 2 or out is None:
             raise KindError(
                 f"the last argument of {self.name} is its output, and must be a Variable: observe it through another "
                 "factor, such as Bernoulli or Gaussian."
@@ -227,10 +227,10 @@ def _read_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], na
     if not arguments:
         raise ShapeError(f"{name or 'the factor'} has no arguments; expected Variables after the function.")
     read = tuple(read_argument(value, f"argument {at}") for at, value in enumerate(arguments))
-    if all(isinstance(a, Given) for a in read):
+    if all(a.known for a in read):
         raise KindError(f"{name or 'the factor'} has no variable: everything in it is given.")
     for argument in read:
-        if getattr(getattr(argument, "variable", argument), "family", None) is Categorical:
+        if not argument.known and argument.variable.family is Categorical:
             raise KindError(
                 f"{argument.name!r} of {name or 'the factor'} is a Categorical, over which no function is integrated: "
                 "between labels type ep.Table(probabilities, x, ...); a label that only this function meets is summed "
@@ -241,5 +241,5 @@ def _read_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], na
 
 def _label(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     title = getattr(function, "__name__", type(function).__name__)
-    names = [a.name for a in arguments if not isinstance(a, Given)]
+    names = [a.name for a in arguments if not a.known]
     return f"{title.strip('<>')}({', '.join(names)})"

@@ -53,10 +53,10 @@ class Bernoulli(Factor):
         _refuse_prior("Bernoulli", p, x, observed)
         outcome = _outcome("Bernoulli", x, observed)
         p = read_argument(p, "p")
-        label = name or f"Bernoulli({', '.join(a.name for a in (p, outcome) if not isinstance(a, Given))})"
+        label = name or f"Bernoulli({', '.join(a.name for a in (p, outcome) if not a.known)})"
         check_family(label, "p", p, Beta)
         check_family(label, "x", outcome, BernoulliFamily, given=True)
-        if isinstance(outcome, Given):
+        if outcome.known:
             check_observed(label, outcome, np.isin(outcome.values, (0, 1)), "zeros and ones")
         common_plate(label, {"p": p, "x": outcome})
         self.arguments, self.name = (p, outcome), label
@@ -64,7 +64,7 @@ class Bernoulli(Factor):
     @property
     def constant(self) -> bool:
         """With an observed outcome."""
-        return isinstance(self.arguments[1], Given)
+        return self.arguments[1].known
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Conjugate for given outcomes, else a mixture of two Betas."""
@@ -119,7 +119,7 @@ class Categorical(Factor):
         p, labels = read_argument(p, "p"), read_given(observed, "observed")
         label = name or f"Categorical({p.name})"
         check_family(label, "p", p, Dirichlet)
-        k = int((p.variable if isinstance(p, Selection) else p).dimension)  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType, reportOptionalMemberAccess]
+        k = int(p.variable.dimension)
         check_observed(label, labels, np.isin(labels.values, np.arange(k)), f"whole numbers from 0 to {k - 1}")
         common_plate(label, {"p": p, "observed": labels})
         self.arguments, self.name = (p, labels), label

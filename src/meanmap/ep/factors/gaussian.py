@@ -12,7 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Argument, Given, Variable, plate_of, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given
 from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["Dot", "Sum"]
@@ -63,8 +63,8 @@ class Dot(Factor):
         check_family(label, "z", z, Normal)
         if not isinstance(w, Variable) or w.plate is not None:
             raise ShapeError(f"w of {label} has a plate; expected one vector of weights, shared by all rows.")
-        if plate_of(z) != matrix.shape[0]:
-            raise ShapeError(f"X of {label} has {matrix.shape[0]} rows and {z.name!r} {plate_of(z) or 1} members.")
+        if z.plate != matrix.shape[0]:
+            raise ShapeError(f"X of {label} has {matrix.shape[0]} rows and {z.name!r} {z.plate or 1} members.")
         if w.dimension != matrix.shape[1]:
             raise ShapeError(f"X of {label} has {matrix.shape[1]} columns and {w.name!r} has length {w.dimension}.")
         self.arguments = (Given(matrix, "X"), w, z)
@@ -143,9 +143,9 @@ class Sum(Factor):
             check_family(label, f"term {at}", argument, Normal, given=True)
         check_family(label, "out", target, Normal, given=True)
         extra = () if precision is None else (read_precision(precision, label),)
-        if all(isinstance(a, Given) for a in (*read, target)):
+        if all(a.known for a in (*read, target)):
             raise KindError(f"{label} has no variable: everything in it is given.")
-        unknown = [a.name for a in (*read, target) if not isinstance(a, Given)]
+        unknown = [a.name for a in (*read, target) if not a.known]
         if len(unknown) == 1 and precision is None:
             raise KindError(
                 f"{label} without noise says exactly what {unknown[0]!r} is: write that number in its place, or pass "
@@ -162,7 +162,7 @@ class Sum(Factor):
     @property
     def constant(self) -> bool:
         """With one variable, and all else given."""
-        return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
+        return sum(not argument.known for argument in self.arguments) == 1
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Convolutions of Normals, member by member."""

@@ -11,6 +11,7 @@ from jax.scipy.special import log_ndtr
 from meanmap.core.arrays import as_array
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError
 from meanmap.core.types import Array, Data
+from meanmap.core.values import as_tuple
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI
 from meanmap.ep.quadrature.mesh import DEPTH
@@ -149,9 +150,7 @@ def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0
     True
     """
     label = name or f"Ordinal({read_argument(z, 'z').name})"
-    if any(
-        isinstance(cut, Variable | Selection) for cut in (cutpoints if isinstance(cutpoints, list) else [cutpoints])
-    ):
+    if any(isinstance(cut, Variable | Selection) for cut in as_tuple(cutpoints)):
         raise KindError(
             f"cutpoints of {label} are variables; expected numbers. For unknown cutpoints type "
             "ep.models.ordinal_regression(X, y), which takes those of the largest evidence; or ep.Gaussian(z, x) for "

@@ -9,7 +9,7 @@ from meanmap.core.types import Data
 from meanmap.ep.factor import Factor, check_family, check_observed
 from meanmap.ep.factors.blackbox import Density
 from meanmap.ep.factors.conjugate import PoissonRate
-from meanmap.ep.variables import Argument, Given, Selection, read_argument, read_given
+from meanmap.ep.variables import Argument, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
 __all__ = ["Logistic", "Poisson", "Student"]
@@ -72,7 +72,7 @@ def Poisson(rate: Argument, *, observed: Data, exposure: Argument = 1.0, name: s
     check_observed(label, counts, whole, "whole numbers, 0 or more")
     if not (times.values > 0).all():
         raise ParameterError(f"exposure of {label} is {times.values.min():g} at least; expected numbers above 0.")
-    if (rate.variable if isinstance(rate, Selection) else rate).family is Gamma:  # pyright: ignore[reportAttributeAccessIssue]
+    if rate.variable.family is Gamma:
         return PoissonRate(rate, counts, times, label)
     return Density(_log_poisson, rate, counts, times, name=label)
 
@@ -114,7 +114,7 @@ def Student(
     check_family(label, "z", z, Normal)
     scales, degrees = read_argument(scale, "scale"), read_argument(degrees, "degrees")
     for given in (scales, degrees):
-        if not isinstance(given, Given):
+        if not given.known:
             check_family(label, "scale" if given is scales else "degrees", given, Gamma)
         elif not (given.values > 0).all():
             raise ParameterError(f"{given.name} of {label} is {given.values.min():g} at least; expected above 0.")

@@ -16,7 +16,7 @@ from meanmap.ep.lines import log_message, tilted_natural, to_nodes, values, wind
 from meanmap.ep.oracles.oracle import spread
 from meanmap.ep.quadrature.integrals import NODES, RULES, answered
 from meanmap.ep.quadrature.mesh import Weighed
-from meanmap.ep.variables import Argument, Given, read_argument, read_given
+from meanmap.ep.variables import Argument, read_argument, read_given
 from meanmap.families import Gamma, Normal
 
 __all__ = ["Gaussian", "GaussianPrecision"]
@@ -55,7 +55,7 @@ def Gaussian(
     if (out is None) == (observed is None):
         raise KindError("Gaussian needs an outcome: a Variable as out, or numbers as observed, and not both.")
     target = read_given(observed, "observed") if out is None else out
-    if isinstance(read_argument(precision, "precision"), Given):
+    if read_argument(precision, "precision").known:
         label = name or f"Gaussian({', '.join(read_argument(a, 'mean').name for a in (mean, target))})"
         return Sum(mean, out=target, precision=precision, name=label)
     return GaussianPrecision(mean, target, precision, name=name)
@@ -107,7 +107,7 @@ class GaussianPrecision(Factor):
     @property
     def constant(self) -> bool:
         """With mean and outcome given."""
-        return all(isinstance(argument, Given) for argument in self.arguments[:2])
+        return all(argument.known for argument in self.arguments[:2])
 
     def needs_proper(self, position: int) -> bool:
         """At most the precision has to be a law: flat Normals are the case of infinite variance."""

@@ -10,7 +10,7 @@ from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Given, Selection, Variable, concrete, read_argument
+from meanmap.ep.variables import Given, concrete, read_argument
 from meanmap.families import Categorical
 
 __all__ = ["Table"]
@@ -68,7 +68,7 @@ class Table(Factor):
         plate = common_plate(title, {f"label {at}": label for at, label in enumerate(read)})
         with concrete("table"):
             values = np.array(as_array(table, "table"), np.float64)
-        sizes = tuple(int(_variable(label).dimension or 0) for label in read)
+        sizes = tuple(int(label.variable.dimension or 0) for label in read)
         each = values.ndim == len(sizes) + 1
         if values.shape[each:] != sizes or (each and values.shape[0] != plate):
             whole = f", or {(plate, *sizes)} with one table for each member" if plate is not None else ""
@@ -86,7 +86,7 @@ class Table(Factor):
     @property
     def constant(self) -> bool:
         """With one label there is nothing to wait for."""
-        return sum(not isinstance(argument, Given) for argument in self.arguments) == 1
+        return sum(not argument.known for argument in self.arguments) == 1
 
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Sums over all other labels."""
@@ -107,7 +107,3 @@ class Table(Factor):
             messages.append(Categorical.from_natural(total - law.logits))
         messages += [None] * (len(incoming) - len(laws))
         return Answer(tuple(messages), jax.nn.logsumexp(joint, tuple(range(batch, batch + count))))
-
-
-def _variable(label: Any) -> Variable:
-    return label.variable if isinstance(label, Selection) else label

@@ -16,7 +16,7 @@ from meanmap.ep.inference.infer import with_oracle
 from meanmap.ep.oracles.host import HostOracle, check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.sweeps.sweep import compiled_answer
-from meanmap.ep.variables import Given, Selection, concrete
+from meanmap.ep.variables import concrete
 from meanmap.families import Family
 
 __all__ = ["ask"]
@@ -70,11 +70,11 @@ def ask(
         factor = with_oracle(factor, oracle)
     elif oracle is not None:
         raise KindError(f"{factor.name} computes its own messages; leave out oracle.")
-    variables = [a for a in factor.arguments if not isinstance(a, Given)]
+    variables = [a for a in factor.arguments if not a.known]
     if len(variables) != len(incoming):
         raise ShapeError(f"{factor.name} has {len(variables)} variables; got {len(incoming)} incoming messages.")
     for argument, message in zip(variables, incoming, strict=True):
-        variable = argument.variable if isinstance(argument, Selection) else argument
+        variable = argument.variable
         if type(message) is not variable.family:
             raise KindError(
                 f"the message from {variable.name!r} to {factor.name} is a {type(message).__name__}; "
@@ -83,9 +83,7 @@ def ask(
     messages = iter(incoming)
     with concrete("ask"), jax.enable_x64(True):
         filled = tuple(
-            a.values
-            if isinstance(a, Given)
-            else jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), next(messages))
+            a.values if a.known else jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), next(messages))
             for a in factor.arguments
         )
         if isinstance(factor, BlackBoxFactor):

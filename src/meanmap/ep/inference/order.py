@@ -7,7 +7,7 @@ import scipy.sparse
 from scipy.sparse import csgraph
 
 from meanmap.ep.factor import Factor
-from meanmap.ep.variables import Given, Selection, plate_of
+from meanmap.ep.variables import Selection
 
 __all__ = ["FAR", "along"]
 
@@ -39,15 +39,13 @@ def along(factors: tuple[Factor, ...]) -> tuple[tuple[np.ndarray, ...], int]:
     for factor in factors:
         own = []
         for at, argument in enumerate(factor.arguments):
-            if isinstance(argument, Given) or at in factor.whole:
+            if argument.known or at in factor.whole:
                 continue
             if argument.name not in first:
-                variable = argument.variable if isinstance(argument, Selection) else argument
                 first[argument.name] = total
-                total += variable.plate or 1
-            if plate_of(argument) == factor.plate:
-                index = argument.index if isinstance(argument, Selection) else np.arange(factor.plate or 1)
-                own.append(first[argument.name] + index)
+                total += argument.variable.plate or 1
+            if argument.plate == factor.plate:
+                own.append(first[argument.name] + argument.index)
         places.append(own)
     depth = _depths(total, [pair for own in places for pair in pairwise(own)])
     orders = (

@@ -11,7 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
-from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, fetched, start, unpadded
+from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.families import Family
 
 __all__ = ["Posterior", "resumed"]
@@ -82,7 +82,7 @@ class Posterior(Mapping[str, Family]):
         for factor, joined, sent in zip(factors, plan.factors, state.messages, strict=True):
             kept = []
             for port, message in zip(joined.arguments, sent, strict=True):
-                cut = factor.plate if isinstance(port, Port) and port.way != "whole" else None
+                cut = factor.plate if not port.known and port.way != "whole" else None
                 kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
         report = record.report(policy, log_evidence)

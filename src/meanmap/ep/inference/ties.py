@@ -39,7 +39,7 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         if at not in run.hosts
         and not factor.whole
         and not getattr(factor, "host", False)
-        and len(places := [k for k, port in enumerate(factor.arguments) if _variable(port) in first]) > 1
+        and len(places := [k for k, port in enumerate(factor.arguments) if port.variable in first]) > 1
     }
     if not tied or total > _MOST or not all(fetched(state.beliefs[at].is_proper()).all() for at in first):
         return ()
@@ -74,10 +74,6 @@ def advice(run: Run, state: State, names: tuple[str, ...]) -> tuple[str, ...]:
         "argument of a function, or as w in ep.Dot(X, w, z) for sums and differences."
     )
     return (note,)
-
-
-def _variable(port: Any) -> Any:
-    return port.variable if isinstance(port, Port) else None
 
 
 def _place(law: Any) -> np.ndarray:

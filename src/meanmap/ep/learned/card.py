@@ -136,7 +136,7 @@ def ranges(factor: FactorLike, seen: Recorded) -> tuple[tuple[str, float, float]
         table = coordinates((came,))
         if isinstance(came, Family):
             place = came.coordinates[-1]
-            name = ("" if place == "x" else f"{place} ") + getattr(argument, "variable", argument).name
+            name = ("" if place == "x" else f"{place} ") + argument.name
             low, high = table.min(0), table.max(0)
             low[1], high[1] = np.exp(low[1]), np.exp(high[1])
             found += [(f"{name}, {what}", low[at], high[at]) for at, what in enumerate(("mean", "variance"))]

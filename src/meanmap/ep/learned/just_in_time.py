@@ -162,10 +162,10 @@ class Learned(HostOracle):
         # The factor may name this object as its own oracle, which is not the one that is asked.
         self._oracles[factor.name] = with_oracle(replaced(factor, oracle=None), self.oracle).oracle
         for argument in factor.arguments:
-            family = getattr(getattr(argument, "variable", argument), "family", None)
-            if family is not None and not family.is_scalar():
+            if not (argument.known or argument.variable.family.is_scalar()):
+                family = argument.variable.family.__name__
                 raise KindError(
-                    f"{factor.name} has {argument.name!r}, a {family.__name__}; learned are messages about numbers. "
+                    f"{factor.name} has {argument.name!r}, a {family}; learned are messages about numbers. "
                     f"Type messages={{{factor.name!r}: ep.ImportanceSampling()}} for it."
                 )
 

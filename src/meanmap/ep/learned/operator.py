@@ -96,6 +96,16 @@ class MessageOperator(Value):
         if isinstance(self.target, str) and self.target not in TARGETS:
             raise KindError(f"target is {self.target!r}; expected one of {', '.join(map(repr, TARGETS))}.")
 
+    @property
+    def _kind(self) -> type[Target]:
+        return TARGETS[self.target] if isinstance(self.target, str) else type(self.target)
+
+    @property
+    def _chosen(self) -> Target:
+        """The variant of the target that was chosen with the first messages."""
+        assert isinstance(self.target, Target)
+        return self.target
+
     def __len__(self) -> int:
         return 0 if self.seen is None else len(self.seen)
 
@@ -112,12 +122,11 @@ class MessageOperator(Value):
         """The operator that has also learned messages that were kept."""
         if not self.fitted:
             return replace(self, seen=new if self.seen is None else self.seen + new).refit()
-        assert isinstance(self.target, Target)
         assert self.seen is not None
         grown = replace(self, seen=self.seen + new)
-        numbers = self.target.table(new)
+        numbers = self._chosen.table(new)
         fine = np.isfinite(numbers).all(axis=1) & usable(new.incoming)
-        if numbers.shape[1] != len(self.centre) or not (fine.all() or type(self.target).chosen(new) == self.target):
+        if numbers.shape[1] != len(self.centre) or not (fine.all() or self._kind.chosen(new) == self.target):
             return grown.refit()  # what does not exist may exist in another form
         if not fine.any():
             return grown
@@ -128,9 +137,8 @@ class MessageOperator(Value):
         """Everything chosen anew, widths from what was learned and from incoming messages `also` not yet answered."""
         if self.seen is None:
             raise EmptyError("nothing was learned yet: there is nothing to refit.")
-        kind = type(self.target) if isinstance(self.target, Target) else TARGETS[self.target]
         fine = usable(self.seen.incoming)
-        target = kind.chosen(self.seen[fine])
+        target = self._kind.chosen(self.seen[fine])
         numbers = target.table(self.seen)
         fine &= np.isfinite(numbers).all(axis=1)
         if not fine.any():
@@ -164,19 +172,17 @@ class MessageOperator(Value):
         """Outgoing messages for n tuples of incoming ones, with their doubt."""
         if not self.fitted:
             raise EmptyError("this operator has learned nothing yet: type operator.learn(incoming, answer) first.")
-        assert isinstance(self.target, Target)
         assert self.seen is not None
         check_families(self.seen.incoming, incoming)
         mean, deviation, novelty = self.regression.predict(incoming)
         numbers = self.centre + self.scale * mean
-        messages, total = self.target.messages(incoming, numbers), self.target.log_normaliser(incoming, numbers)
+        messages, total = self._chosen.messages(incoming, numbers), self._chosen.log_normaliser(incoming, numbers)
         return Predicted(messages, total, novelty, numbers, self.scale * deviation, self.beyond(incoming))
 
     def scores(self, incoming: tuple[Any, ...], answer: Any, said: Predicted | None = None) -> np.ndarray:
         """z, (n, q): how far exact answers lie from predictions, in standard deviations; NaN where there is none."""
-        assert isinstance(self.target, Target)
         said, seen = self.predict(incoming) if said is None else said, Recorded.of(incoming, answer)
-        numbers = self.target.table(seen)[:, : said.numbers.shape[1]]
+        numbers = self._chosen.table(seen)[:, : said.numbers.shape[1]]
         z = (numbers - said.numbers[:, : numbers.shape[1]]) / said.deviation[:, : numbers.shape[1]]
         return np.where(np.isfinite(numbers), z, np.nan)
 
@@ -191,12 +197,11 @@ class MessageOperator(Value):
         The numbers are moved by one deviation each way, one at a time, and the divergences are added. Outside of the
         range of what was learned it is infinite.
         """
-        assert isinstance(self.target, Target)
         n, q = said.numbers.shape
         steps = np.concatenate([np.eye(q), -np.eye(q)])[:, None] * said.deviation
         moved = (said.numbers + steps).reshape(2 * q * n, q)
         came, first = jax.tree.map(lambda leaf: np.concatenate([leaf] * (2 * q)), (incoming, said.messages))
-        found = _divergences(came, first, self.target.messages(came, moved))
+        found = _divergences(came, first, self._chosen.messages(came, moved))
         known = np.sqrt(found.reshape(2 * q, n, len(incoming)).sum(0).max(axis=1))
         return np.where(said.outside, np.inf, known)
 
@@ -217,8 +222,7 @@ class MessageOperator(Value):
 
     def settings(self) -> dict[str, Any]:
         """What it was made with, as JSON can hold it."""
-        target = self.target if isinstance(self.target, str) else self.target.name
-        return {"learner": type(self.regression).__name__, "target": target, **self.regression.settings()}
+        return {"learner": type(self.regression).__name__, "target": self._kind.name, **self.regression.settings()}
 
 
 def check_families(expected: tuple[Any, ...], incoming: tuple[Any, ...]) -> None:

@@ -80,8 +80,7 @@ def families_of(incoming: tuple[Any, ...]) -> tuple[str, ...]:
 
 def families_into(factor: FactorLike) -> tuple[str, ...]:
     """Names of the families that come into a factor, and "given" for numbers."""
-    variables = [getattr(argument, "variable", argument) for argument in factor.arguments]
-    return tuple(v.family.__name__ if hasattr(v, "family") else "given" for v in variables)
+    return tuple("given" if a.known else a.variable.family.__name__ for a in factor.arguments)
 
 
 def usable(incoming: tuple[Any, ...]) -> np.ndarray:

@@ -66,37 +66,43 @@ def _pieces(value: object, seen: set[int]) -> Iterator[bytes]:
             yield from _pieces(part, seen)
 
 
-def _parts(value: object) -> list[Any]:
+@functools.singledispatch
+def _parts(value: Any) -> list[Any]:
     """What a value is made of: simpler values, or bytes."""
-    if isinstance(value, types.CodeType):
-        return [value.co_code, value.co_names, value.co_varnames, value.co_freevars, *value.co_consts]
-    if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        named = [value.__globals__.get(name) for name in _names(value.__code__)]
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, *cells, *named]
-    if isinstance(value, np.ufunc):
-        return [value.__name__]
-    if isinstance(value, types.MethodType):
-        return [value.__self__, value.__func__]
-    if isinstance(value, functools.partial):
-        return [value.func, value.args, value.keywords]
-    if isinstance(value, np.ndarray | np.generic | jax.Array) and np.asarray(value).dtype != object:
-        array = np.asarray(value)
-        return [str(array.dtype), array.shape, array.tobytes()]
-    if isinstance(value, dict):
-        return [part for pair in value.items() for part in pair]
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, set | frozenset):
-        return sorted(map(repr, value))
     wrapped = getattr(value, "__wrapped__", None)  # compiled and otherwise wrapped functions
     if wrapped is not None:
         return [wrapped]
-    if isinstance(value, type):
-        return [part for name, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *_PLAIN))]
     if hasattr(value, "__dict__"):
         return [type(value), vars(value)]
     return [f"{type(value).__module__} at {id(value)}"]
+
+
+@_parts.register
+def _of_function(value: types.FunctionType) -> list[Any]:
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    named = [value.__globals__.get(name) for name in _names(value.__code__)]
+    return [value.__code__, value.__defaults__, value.__kwdefaults__, *cells, *named]
+
+
+@_parts.register(np.ndarray | np.generic | jax.Array)
+def _of_array(value: Any) -> list[Any]:
+    array = np.asarray(value)
+    whole = array.dtype != object
+    return [str(array.dtype), array.shape, array.tobytes()] if whole else [f"{type(value).__module__} at {id(value)}"]
+
+
+@_parts.register
+def _of_class(value: type) -> list[Any]:
+    return [part for _, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *_PLAIN))]
+
+
+_parts.register(types.CodeType, lambda c: [c.co_code, c.co_names, c.co_varnames, c.co_freevars, *c.co_consts])
+_parts.register(np.ufunc, lambda value: [value.__name__])
+_parts.register(types.MethodType, lambda value: [value.__self__, value.__func__])
+_parts.register(functools.partial, lambda value: [value.func, value.args, value.keywords])
+_parts.register(dict, lambda value: [part for pair in value.items() for part in pair])
+_parts.register(list | tuple, list)
+_parts.register(set | frozenset, lambda value: sorted(map(repr, value)))
 
 
 def _names(code: types.CodeType) -> list[str]:

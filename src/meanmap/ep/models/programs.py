@@ -22,7 +22,7 @@ from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.summary import Summary
-from meanmap.ep.variables import Given, Variable, read_given
+from meanmap.ep.variables import Argument, Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 
 __all__ = ["Program", "compound_gamma", "simulator"]
@@ -177,10 +177,10 @@ def simulator(
 
 
 def _likelihood(
-    function: Callable[..., Any], arguments: list[Variable | Given], observed: np.ndarray, sds: np.ndarray
+    function: Callable[..., Any], arguments: list[Argument], observed: np.ndarray, sds: np.ndarray
 ) -> Callable[..., Any]:
     """Σ log N(observedᵢ; function(parameters, settingsᵢ), sdᵢ²), as a function of one value of each parameter."""
-    told = [argument.values for argument in arguments if isinstance(argument, Given)]
+    told = [argument.values for argument in arguments if argument.known]
     host = is_host_function(function, tuple(arguments), "the program")
     library = np if host else jnp
     constant = -(np.log(sds * np.sqrt(2 * np.pi)) * np.ones_like(observed)).sum()

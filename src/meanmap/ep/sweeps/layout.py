@@ -70,7 +70,7 @@ class Layout:
         """A state of host arrays with its rows beside those of the plan."""
         messages = tuple(
             tuple(
-                self._rows(message) if divided and isinstance(port, Port) and port.way != "whole" else message
+                self._rows(message) if divided and not port.known and port.way != "whole" else message
                 for port, message in zip(factor.arguments, sent, strict=True)
             )
             for factor, sent, divided in zip(plan.factors, state.messages, self.factors, strict=True)
@@ -89,7 +89,7 @@ class Layout:
         )
 
     def _argument(self, argument: Any, shape: tuple[int, ...]) -> Any:
-        if isinstance(argument, Port):
+        if not argument.known:
             index = None if argument.index is None else self._rows(argument.index)
             return Port(argument.variable, argument.way, index)
         per_member = np.ndim(argument.values) and np.shape(argument.values)[0] == shape[0]

@@ -1,7 +1,7 @@
 """A model as the compiled sweep sees it: plates lengthened to sizes of a short list, arguments as numbered ports."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.points import bucket, pad
 from meanmap.core.types import Array
 from meanmap.ep.factor import Factor, replaced
-from meanmap.ep.variables import Given, Selection, Variable, plate_of
+from meanmap.ep.variables import Given, Selection, Variable
 from meanmap.families import Family
 
 __all__ = [
@@ -37,6 +37,8 @@ class Port(eqx.Module):
     # "same" member by member, "shared" by all members of the factor, "selected" by index, "whole" as one.
     way: str = eqx.field(static=True)
     index: Any
+
+    known: ClassVar[bool] = False
 
 
 class Plan(eqx.Module):
@@ -83,9 +85,9 @@ def _with_ports(factor: Factor, order: dict[str, int], length: Callable[[int], i
     size = 0 if plate is None else length(plate)
     ports = []
     for position, argument in enumerate(factor.arguments):
-        if isinstance(argument, Given):
+        if argument.known:
             values = argument.values
-            per_member = plate is not None and values.ndim and values.shape[0] == plate and plate_of(argument) == plate
+            per_member = plate is not None and values.ndim and values.shape[0] == plate and argument.plate == plate
             ports.append(Given(pad(values, size) if per_member else values, argument.name))
         elif isinstance(argument, Selection):
             index = np.concatenate([argument.index, np.zeros(size - len(argument.index), np.int64)])
@@ -134,7 +136,7 @@ def start(plan: Plan) -> State:
     for factor, shape in zip(plan.factors, plan.shapes, strict=True):
         sent = []
         for port in factor.arguments:
-            if isinstance(port, Given):
+            if port.known:
                 sent.append(None)
                 continue
             zero = jax.tree.map(np.zeros_like, plan.flats[port.variable])

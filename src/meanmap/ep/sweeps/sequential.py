@@ -86,7 +86,7 @@ def _one_member(
     member = _member(factor, plan.shapes[at], i)
     rest = list(state.beliefs)
     for port, message in zip(member.arguments, own, strict=True):
-        if isinstance(port, Port):
+        if not port.known:
             rest[port.variable] = jax.tree.map(
                 jnp.subtract, rest[port.variable], scatter(message, port, plan.flats[port.variable])
             )
@@ -108,7 +108,7 @@ def _member(factor: Factor, shape: tuple[int, ...], i: Any) -> Factor:
     """A factor as a plate of its member i alone."""
     arguments: list[Any] = []
     for port in factor.arguments:
-        if isinstance(port, Given):
+        if port.known:
             per_member = port.values.ndim and port.values.shape[0] == shape[0]
             values = jax.lax.dynamic_slice_in_dim(port.values, i, 1) if per_member else port.values
             arguments.append(Given(values, port.name))
@@ -121,7 +121,7 @@ def _member(factor: Factor, shape: tuple[int, ...], i: Any) -> Factor:
 
 
 def _ports(factor: Factor) -> list[Port]:
-    return [argument for argument in factor.arguments if isinstance(argument, Port)]
+    return [argument for argument in factor.arguments if not argument.known]
 
 
 def _as_arrays(state: State) -> State:

@@ -12,7 +12,6 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.sweeps.improper import settle
 from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, gather, real, select
-from meanmap.ep.variables import Given
 from meanmap.families import Family
 
 __all__ = [
@@ -119,7 +118,7 @@ def cavities(plan: Plan, state: State, at: int, power: Array) -> tuple[tuple[Any
     usable = real(shape, plan.sizes[at])
     incoming: list[Any] = []
     for position, (port, message) in enumerate(zip(factor.arguments, state.messages[at], strict=True)):
-        if isinstance(port, Given):
+        if port.known:
             incoming.append(port.values)
             continue
         belief = gather(state.beliefs[port.variable], port, shape)
@@ -175,7 +174,7 @@ def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...
     if not factor.approximate:
         return trial, reverted
     for port in factor.arguments:
-        if isinstance(port, Port):
+        if not port.known:
             lost = state.beliefs[port.variable].is_proper() & ~trial.beliefs[port.variable].is_proper()
             if port.way == "selected":
                 lost = lost[port.index]
@@ -189,7 +188,7 @@ def _keep_beliefs_proper(plan: Plan, state: State, at: int, sent: tuple[Any, ...
 
 def _replaced(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> State:
     messages = (*state.messages[:at], sent, *state.messages[at + 1 :])
-    touched = {port.variable for port in plan.factors[at].arguments if isinstance(port, Port)}
+    touched = {port.variable for port in plan.factors[at].arguments if not port.known}
     fresh = beliefs(plan, messages)
     return State(messages, tuple(fresh[i] if i in touched else old for i, old in enumerate(state.beliefs)))
 
@@ -244,7 +243,7 @@ def _of_factor(plan: Plan, state: State, at: int, power: Array, answer: Any) -> 
     # Of the members together, and of each.
     once, each = (answer, jnp.zeros(shape)) if factor.whole else (jnp.zeros(()), jnp.broadcast_to(answer, shape))
     for port in factor.arguments:
-        if isinstance(port, Port):
+        if not port.known:
             known = gather(state.beliefs[port.variable], port, shape).log_normaliser
             once, each = (once, each - known) if _member_by_member(port) else (once - known, each)
     alpha = _power(plan, at, power)

@@ -1,7 +1,7 @@
 """Bags: samples of different sizes as the points of one data set, for distribution regression."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -44,6 +44,8 @@ class Bags(eqx.Module):
     points: Any
     weights: Any
 
+    coordinates: ClassVar[tuple[str, ...]] = ("x",)
+
     def __init__(self, bags: Any, argument: str = "bags"):
         members = _members(bags, argument)
         with Door(members) as door:
@@ -66,6 +68,11 @@ class Bags(eqx.Module):
     def row_shape(self) -> tuple[int, ...]:
         """What two sets of bags must share: their columns, not the size of their largest bag."""
         return tuple(self.points.shape[2:])
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """(d,), as of laws of vectors."""
+        return (self.dimension,)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -96,6 +103,21 @@ class Bags(eqx.Module):
         mean = (weights * self.points).sum(-2)
         return mean, (weights * (self.points - mean[..., None, :]) ** 2).sum(-2)
 
+    def mean_in(self, coordinate: str) -> Any:
+        """The mean of each bag, as of laws."""
+        del coordinate
+        return self.moments()[0]
+
+    def variance_in(self, coordinate: str) -> Any:
+        """The variance of each bag, as of laws."""
+        del coordinate
+        return self.moments()[1]
+
+    def characteristic_function(self, w: Array, coordinate: str) -> jax.Array:
+        """E exp(i w·X) of each bag at frequencies w (D, d), complex (N, D)."""
+        del coordinate
+        return _characteristic(self, w)
+
     def __len__(self) -> int:
         return self.weights.shape[0]
 
@@ -103,6 +125,19 @@ class Bags(eqx.Module):
         return (
             f"Bags({', '.join(map(str, self.shape))} of at most {self.points.shape[-2]} points in R^{self.dimension})"
         )
+
+
+@jax.jit
+def _characteristic(bags: Bags, w: Array) -> jax.Array:
+    def one(bag):
+        points, weights = bag
+        angles = jnp.matmul(points, w.T, precision="highest")
+        waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        return jnp.matmul(weights, waves, precision="highest")
+
+    # One bag at a time: the waves of all of them would be as large as bags × points × frequencies.
+    cosines, sines = jnp.split(jax.lax.map(one, (bags.points, bags.weights)), 2, axis=-1)
+    return jax.lax.complex(cosines, sines)
 
 
 def _members(bags: Any, argument: str) -> list[Any]:

@@ -161,6 +161,13 @@ def _not_empty(values: tuple[Any, ...], argument: str) -> tuple[Any, ...]:
     return values
 
 
+def named(values: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
+    """Values of a setting as users give them: one for a variable on its own, by name, or in order."""
+    if names == (None,):
+        return values[0]
+    return dict(zip(names, values, strict=True)) if isinstance(names[0], str) else values
+
+
 def per_variable(
     value: object, keys: tuple[Any, ...] | None, names: tuple[Any, ...], setting: str, argument: str
 ) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, KernelLike, Points
+from meanmap.core.values import as_tuple
 from meanmap.families.reading import all_concrete
 from meanmap.kernels.base import Kernel, Scaled
 from meanmap.kernels.distributions.bags import Bags
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import label, per_variable, settings, variables
+from meanmap.kernels.distributions.domain import label, named, per_variable, settings, variables
 from meanmap.kernels.distributions.expectations import SPECTRAL_REACH, TRACED_NODES
 from meanmap.kernels.distributions.laws import (
     check_distribution,
@@ -81,11 +82,11 @@ class ExpectedProduct(DistributionKernel):
 
     def __init__(self, kernel: KernelLike = None, coordinate: Any = "x"):
         kernel, names = settings(RBF(1.0) if kernel is None else kernel, "kernel")
-        for member in kernel if isinstance(kernel, tuple) else (kernel,):
+        for member in as_tuple(kernel):
             if not isinstance(member, Kernel) or isinstance(member, DistributionKernel):
                 raise KindError(f"kernel is {member!r}; expected a kernel on points such as RBF(1.0), or one for each.")
         coordinate, places = settings(coordinate, "coordinate")
-        for place in coordinate if isinstance(coordinate, tuple) else (coordinate,):
+        for place in as_tuple(coordinate):
             if not isinstance(place, str):
                 raise KindError(f"coordinate is {place!r}; expected 'x', 'log', 'logit' or 'auto'.")
         if names is not None and places is not None and names != places:
@@ -115,7 +116,7 @@ class ExpectedProduct(DistributionKernel):
         """
         with Door(messages) as door:
             kernels, places, names = inner_kernels(messages, coordinate, widths, door)
-            return cls(_named(door.leave(kernels), names), _named(places, names))
+            return cls(named(door.leave(kernels), names), named(places, names))
 
     def variables(self, points: Points, argument: str = "x") -> list[tuple[Any, Any, Kernel, str]]:
         """Name, law, kernel and coordinate of each variable."""
@@ -137,7 +138,7 @@ class ExpectedProduct(DistributionKernel):
         """No variable that spreads over more lengthscales than the fixed rule resolves."""
         for name, law, kernel, place in self.variables(points, argument):
             lengthscale = getattr(_base(kernel), "lengthscale", None)
-            if isinstance(law, Bags) or not isinstance(_base(kernel), RBF) or not all_concrete((law, lengthscale)):
+            if not isinstance(_base(kernel), RBF) or not all_concrete((law, lengthscale)):
                 continue
             if law.event_shape or law.gaussian_parts(place) is not None:
                 continue
@@ -159,12 +160,6 @@ class ExpectedProduct(DistributionKernel):
         ]
         kernels, ours, theirs = zip(*parts, strict=True)
         return Joint(kernels, "product"), ours, theirs
-
-
-def _named(values: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
-    if names == (None,):
-        return values[0]
-    return dict(zip(names, values, strict=True)) if isinstance(names[0], str) else values
 
 
 def _base(kernel: Kernel) -> Kernel:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import is_concrete
@@ -23,7 +21,7 @@ TRACED_FREQUENCY = 256.0
 
 def resolve_coordinate(coordinate: str, law: Any, name: Any = None) -> str:
     """A coordinate that the law has; "auto" is "log" for a Gamma, "logit" for a Beta, "x" for most others."""
-    known = ("x",) if isinstance(law, Bags) else law.coordinates
+    known = law.coordinates
     if coordinate == "auto":
         return "x" if isinstance(law, PointMass) else known[-1]
     if coordinate not in known:
@@ -37,8 +35,6 @@ def resolve_coordinate(coordinate: str, law: Any, name: Any = None) -> str:
 
 def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
     """Mean and variance of each law in a coordinate, (N, d) each."""
-    if isinstance(law, Bags):
-        return law.moments()
     mean, variance = law.mean_in(coordinate), law.variance_in(coordinate)
     if np.ndim(mean) == 1:
         return mean[:, None], variance[:, None]
@@ -47,23 +43,8 @@ def moments(law: Any, coordinate: str) -> tuple[Any, Any]:
 
 def characteristic(law: Any, w: Array, coordinate: str) -> Any:
     """E exp(i w·X) of each law at frequencies w (D, d), complex (N, D)."""
-    if isinstance(law, Bags):
-        return _of_bags(law, w)
     vectors = bool(law.event_shape) or isinstance(law, Categorical)
     return law.characteristic_function(w if vectors else w[:, 0], coordinate)
-
-
-@jax.jit
-def _of_bags(bags: Bags, w: Array) -> jax.Array:
-    def one(bag):
-        points, weights = bag
-        angles = jnp.matmul(points, w.T, precision="highest")
-        waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
-        return jnp.matmul(weights, waves, precision="highest")
-
-    # One bag at a time: the waves of all of them would be as large as bags × points × frequencies.
-    cosines, sines = jnp.split(jax.lax.map(one, (bags.points, bags.weights)), 2, axis=-1)
-    return jax.lax.complex(cosines, sines)
 
 
 def check_traced_frequency(law: Any, coordinate: str, largest: Any, name: Any, argument: str) -> None:

@@ -14,7 +14,7 @@ from meanmap.core.points import library_of
 from meanmap.core.types import Array, Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
-from meanmap.kernels.distributions.domain import Messages, label, per_variable, settings, variables
+from meanmap.kernels.distributions.domain import Messages, label, named, per_variable, settings, variables
 from meanmap.kernels.distributions.laws import moments, resolve_coordinate
 from meanmap.kernels.distributions.scales import median_of_pairs, spread_out
 from meanmap.kernels.stationary import RBF
@@ -80,11 +80,7 @@ class MeanVariance(DistributionKernel):
                 mean, variance = moments(law, place)
                 means.append(_median_columns(mean, f"a width for the mean of {label('messages', name)}"))
                 spreads.append(_median_columns(variance, f"a width for the variance of {label('messages', name)}"))
-            if names == (None,):
-                return cls(means[0], spreads[0], places[0])
-            if isinstance(names[0], str):
-                return cls(*(dict(zip(names, values, strict=True)) for values in (means, spreads, places)))
-            return cls(tuple(means), tuple(spreads), tuple(places))
+            return cls(*(named(tuple(values), names) for values in (means, spreads, places)))
 
     def _variables(self, points: Points, argument: str) -> list[tuple[Any, ...]]:
         names, laws = variables(points)

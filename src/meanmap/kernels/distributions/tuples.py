@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
 from meanmap.core.types import Array, Data, Points
+from meanmap.core.values import as_tuple
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import per_variable, settings, variables
@@ -50,7 +51,7 @@ class TupleKernel(DistributionKernel):
 
 def _members(members: Any) -> tuple[Any, Any]:
     members, names = settings(members, "members")
-    members = members if isinstance(members, tuple) else (members,)
+    members = as_tuple(members)
     for member in members:
         if not isinstance(member, DistributionKernel):
             raise KindError(f"members holds {member!r}; expected kernels on distributions such as ExpectedProduct().")

@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.errors import KindError
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.missing import present, settled
+from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, KernelLike, Seed
@@ -105,7 +106,7 @@ def plan_for(
     if not Table.has_names(data):
         raise KindError("a question names columns, and the data have no names: pass a DataFrame.")
     columns = {str(name): column for name, column in zip(*raw_columns(data, "the table"), strict=True)}
-    apart = [*within, *([clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else [])]
+    apart = [*within, *names_of(clusters)]
     asked = Question.read(line, list(columns), apart)
     named = [*asked.left, *asked.right, *asked.given]
     told = {name: kind for name, kind in (kinds or {}).items() if name in named}
@@ -166,7 +167,7 @@ def _independence(
     kinds: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> TestResult:
-    by_column = [clusters] if isinstance(clusters, str) else clusters if isinstance(clusters, list) else []
+    by_column = names_of(clusters)
     used = [*asked.left, *asked.right, *strata, *by_column]
     (part,), told = settled(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
     fixed: dict[str, Any] = {"data": part, "within": list(strata) or None, "clusters": by_column or clusters}

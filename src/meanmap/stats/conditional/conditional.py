@@ -12,6 +12,7 @@ from meanmap.core.tables.picked import check_no_names, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
+from meanmap.learning.default import is_default
 from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
 from meanmap.stats.conditional.variables import Variable, read_given
@@ -214,7 +215,7 @@ def read_triples(
     if design is not None and design.strata.any():
         conditions = conditions.within(design.strata)
         x, y = (
-            part if isinstance(k, Kernel) else from_strata((part,), (name,), design)[0]
+            from_strata((part,), (name,), design)[0] if is_default(k) else part
             for part, k, name in zip((x, y), kernels, "xy", strict=True)
         )
     sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]

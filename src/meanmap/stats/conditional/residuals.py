@@ -8,13 +8,14 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
-from meanmap.core.types import Data, Points, Seed
+from meanmap.core.types import Data, KernelLike, Points, Seed
 from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
+from meanmap.learning.default import is_default
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
@@ -132,9 +133,9 @@ class Residuals:
         return max(fit.freedom for fit in (self.first, self.second, self.third) if fit is not None)
 
 
-def read_side(data: Data, argument: str, kernel: Kernel | str | None, door: Door) -> Variable | Unread:
+def read_side(data: Data, argument: str, kernel: KernelLike, door: Door) -> Variable | Unread:
     """A variable as columns, or with a kernel of its own where that is what reads it."""
-    if kernel is None or isinstance(kernel, str):
+    if is_default(kernel):
         return read_variable(data, argument)
     try:
         variable = read_variable(data, argument, whole=True)

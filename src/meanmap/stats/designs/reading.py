@@ -18,6 +18,7 @@ from meanmap.core.settings import is_whole
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
+from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
@@ -137,9 +138,7 @@ def observed(
     if is_whole(clusters):
         clusters = _consecutive((rows_of(variables[0]),), clusters)
     apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
-    named = next((name for name, part in apart.items() if isinstance(part, str)), None)
-    if named:
-        raise KindError(f"{named} is {apart[named]!r}: the name of a column needs the table, as data=.")
+    check_no_names(**apart)
     (*parts,), told = admitted(
         (*variables, *apart.values()), (*names, *apart), missing, kinds, paired=True, least=LEAST_POINTS
     )
@@ -197,12 +196,8 @@ def rows_of(sample: Any) -> int:
 
 def _names(wanted: Any, sample: Any) -> list[str]:
     """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
-    if isinstance(wanted, str):
-        return [wanted]
-    if not isinstance(wanted, list | tuple):
-        return []
-    listed, known = list(wanted), Table.names_in(sample) if Table.has_names(sample) else []
-    return listed if listed and all(isinstance(each, str) and each in known for each in listed) else []
+    listed, known = names_of(wanted), Table.names_in(sample) if Table.has_names(sample) else []
+    return listed if isinstance(wanted, str) or set(listed) <= set(known) else []
 
 
 def _with_names(sample: Any, name: str) -> Table:

@@ -19,6 +19,7 @@ from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
+from meanmap.learning.default import is_default
 from meanmap.stats.designs.design import Design
 from meanmap.stats.designs.reading import check_permuted, from_strata, observed
 from meanmap.stats.encoding import encoded
@@ -230,7 +231,7 @@ def _by_design(
     design.doubts_of_orders(constant=True)
     wanted = one_for_each(kernel, 2)
     data = tuple(
-        from_strata((part,), (name,), design)[0] if w is None or isinstance(w, str) else part
+        from_strata((part,), (name,), design)[0] if is_default(w) else part
         for w, part, name in zip(wanted, data, NAMES, strict=True)
     )
     with Door() as door:

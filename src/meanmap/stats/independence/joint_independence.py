@@ -18,8 +18,8 @@ from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.picked import set_apart
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import read_points
+from meanmap.learning.default import is_default
 from meanmap.stats.designs.design import Design
 from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.hsic import single_gram
@@ -131,12 +131,12 @@ def joint_independence_test(
         n = common_length(names, columns)
         if Table.looks_like_one(variables):
             columns = [alone(column, name) for column, name in zip(columns, names, strict=True)]
-        if kernel is None or isinstance(kernel, str):
+        if is_default(kernel):
             kept, dull = varying(names, columns)
             names, columns, told = [names[k] for k in kept], [columns[k] for k in kept], (*told, *dull)
         wanted = one_for_each(kernel, len(names))
         columns = [
-            column if isinstance(choice, Kernel) else from_strata((column,), (name,), design)[0]
+            from_strata((column,), (name,), design)[0] if is_default(choice) else column
             for choice, column, name in zip(wanted, columns, names, strict=True)
         ]
         chosen = zip(wanted, columns, names, strict=True)

@@ -24,6 +24,7 @@ from meanmap.features.states.passes import SampleState, drawn, known_seed
 from meanmap.features.states.reading import Reading, left_out
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import by_position, check_alike, read_points
+from meanmap.learning.default import is_default
 from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
 from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -177,7 +178,7 @@ class JointIndependencePlan(Value):
         sample = drawn(sources, random.generator, names)
         readings, sample = readings_beside(sample, names, missing, kinds, LEAST_POINTS)
         sample = [alone(part, name) for part, name in zip(sample, names, strict=True)]
-        plain = kernel is None or isinstance(kernel, str)
+        plain = is_default(kernel)
         kept, told = varying(names, sample) if plain else (list(range(len(names))), ())
         names, sample = [names[k] for k in kept], [sample[k] for k in kept]
         chosen = zip(one_for_each(kernel, len(kept)), sample, names, strict=True)

@@ -16,9 +16,8 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
+from meanmap.learning.default import at_median, column_lengthscales, is_default, kernel_for, reader_for
 from meanmap.learning.learned import learned_multiple
-from meanmap.learning.median import at_median
 from meanmap.stats.settings import finite_distances
 
 __all__ = ["constant", "for_two", "handicaps", "kernels_of", "one_for_each", "single_kernel"]
@@ -66,7 +65,7 @@ def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> t
     """
     if isinstance(wanted, Kernel):
         return (wanted,)
-    if wanted is None or (isinstance(wanted, str) and wanted in ("median", "learned")):
+    if is_default(wanted) and wanted in (None, "median", "learned"):
         return _from_data(data, name, wanted or default, rng)
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         members = tuple(member for member in wanted if isinstance(member, Kernel))

@@ -15,6 +15,7 @@ from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.base import transformed
 from meanmap.features.states.passes import one_pass
+from meanmap.learning.default import is_default
 from meanmap.stats.collections import BEHIND, fused
 from meanmap.stats.designs.reading import design_of, from_strata, without_design
 from meanmap.stats.permutations import Centred, CentredFeatures, Permuted
@@ -110,7 +111,7 @@ def k_sample_test(
     listed, more = admitted(list(map(in_memory, listed)), names, missing, kinds, least=LEAST_POINTS)
     design = design_of(listed, names, within, clusters, weights, missing, by)
     listed = without_design(listed, names, within, clusters, weights)
-    listed = from_strata(listed, names, design) if kernel is None or isinstance(kernel, str) else listed
+    listed = from_strata(listed, names, design) if is_default(kernel) else listed
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         if design is not None:

@@ -10,21 +10,21 @@ from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import count, is_sparse, joined, on_host, rows
+from meanmap.core.points import count, in_columns, is_sparse, joined, on_host, rows
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.schema import check_alike
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Points
+from meanmap.core.values import as_tuple
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF, Laplace
-from meanmap.learning.default import mixed_kernel, reader_for
+from meanmap.learning.default import at_median, is_default, mixed_kernel, reader_for
 from meanmap.learning.learned import learned_for, learned_multiple
-from meanmap.learning.median import at_median
 from meanmap.stats.collections import column_kernels, default_collection
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
@@ -163,7 +163,7 @@ def _constant(together: Any, pooled: Any) -> dict[str, bool]:
     """Whether each column holds one value only; empty where points have no columns."""
     if isinstance(together, Table):
         columns = {f"column {name!r}": np.asarray(column) for name, column in together.columns.items()}
-    elif isinstance(pooled, np.ndarray) and pooled.ndim == 2:
+    elif in_columns(pooled):
         columns = {f"column {j}": pooled[:, j] for j in range(pooled.shape[1])}
     else:
         return {}
@@ -172,9 +172,9 @@ def _constant(together: Any, pooled: Any) -> dict[str, bool]:
 
 def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
     """The kernels that were named, none for the default, the median or a learned one."""
-    if kernel is None or (isinstance(kernel, str) and kernel in ("median", "learned")):
+    if is_default(kernel) and kernel in (None, "median", "learned"):
         return ()
-    members: tuple[Any, ...] = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel,)
+    members = as_tuple(kernel)
     if members and all(isinstance(member, Kernel | Features) for member in members):
         kernels = tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
         for other in kernels[1:]:
@@ -211,7 +211,7 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
 
 def columns_of(samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers or of a table."""
-    if not isinstance(samples.pooled, np.ndarray) or samples.pooled.ndim != 2:
+    if not in_columns(samples.pooled):
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
     return samples.names or tuple(f"column {j}" for j in range(samples.pooled.shape[1]))
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanmap.core.domains import Columns, Each
+from meanmap.core.points import in_columns
 from meanmap.core.types import Points
 
 __all__ = ["Place", "places_of_columns", "with_shuffled"]
@@ -20,7 +21,7 @@ class Place(NamedTuple):
 
 def places_of_columns(domain: Any, points: Points, names: Sequence[str] = ()) -> dict[str, list[Place]]:
     """The places of each column, which several kernels may read; `names` are those of points that are plain rows."""
-    if isinstance(points, np.ndarray) and points.ndim == 2:
+    if in_columns(points):
         return {name: [Place((), j)] for j, name in enumerate(names)}
     found: dict[str, list[Place]] = {}
     for name, place in _places(domain, points, ()):
@@ -39,7 +40,7 @@ def _places(domain: Any, points: Points, path: tuple[int, ...]):
     if isinstance(domain, Each):
         for i, (part, leaf) in enumerate(zip(domain.parts, points, strict=True)):
             yield from _places(part, leaf, (*path, i))
-    elif isinstance(domain, Columns) and isinstance(points, np.ndarray) and points.shape[1:2] == (len(domain.names),):
+    elif isinstance(domain, Columns) and in_columns(points) and points.shape[1] == len(domain.names):
         for j, name in enumerate(domain.names):
             yield name, Place(path, j)
 

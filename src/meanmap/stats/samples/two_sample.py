@@ -20,6 +20,7 @@ from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
 from meanmap.features.states.passes import one_pass
 from meanmap.kernels.reading import is_flat
+from meanmap.learning.default import is_default
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
 from meanmap.stats.encoding import encoded_samples
 from meanmap.stats.result import flat
@@ -166,7 +167,7 @@ def two_sample_test(
             raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
         (x, y), heard = encoded_samples((x, y), features, names, random.generator)
         told += heard
-    if kernel is None or isinstance(kernel, str):
+    if is_default(kernel):
         x, y = from_strata((x, y), names, design)
     with Door() as door:
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
