@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from meanmap.core import compiling
-from meanmap.core.compiling import compiled_quickly, on_device
+from meanmap.core.compiling import compiled_quickly
+from meanmap.core.points import on_device
 
 pytestmark = pytest.mark.oldest
 
