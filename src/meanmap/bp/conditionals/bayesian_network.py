@@ -5,8 +5,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork, joined, parents_of
-from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork, parents_of
+from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.progress import track
@@ -36,10 +36,11 @@ class BayesianNetwork:
     Notes
     -----
     Every number is a regression on all parents at once, a straight line with a kernel's part where that predicts
-    better, plus residuals drawn from rows with parents like these; for labels it gives shares. Answers
-    come from draws along the arrows, exact as there are more of them; evidence weighs them by its likelihood (Fung &
-    Chang 1990; Shachter & Peot 1990). Effects are those of the truncated factorisation (Pearl 2009, section 3.2), if no
-    common cause is missing from the graph.
+    better, plus residuals drawn from rows with parents like these; for labels it gives shares. Where all
+    that matters and is not known is a label, answers are exact, on a tree of cliques. Elsewhere they come from draws
+    along the arrows, exact as there are more of them; evidence weighs them by its likelihood (Fung & Chang 1990;
+    Shachter & Peot 1990). Reports say which it was. Variables that do not matter are left out. Effects are those of the
+    truncated factorisation (Pearl 2009, section 3.2), if no common cause is missing from the graph.
 
     Examples
     --------

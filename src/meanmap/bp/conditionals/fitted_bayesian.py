@@ -1,14 +1,19 @@
 """What a Bayesian network that has learned answers: what follows from evidence, and what an intervention does."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.counterfactual import what_would_have_been
+from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.identified import refuse_undecided
+from meanmap.bp.conditionals.label_tables import tables_of, to_pgmpy
+from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import number_by_partition
@@ -19,13 +24,18 @@ from meanmap.core.tables.filling import columns_of
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import relevant
 from meanmap.learning.default import kernel_for
 
-__all__ = ["FittedBayesianNetwork", "joined", "parents_of"]
+__all__ = ["FittedBayesianNetwork", "parents_of"]
 
-DRAWS = 4000
+# Beliefs come from so many draws; from fewer, but not below these, where all variables together would take more numbers
+# than that: answers about fifty variables then take a second.
+DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
 # Below so many draws that count, a note says that evidence leaves few.
 FEW_DRAWS = 100
+# So many draws say how wide the kernel of a belief is.
+ENOUGH = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +129,7 @@ class FittedBayesianNetwork:
         chosen = self._targets(targets, (*fixed, *seen))
         for name in fixed:
             for target in (*chosen, *seen):
-                _refuse_undecided(self.graph, name, target, set(fixed))
+                refuse_undecided(self.graph, name, target, set(fixed))
         return self._beliefs(seen, fixed, chosen, rng)
 
     def sample(
@@ -151,9 +161,11 @@ class FittedBayesianNetwork:
         fixed, seen = self._read(values or {}, "values"), self._read(evidence or {}, "evidence")
         for name in fixed:
             for target in self.graph.names:
-                _refuse_undecided(self.graph, name, target, set(fixed))
-        n, random = whole_number(n, "n"), Rng.of(rng).generator
-        drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, seen, fixed, random)
+                refuse_undecided(self.graph, name, target, set(fixed))
+        n, random, parents, given = whole_number(n, "n"), Rng.of(rng).generator, self._heard(fixed), {**fixed, **seen}
+        free = [name for name in self._order if name not in given]
+        hearing = [name for name in seen if not given.keys() >= set(parents[name])]
+        drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, free, hearing, given, parents, random)
         if seen:
             chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
             drawn = {name: each[chosen] for name, each in drawn.items()}
@@ -162,6 +174,62 @@ class FittedBayesianNetwork:
             name: np.repeat(np.asarray([known[name]]), n) if name in known else self._in_unit(name, drawn[name])
             for name in self.graph.names
         }
+
+    def counterfactual(
+        self, row: Mapping[Any, Any], values: Mapping[Any, Any], targets: Iterable[Hashable] | None = None
+    ) -> dict[Hashable, Any]:
+        """What would have become of one case, had some of its values been others.
+
+        What is no effect of these stays as it was. A number that is keeps its rank among those that its parents leave
+        possible: whoever was in the upper tenth among cases like theirs would have been in the upper tenth among the
+        others. So it is where what the parents do not explain acts in one direction, as added noise does, whatever its
+        size; no data can show whether that is so.
+
+        Parameters
+        ----------
+        row : mapping from names to single values
+            The case as it was. What changes must be there with all of its parents.
+        values : mapping from names to single values
+            What would have been set.
+        targets : names, optional
+            All other variables of the row unless given. Labels that would have other probabilities are refused: which
+            of them a case would have had is not known from data; so is what hangs on an edge without a direction.
+
+        Returns
+        -------
+        dict
+            A value for each target.
+
+        Notes
+        -----
+        Abduction, action and prediction (Pearl 2009, section 7.1), on the assumption that no common cause is missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanmap as mm
+        >>> rng = np.random.default_rng(0)
+        >>> dose = rng.normal(size=500)
+        >>> data = {"dose": dose, "level": 2 * dose + rng.normal(size=500)}
+        >>> model = mm.bp.BayesianNetwork([("dose", "level")]).fit(data)
+        >>> found = model.counterfactual({"dose": 0.0, "level": 0.5}, {"dose": 1.0})
+        >>> bool(abs(found["level"] - 2.5) < 0.3)
+        True
+        """
+        seen, fixed = self._read(row, "row"), self._read(values, "values")
+        if not fixed:
+            raise InputError("values is empty; expected what would have been set, such as {'dose': 1.0}.")
+        chosen = self._targets([name for name in seen if name not in fixed] if targets is None else targets, fixed)
+        for name in fixed:
+            for target in chosen:
+                refuse_undecided(self.graph, name, target, set(fixed))
+        laws = self.columns, self.conditionals
+        found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
+        return {name: self._in_unit(name, found[name])[0] if name in found else row[name] for name in chosen}
+
+    def to_pgmpy(self) -> Any:
+        """A `DiscreteBayesianNetwork` of pgmpy with the probabilities of all labels given their parents."""
+        return to_pgmpy(self.columns, self.conditionals, self._heard())
 
     @number_by_partition
     def score(self, frame: Data) -> np.ndarray:
@@ -197,34 +265,60 @@ class FittedBayesianNetwork:
         rng: Seed,
     ) -> Beliefs[PointEmbedding]:
         names = self._targets(targets, (*seen, *fixed))
-        drawn, log_weights = self._drawn(DRAWS, seen, fixed, Rng.of(rng).generator)
+        known = {**seen, **fixed}
+        told = (
+            self.columns[name].odd(self._in_unit(name, value), f"the value of {name!r}")
+            for name, value in known.items()
+        )
+        notes = tuple(note for note in told if note)
+        parents = self._heard(fixed)
+        needed = relevant(parents, names, known)
+        order = [name for name in self._order if name in needed]
+        hearing = [name for name in seen if needed.intersection(parents[name])]
+        factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
+        if factors is not None:
+            exact = CliqueTree(factors).query(targets=names)
+            answers = {name: self.columns[name].label_belief(exact[name]) for name in names}
+            return Beliefs(names, answers, replace(exact.report, notes=notes))
+        n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, DRAWS))
+        drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
         weights = _normalised(log_weights)
         count = float(1 / np.sum(weights**2))
-        known = {**seen, **fixed}.items()
-        told = (self.columns[name].odd(self._in_unit(name, value), f"the value of {name!r}") for name, value in known)
-        notes = tuple(note for note in told if note)
         if count < FEW_DRAWS:
-            notes = (f"{count:.3g} of {DRAWS} draws agree with the evidence: it is improbable.", *notes)
-        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {DRAWS} count"
-        report = Report(status, count >= FEW_DRAWS, DRAWS, notes=notes, measures={"draws that count": count})
+            notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.", *notes)
+        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} count"
+        report = Report(status, count >= FEW_DRAWS, n, notes=notes, measures={"draws that count": count})
         return Beliefs(names, {name: self._belief(name, drawn[name], weights) for name in names}, report)
 
     def _drawn(
-        self, n: int, seen: dict[Hashable, np.ndarray], fixed: dict[Hashable, np.ndarray], random: np.random.Generator
+        self,
+        n: int,
+        order: Iterable[Hashable],
+        hearing: Iterable[Hashable],
+        known: Mapping[Hashable, np.ndarray],
+        parents: Mapping[Hashable, Sequence[Hashable]],
+        random: np.random.Generator,
     ) -> tuple[dict[Hashable, np.ndarray], np.ndarray]:
-        """n draws of each variable as numbers, causes first, and the log likelihood of what was seen."""
-        drawn: dict[Hashable, np.ndarray] = {}
+        """n draws of some variables as numbers, causes first, and the log likelihood of what was seen and hears of
+        them.
+        """
+        drawn = {name: np.repeat(value, n, axis=0) for name, value in known.items()}
+        for name in order:
+            drawn[name] = self.conditionals[name].draw(joined([drawn[p] for p in parents[name]], n), random)
         log_weights = np.zeros(n)
-        for name in _causes_first(self.directed):
-            known = fixed.get(name, seen.get(name))
-            rows = joined([drawn[p] for p in parents_of(self.directed, name)], n)
-            if known is None:
-                drawn[name] = self.conditionals[name].draw(rows, random)
-                continue
-            drawn[name] = np.repeat(known, n, axis=0)
-            if name in seen:
-                log_weights += self.conditionals[name].log_chance(rows, drawn[name])
+        for name in hearing:
+            rows = joined([drawn[p] for p in parents[name]], n)
+            log_weights += self.conditionals[name].log_chance(rows, drawn[name])
         return drawn, log_weights
+
+    @cached_property
+    def _order(self) -> list[Hashable]:
+        """All variables, causes before their effects."""
+        return _causes_first(self.directed)
+
+    def _heard(self, fixed: Collection[Hashable] = ()) -> dict[Hashable, list[Hashable]]:
+        """The parents of each variable; what is set has none."""
+        return {name: [] if name in fixed else parents_of(self.directed, name) for name in self._order}
 
     def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
         column = self.columns[name]
@@ -232,7 +326,7 @@ class FittedBayesianNetwork:
             return column.label_belief(weights @ numbers)
         points = column.centre + column.scale * numbers
         with Door():
-            return PointEmbedding(kernel_for(points[:, 0]), points, weights, True)
+            return PointEmbedding(kernel_for(points[:ENOUGH, 0]), points, weights, True)
 
     def _in_unit(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
         column = self.columns[name]
@@ -274,27 +368,6 @@ def _normalised(log_weights: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _refuse_undecided(graph: PDAG, cause: Hashable, target: Hashable, fixed: set[Hashable]) -> None:
-    """Refuse an effect that hangs on a direction which is not known (Perković 2020, theorem 3.6): a way along which the
-    cause may act on the target begins with an undirected edge.
-    """
-    matrix, names = graph.matrix, list(graph.names)
-    start, others = names.index(cause), {names.index(name) for name in fixed}
-    for first in np.flatnonzero(matrix[start] & matrix[:, start]).tolist():
-        reached, stack = {first} - others, [first] if first not in others else []
-        while stack:
-            for after in np.flatnonzero(matrix[stack.pop()]).tolist():
-                if after not in reached and after not in others:
-                    reached.add(after)
-                    stack.append(after)
-        if names.index(target) in reached:
-            raise InputError(
-                f"the effect of {cause!r} on {target!r} hangs on the direction of the edge {cause!r} — "
-                f"{names[first]!r}, which the graph does not say: both are possible. If you know it, say so, "
-                "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
-            )
-
-
 def parents_of(graph: PDAG, name: Hashable) -> list[Hashable]:
     """The variables with arrows to one."""
     return [a for a, b in graph.named("directed") if b == name]
@@ -305,8 +378,3 @@ def _causes_first(graph: PDAG) -> list[Hashable]:
     while len(found) < graph.size:
         found += [n for n in graph.names if n not in found and all(p in found for p in parents_of(graph, n))]
     return found
-
-
-def joined(numbers: list[np.ndarray], rows: int) -> np.ndarray:
-    """Numbers (n, width) side by side, or none of them."""
-    return np.concatenate([np.zeros((rows, 0)), *numbers], axis=1)

@@ -1,27 +1,31 @@
 """p(x | parents): a regression on all parents at once, with residuals drawn from rows with parents like these."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import log_ndtr, logsumexp
 
 from meanmap.bp.beliefs.densities import pick
-from meanmap.bp.conditionals.row_weights import RowWeights, row_weights
+from meanmap.bp.conditionals.row_weights import LeafWeights
+from meanmap.bp.conditionals.trees import Trees
 from meanmap.bp.edges.regression import Regression
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.core.door import Door
-from meanmap.core.points import pieces, slices, spread_rows
+from meanmap.core.points import slices, spread_rows
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.learning.default import kernel_for
 
-__all__ = ["GivenParents"]
+__all__ = ["GivenParents", "joined"]
 
 # Learned from up to so many rows; of residuals in leaves of this many at least.
-MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 40
+MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 1000
 # What regressions of zeros and ones give to a label is never less.
 LEAST_SHARE = 0.002
+# A number of the same rank is found by so many bisections.
+STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class GivenParents:
     values : array (n,) or (n, L)
         Residuals, or zeros and ones for labels.
     regression : Regression or None
-    forest : RowWeights or None
+    forest : LeafWeights or None
         Rows with parents like these; None without parents, and for labels.
     width : float
         By which residuals are smoothed to a density.
@@ -46,7 +50,7 @@ class GivenParents:
 
     values: np.ndarray
     regression: Regression | None
-    forest: RowWeights | None
+    forest: LeafWeights | None
     width: float
 
     @classmethod
@@ -64,7 +68,8 @@ class GivenParents:
             from sklearn.ensemble import ExtraTreesRegressor
 
             forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
-            forest = row_weights(forest.fit(rows, np.abs(left[:, 0])), rows)
+            trees = Trees.of([each.tree_ for each in forest.fit(rows, np.abs(left[:, 0])).estimators_])
+            forest = LeafWeights(trees, trees.leaves(rows))
         return cls(left[:, 0], regression, forest, float(diffusion_widths(left)[0]))
 
     def means(self, rows: np.ndarray) -> np.ndarray:
@@ -86,30 +91,56 @@ class GivenParents:
         """One value (m, 1) or (m, L) for each row of the parents."""
         if self.values.ndim == 2:
             return np.eye(self.values.shape[1])[pick(self.shares(rows), 1, random)[:, 0]]
-        found = []
-        for here in pieces(rows, ROWS_AT_ONCE):
-            rising = np.cumsum(self._weights(here), axis=1)
-            at = [
-                np.searchsorted(each, u * each[-1], side="right")
-                for each, u in zip(rising, random.random(len(here)), strict=True)
-            ]
-            found.append(self.values[np.minimum(at, len(self.values) - 1)])
-        return (self.means(rows) + np.concatenate(found))[:, None]
+        if self.forest is None:
+            at = random.integers(len(self.values), size=len(rows))
+        else:
+            at = self.forest.draw(rows, random)
+        return (self.means(rows) + self.values[at])[:, None]
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The logarithm of the density of numbers (m, 1), or of the shares of labels (m, L), at rows of the parents."""
         if self.values.ndim == 2:
             with np.errstate(divide="ignore"):
                 return np.log(np.sum(self.shares(rows) * value, axis=1))
-        found = []
-        for part in slices(len(rows), ROWS_AT_ONCE):
-            with np.errstate(divide="ignore"):
-                log_weights = np.log(self._weights(rows[part]))
-            gap = (value[part] - self.means(rows[part])[:, None] - self.values) / self.width
-            found.append(logsumexp(log_weights - gap**2 / 2, axis=1) - np.log(np.sqrt(2 * np.pi) * self.width))
-        return np.concatenate(found)
+        gaps = value[:, 0] - self.means(rows)
+        log_sums = [self._log_sums(rows[part], gaps[part]) for part in slices(len(rows), ROWS_AT_ONCE)]
+        return np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width)
 
-    def _weights(self, rows: np.ndarray) -> np.ndarray:
+    def _log_sums(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
+        """log Σᵢ wᵢ exp(−(gap − vᵢ)² / 2 width²), (m,)."""
         if self.forest is None:
-            return np.full((len(rows), len(self.values)), 1 / len(self.values))
-        return self.forest(rows)
+            return np.asarray(
+                logsumexp(-(((gaps[:, None] - self.values) / self.width) ** 2) / 2, axis=1, b=1 / len(self.values))
+            )
+        weights = self.forest.sparse(rows)
+        starts, sizes = weights.indptr[:-1], np.diff(weights.indptr)
+        exponents = ((np.repeat(gaps, sizes) - self.values[weights.indices]) / self.width) ** 2 / -2
+        top = np.maximum.reduceat(exponents, starts)
+        return top + np.log(np.add.reduceat(weights.data * np.exp(exponents - np.repeat(top, sizes)), starts))
+
+    def moved(self, before: np.ndarray, value: float, after: np.ndarray) -> float:
+        """The number that is to parents `after` (1, q) what `value` is to parents `before`: of the same rank among the
+        numbers that these leave possible, as smoothed as their density is.
+        """
+        if self.forest is None or np.array_equal(before, after):
+            return value
+        gap, reach = value - self.means(before)[0], float(np.ptp(self.values))
+        here, there = (self.forest.sparse(rows) for rows in (before, after))
+        wanted = self._log_odds(here, gap)
+        # Each residual is at most `reach` from any other, and so is the rank of what is that far away.
+        low, high = gap - reach, gap + reach
+        for _ in range(STEPS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._log_odds(there, middle) < wanted else (low, middle)
+        return float(self.means(after)[0] + (low + high) / 2)
+
+    def _log_odds(self, weights: Any, gap: float) -> float:
+        """log F / (1 − F) of a residual among weighted ones (1, n): it keeps its digits however far away."""
+        away = (gap - self.values[weights.indices]) / self.width
+        below, above = (np.asarray(logsumexp(log_ndtr(side), b=weights.data)) for side in (away, -away))
+        return float(below - above)
+
+
+def joined(numbers: list[np.ndarray], rows: int) -> np.ndarray:
+    """Numbers (n, width) side by side, or none of them."""
+    return np.concatenate([np.zeros((rows, 0)), *numbers], axis=1)

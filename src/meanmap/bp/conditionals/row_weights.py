@@ -29,7 +29,25 @@ class LeafWeights:
 
     def __call__(self, new: np.ndarray) -> np.ndarray:
         """w(x) (m, n) at new rows; sums are one."""
-        return (self._ones(self.trees.leaves(new)) @ self._shares).toarray()
+        return self.sparse(new).toarray()
+
+    def sparse(self, new: np.ndarray) -> Any:
+        """w(x) as a sparse matrix by rows: most training rows share no leaf with a new one."""
+        return self._ones(self.trees.leaves(new)) @ self._shares
+
+    def draw(self, new: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """A training row (m,) for each new one, with these probabilities: any tree, and any row in its leaf."""
+        leaves = self.trees.leaves(new, random.integers(len(self.trees.roots), size=(len(new), 1)))[:, 0]
+        members, starts = self._members
+        sizes = starts[leaves + 1] - starts[leaves]
+        return members[starts[leaves] + (random.random(len(new)) * sizes).astype(np.int64)]
+
+    @cached_property
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """The training rows in each leaf, leaf by leaf, and where each begins."""
+        flat = self.leaves.ravel()
+        order = np.argsort(flat, kind="stable")
+        return order // self.leaves.shape[1], np.searchsorted(flat[order], np.arange(self.trees.nodes + 1))
 
     @cached_property
     def _shares(self) -> Any:

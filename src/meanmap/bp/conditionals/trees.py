@@ -59,10 +59,10 @@ class Trees:
         """Of all trees together."""
         return len(self.feature)
 
-    def leaves(self, rows: np.ndarray) -> np.ndarray:
-        """The node of the leaf of each row in each tree, (n, T)."""
+    def leaves(self, rows: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+        """The node of the leaf of each row in each tree, (n, T), or in some trees of its own, `chosen` (n, k)."""
         rows = rows.astype(np.float32)  # as they are when trees are grown
-        at = np.broadcast_to(self.roots, (len(rows), len(self.roots))).copy()
+        at = np.repeat(self.roots[None], len(rows), axis=0) if chosen is None else self.roots[chosen]
         which = np.arange(len(rows))[:, None]
         for _ in range(self.depth):
             feature = self.feature[at]

@@ -1,0 +1,67 @@
+"""What would have been: one row of a table, had some of its values been others."""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+import numpy as np
+
+from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.core.errors import InputError
+from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import ancestors
+
+__all__ = ["what_would_have_been"]
+
+
+def what_would_have_been(
+    graph: PDAG,
+    parents: Mapping[Hashable, Sequence[Hashable]],
+    order: Sequence[Hashable],
+    columns: Mapping[Hashable, CodedColumn],
+    conditionals: Mapping[Hashable, GivenParents],
+    row: Mapping[Hashable, np.ndarray],
+    fixed: Mapping[Hashable, np.ndarray],
+    targets: Collection[Hashable],
+) -> dict[Hashable, np.ndarray]:
+    """The targets that change as numbers (1, 1), from variables in `order`, causes first; what is not identified is
+    refused.
+
+    Whatever is no effect of what is set stays as it was. An effect keeps its rank among the values that its parents
+    leave possible: what the parents do not explain is taken to act in one direction (Pearl 2009, section 7.1).
+    """
+    heard = {name: () if name in fixed else parents[name] for name in order}
+    wanted = ancestors(heard, targets)
+    became = dict(fixed)
+    for name in order:
+        changed = [parent for parent in heard[name] if parent in became]
+        if not changed or name not in wanted:
+            continue
+        _refuse(graph, columns, name, changed[0])
+        for needed in (name, *parents[name]):
+            if needed not in row:
+                raise InputError(
+                    f"row has no value of {needed!r}; what {name!r} would have been is told from it, and from all of "
+                    f"its parents: {', '.join(map(repr, parents[name]))}. Without them ask do()."
+                )
+        before = joined([row[parent] for parent in parents[name]], 1)
+        after = joined([became.get(parent, row[parent]) for parent in parents[name]], 1)
+        became[name] = np.array([[conditionals[name].moved(before, float(row[name][0, 0]), after)]])
+    missing = next((name for name in targets if name not in became and name not in row), None)
+    if missing is not None:
+        raise InputError(f"row has no value of {missing!r}, which stays as it was; ask query() what it may be.")
+    return {name: became[name] for name in targets if name in became}
+
+
+def _refuse(graph: PDAG, columns: Mapping[Hashable, CodedColumn], name: Hashable, cause: Hashable) -> None:
+    """Refuse what a network cannot tell about a variable that changes with one of its causes."""
+    if columns[name].labels is not None:
+        raise InputError(
+            f"{name!r} is a label, and {cause!r} would change its probabilities: which label this row would have had "
+            "no data can tell. Ask do() how often each comes."
+        )
+    open_edge = next((pair for pair in graph.named("undirected") if name in pair), None)
+    if open_edge is not None:
+        raise InputError(
+            f"the edge {open_edge[0]!r} — {open_edge[1]!r} has no direction, and what {name!r} would have been hangs "
+            "on it. If you know it, say so: mm.graphs.PDAG.of(arrows, lines)."
+        )

@@ -1,0 +1,48 @@
+"""Which variables an answer depends on once others are known."""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+
+__all__ = ["ancestors", "relevant"]
+
+Parents = Mapping[Hashable, Collection[Hashable]]
+
+
+def ancestors(parents: Parents, names: Iterable[Hashable]) -> set[Hashable]:
+    """These variables, their causes, the causes of these, and so on.
+
+    Examples
+    --------
+    >>> sorted(ancestors({"a": (), "b": ("a",), "c": ("b",)}, ["b"]))
+    ['a', 'b']
+    """
+    found, stack = set(), list(names)
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack += parents[name]
+    return found
+
+
+def relevant(parents: Parents, targets: Iterable[Hashable], known: Collection[Hashable]) -> set[Hashable]:
+    """The variables that are not known and on which beliefs about the targets depend, the targets among them.
+
+    In the graph of ancestors in which all of a variable and its parents are joined, those that a path joins to a target
+    without meeting what is known (Lauritzen et al. 1990). What is set, and no longer hears of its causes, comes without
+    parents.
+
+    Examples
+    --------
+    Once d is known a and b compete to explain it; e is an effect that nobody has seen.
+
+    >>> parents = {"a": (), "b": (), "d": ("a", "b"), "e": ("b",)}
+    >>> sorted(relevant(parents, ["a"], [])), sorted(relevant(parents, ["a"], ["d"]))
+    (['a'], ['a', 'b'])
+    """
+    targets = list(targets)
+    neighbours: dict[Hashable, set[Hashable]] = {}
+    for name in ancestors(parents, (*targets, *known)):
+        family = {name, *parents[name]}.difference(known)
+        for each in family:
+            neighbours.setdefault(each, set()).update(family)
+    return ancestors(neighbours, (name for name in targets if name not in known))

@@ -1,0 +1,71 @@
+"""What would have been, against laws in which it is known; and what no data can tell refused."""
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import InputError
+
+ARROWS = [("z", "x"), ("z", "y"), ("x", "y")]
+CASES = np.random.default_rng(9).normal(size=(3, 25))
+
+
+def linear(z, e, f, x=None):
+    x = z + e if x is None else x
+    return {"z": z, "x": x, "y": x + 2 * z + f}
+
+
+def louder(z, e, f, x=None):
+    """The noise of y grows with x: added as it was it would be too small, or too large."""
+    x = 0.7 * z + 0.7 * e if x is None else x
+    return {"z": z, "x": x, "y": x + z + np.exp(0.5 * x) * f}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mm.bp.BayesianNetwork(ARROWS).fit(linear(*np.random.default_rng(0).normal(size=(3, 1000))))
+
+
+@pytest.mark.parametrize(("law", "bound"), [(linear, 0.12), (louder, 0.4)])
+def test_values_are_those_that_would_have_been(law, bound):
+    """Errors that are a tenth of the noise, and a third where noise and line are both to be learned; its mean is zero
+    within four standard errors."""
+    fitted = mm.bp.BayesianNetwork(ARROWS).fit(law(*np.random.default_rng(0).normal(size=(3, 1000))))
+    was = law(*CASES)
+    other = np.clip(was["x"] + np.where(CASES[1] > 0, -1, 1), -1.5, 1.5)
+    truth = law(*CASES, x=other)["y"]
+    found = [
+        fitted.counterfactual({name: column[i] for name, column in was.items()}, {"x": other[i]})
+        for i in range(len(other))
+    ]
+    error = np.array([each["y"] for each in found]) - truth
+    assert np.sqrt(np.mean(error**2)) < bound < 0.5 * np.std(truth - was["y"])
+    assert abs(error.mean()) < 4 * error.std() / 5
+    assert [each["z"] for each in found] == was["z"].tolist()
+
+
+def test_nothing_changes_where_nothing_is_changed(model):
+    row = {"x": 0.3, "y": 50.0, "z": -1.0}
+    same = model.counterfactual(row, {"x": 0.3})
+    assert same == pytest.approx({"y": 50.0, "z": -1.0}, abs=1e-12)
+    far = model.counterfactual(row, {"x": 1.3})  # noise beyond all that was seen stays beyond it
+    assert far["y"] == pytest.approx(51, abs=1)
+    assert model.counterfactual({"y": 2.0, "x": 0.3, "z": 0.1}, {"y": 5.0}) == pytest.approx({"x": 0.3, "z": 0.1})
+
+
+def test_what_is_not_identified_is_refused(model):
+    with pytest.raises(InputError, match=r"no value of 'z'; what 'y' would have been is told from it.*do\(\)"):
+        model.counterfactual({"x": 0.0, "y": 1.0}, {"x": 1.0})
+    with pytest.raises(InputError, match="no value of 'y'"):
+        model.counterfactual({"x": 0.0, "z": 1.0}, {"x": 1.0}, ["y"])
+    with pytest.raises(InputError, match=r"no value of 'z', which stays as it was; ask query\(\)"):
+        model.counterfactual({"x": 0.0, "y": 1.0}, {"y": 1.0}, ["z"])
+    with pytest.raises(InputError, match="values is empty"):
+        model.counterfactual({"x": 0.0, "y": 1.0}, {})
+    data = linear(*np.random.default_rng(0).normal(size=(3, 60)))
+    half = mm.bp.BayesianNetwork(mm.graphs.PDAG.of([("x", "y"), ("x", "z")], [("y", "z")])).fit(data)
+    with pytest.raises(InputError, match=r"the edge 'y' — 'z' has no direction, and what '[yz]' would have been"):
+        half.counterfactual({"x": 0.0, "y": 1.0, "z": 0.0}, {"x": 1.0}, ["y"])
+    labels = {"x": data["x"], "y": np.where(data["y"] > 0, "up", "down")}
+    with pytest.raises(InputError, match=r"'y' is a label, and 'x' would change its probabilities.*do\(\)"):
+        mm.bp.BayesianNetwork([("x", "y")]).fit(labels).counterfactual({"x": 0.0, "y": "up"}, {"x": 1.0})
