@@ -129,6 +129,21 @@ def test_a_batch_is_chosen_so_that_none_is_left_in_doubt(trained):
     assert after[np.setdiff1d(np.arange(60), chosen)].max() <= 0.5 + 1e-6
 
 
+def test_more_is_doubted_where_left_out_errors_are_larger():
+    """Numbers with noise of .5 where the mean is above 2, in a tenth of all messages, and hardly any elsewhere."""
+    rng = np.random.default_rng(5)
+    mean = np.where(rng.random(256) < 0.1, rng.uniform(2, 3, 256), rng.uniform(-3, 1.5, 256))
+    noise = np.where(mean > 2, 0.5, 1e-3)
+    came = ep.Normal(mean, 0.3)
+    learned = SMALL.fit((came,), (np.sin(mean) + noise * rng.normal(size=256))[:, None])
+    at = np.repeat([-1.0, 2.5], 500)
+    found = learned.predict((ep.Normal(at, 0.3),))
+    z = (np.sin(at) + np.where(at > 2, 0.5, 1e-3) * rng.normal(size=1000) - found.mean[:, 0]) / found.deviation[:, 0]
+    assert 0.5 < np.sqrt(np.mean(z[500:] ** 2)) < 1.5  # one number for all promises a third of it there
+    # Nowhere less than the average of what was left out.
+    assert found.deviation[0, 0] >= 0.01 * np.sqrt(learned.excess.mean())
+
+
 def test_pivots_leave_no_variance_above_the_limit():
     rng = np.random.default_rng(8)
     root = rng.normal(size=(40, 5))

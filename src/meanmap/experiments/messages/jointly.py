@@ -41,11 +41,12 @@ class Jointly(Regression):
 
     def predict(self, incoming: tuple[Any, ...]) -> Estimate:
         """Each turned column, turned back."""
-        said = [one.predict(self._features(incoming)) for one in self.posteriors]
+        phi = self._features(incoming)
+        said = [one.predict(phi) for one in self.posteriors]
         means = np.concatenate([mean for mean, _ in said], axis=1)
         variances = np.stack([variance for _, variance in said], axis=1)
         noise = self.separate.noise
-        deviation = np.sqrt(variances @ (self.turn**2).T + noise) * self.separate.inflation
+        deviation = np.sqrt(variances @ (self.turn**2).T + noise) * self.separate.inflation(phi)
         return Estimate(means @ self.turn.T, deviation, variances.max(axis=1) / noise)
 
     def settings(self) -> dict[str, Any]:
