@@ -94,7 +94,7 @@ def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> I
             word = verdict(experiment.claims, numbers, scale)
             found = [word, f"{held} of {shown}", scale, f"{record['seconds'] / 60:.1f}"]
         rows.append([f":ref:`{_plain(experiment.title)} <{experiment.id}>`", *found])
-    yield from list_table(["figure", "verdict", "claims that hold", "scale", "minutes"], rows)
+    yield from list_table(["figure", "verdict", "claims that hold", "scale", "processor minutes"], rows)
 
 
 def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
@@ -130,7 +130,8 @@ def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
         )
     yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
     command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
-    yield f"``{command}``: {record['seconds'] / 60:.1f} minutes on {record['date']}, with commit {record['commit']}."
+    minutes = f"{record['seconds'] / 60:.1f} processor minutes"
+    yield f"``{command}``: {minutes} on {record['date']}, with commit {record['commit']}."
     if scale != "paper":
         yield f"The paper's own size takes about {experiment.minutes['paper']:.0f} minutes."
     yield ""

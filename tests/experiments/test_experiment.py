@@ -15,6 +15,7 @@ import pytest
 from meanmap.core.errors import KindError
 from meanmap.experiments import registry, reproduce
 from meanmap.experiments.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, verdict
+from meanmap.experiments.parts import Parts
 from meanmap.experiments.record import read_record, record_path
 from meanmap.experiments.report import report
 from meanmap.experiments.reproduce import Failure, run_one
@@ -86,6 +87,41 @@ def test_an_executor_runs_experiments(tmp_path):
     assert first == second == read_record(record_path(tmp_path, TOY.id, setting))
     with pytest.raises(KindError, match=r"executor is a int; expected a concurrent\.futures\.Executor"):
         reproduce.reproduce([TOY], setting, tmp_path, executor=4)
+
+
+def test_what_was_measured_before_a_stop_is_not_measured_again(tmp_path, monkeypatch):
+    measured = []
+
+    def long(setting: Setting) -> Outcome:
+        def part(at: int) -> float:
+            measured.append(at)
+            if measured == [0, 1, 2]:
+                raise KeyboardInterrupt
+            return 0.1 * at
+
+        total = sum(setting.part(f"number {at}", lambda at=at: part(at)) for at in range(4))
+        return Outcome("It adds up.", {"mean": Number(total)})
+
+    monkeypatch.setattr(reproduce, "find", lambda _: Experiment(**{**vars(TOY), "run": long}))
+    setting = Setting("smoke", 3)
+    with pytest.raises(KeyboardInterrupt):
+        run_one(TOY.id, setting, tmp_path)
+    (left,) = tmp_path.glob("*.parts")
+    # The last of two parts was being written.
+    left.write_text(left.read_text(encoding="utf-8")[:-4], encoding="utf-8")
+    record = run_one(TOY.id, setting, tmp_path)
+    assert measured == [0, 1, 2, 1, 2, 3]
+    assert record.numbers["mean"].value == sum(0.1 * at for at in range(4))
+    assert list(tmp_path.iterdir()) == [record_path(tmp_path, TOY.id, setting)]
+
+
+def test_seconds_are_those_of_all_runs(tmp_path):
+    path = tmp_path / "a.parts"
+    path.write_text('\n["one", 1, 20.5]\n["two", [2], 1]')
+    parts = Parts(path)
+    assert (parts.measured("one", lambda: 5), parts.measured("three", lambda: 3)) == (1, 3)
+    assert parts.seconds == 21.5
+    assert Parts(path).measured("three", lambda: 5) == 3
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"format": 99}', '{"format": 1, "id": 3}', "\x00\xff"])

@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from meanmap.experiments.parts import Parts
+
 __all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_many_hold", "verdict"]
 
 Scale = Literal["smoke", "quick", "paper"]
@@ -72,6 +74,8 @@ class Claim:
 class Setting:
     """How an experiment is run: its scale and its seed.
 
+    With `parts` a long run that was stopped goes on where it was.
+
     Examples
     --------
     >>> setting = Setting("quick", seed=1)
@@ -81,6 +85,7 @@ class Setting:
 
     scale: Scale = "quick"
     seed: int = 0
+    parts: Parts | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -93,6 +98,10 @@ class Setting:
     def rng(self, *stream: int) -> np.random.Generator:
         """A generator of random numbers; different `stream` numbers give independent ones."""
         return np.random.default_rng([self.seed, *stream])
+
+    def part(self, name: str, measure: Callable[[], Value]) -> Value:
+        """What `measure` gives, as JSON can hold it; what an earlier run measured under this name is not run again."""
+        return measure() if self.parts is None else self.parts.measured(name, measure)
 
 
 @dataclass(frozen=True)

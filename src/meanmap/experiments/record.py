@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """What one run of an experiment left: its outcome with pictures as PNG, its settings, time and versions."""
+    """What one run of an experiment left: outcome, pictures as PNG, setting, processor seconds and versions."""
 
     id: str
     setting: Setting

@@ -23,7 +23,7 @@ def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure
     answer = ", ".join(f"{count} {word}" for word, count in counts.items())
     answer += f", {silent} not shown at this scale" if silent else ""
     answer += f", {len(records) - len(ran)} not run" if len(ran) < len(records) else ""
-    header = ("experiment", "verdict", "claims that hold", "seconds", "where")
+    header = ("experiment", "verdict", "claims that hold", "processor seconds", "where")
     overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
     lead = "Each figure of the papers beside what it claims. A claim holds if its number lies in the band, "
     lead += "give or take two standard errors."

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from meanmap.core.executors import check_executor
 from meanmap.core.progress import track
 from meanmap.core.threads import one_blas_thread
 from meanmap.experiments.experiment import Experiment, Setting
+from meanmap.experiments.parts import Parts
 from meanmap.experiments.record import Record, read_record, record_of, record_path, write_record
 from meanmap.experiments.registry import find
 
@@ -27,17 +28,18 @@ class Failure:
 
 
 def run_one(id: str, setting: Setting, folder: Path) -> Record:
-    """Run one experiment, or read what an earlier run with the same setting left."""
+    """Run one experiment, or read what an earlier run with the same setting left: its record, or parts of one."""
     experiment, path = find(id), record_path(folder, id, setting)
     kept = read_record(path)
     # One that lacks a claim's number was left by an earlier form of the experiment.
     if kept is not None and all(claim.number in kept.numbers for claim in experiment.claims):
         return kept
-    start = time.perf_counter()
+    parts, start = Parts(path.with_suffix(".parts")), time.process_time()
     with one_blas_thread():  # the processes are as many as the processors
-        outcome = experiment.run(setting)
-    record = record_of(experiment, setting, outcome, time.perf_counter() - start)
+        outcome = experiment.run(replace(setting, parts=parts))
+    record = record_of(experiment, setting, outcome, parts.seconds + time.process_time() - start)
     write_record(path, record)
+    parts.path.unlink(missing_ok=True)
     return record
 
 

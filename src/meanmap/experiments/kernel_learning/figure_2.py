@@ -1,5 +1,7 @@
 """Figure 2: samples from two grids of normals, told apart with a learned lengthscale and not with the median's."""
 
+from functools import partial
+
 from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, Setting
 
 __all__ = ["EXPERIMENT"]
@@ -25,15 +27,16 @@ def run(setting: Setting) -> Outcome:
         rng = setting.rng(round(10 * ratio), run)
         return grid_of_normals(rng, SIZE, 1.0), grid_of_normals(rng, SIZE, ratio)
 
+    def told_apart(ratio: float, run: int) -> list[bool]:
+        x, y = pair(ratio, run)
+        found = (mm.two_sample_test(x, y, kernel, n_permutations=199, rng=run) for kernel in kernels.values())
+        return [bool(result.reject(0.05)) for result in found]
+
     rejected = {name: [] for name in kernels}
     for ratio in ratios:
-        found = {name: [] for name in kernels}
-        for run in range(runs):
-            x, y = pair(ratio, run)
-            for name, kernel in kernels.items():
-                found[name].append(mm.two_sample_test(x, y, kernel, n_permutations=199, rng=run).reject(0.05))
-        for name in kernels:
-            rejected[name].append(float(np.mean(found[name])))
+        found = [setting.part(f"{ratio:g}, {run}", partial(told_apart, ratio, run)) for run in range(runs)]
+        for name, share in zip(kernels, np.mean(found, axis=0), strict=True):
+            rejected[name].append(float(share))
 
     def errors(name: str, ratio: float) -> Number:
         share = 1 - rejected[name][ratios.index(ratio)]

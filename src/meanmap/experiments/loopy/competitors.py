@@ -42,15 +42,18 @@ def run(setting: Setting) -> Outcome:
     seeds = range(setting.seed, setting.seed + setting.choose(smoke=1, quick=3, paper=6))
     found: dict[tuple[str, str, str], np.ndarray] = {}
     chosen: dict[tuple[str, str], str] = {}
+
+    def of(task: str, rival: Rival, seed: int) -> tuple[float, float, float, float]:
+        return setting.part(f"{task}, {rival.label}, {seed}", lambda: measured(rival, tasks[task](seed), seed))
+
     for task, method in track([(task, method) for task in tasks for method in METHODS], "methods"):
-        make = tasks[task]
         rivals = (method.pictures if task in PICTURES else method.chains)[:budget]
-        scores = [np.mean([measured(rival, make(seed), seed)[0] for seed in tuning] or [0.0]) for rival in rivals]
+        scores = [np.mean([of(task, rival, seed)[0] for seed in tuning] or [0.0]) for rival in rivals]
         chosen[task, method.name] = rivals[int(np.argmin(scores))].label
         if (task, method.name) in PRESETS and setting.scale != "smoke":
             rivals = (*rivals, PRESETS[task, method.name])
         for rival in rivals:
-            found[task, method.name, rival.label] = np.array([measured(rival, make(seed), seed) for seed in seeds])
+            found[task, method.name, rival.label] = np.array([of(task, rival, seed) for seed in seeds])
     return outcome(found, chosen, list(tasks), len(tuning), budget)
 
 

@@ -1,5 +1,6 @@
 """Denoising error and time against the number of colours, for three tolerances, linear and constant updates."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,10 @@ def run(setting: Setting) -> Outcome:
             seen = noisy(picture, np.random.default_rng([seed, 0]))
             for tolerance in TOLERANCES:
                 for update in (bp.Constant(tolerance), bp.Linear(tolerance)):
-                    what = kernel(picture, seen, pairs, seed, true_likelihood, update)[:2]
-                    found.setdefault((type(update).__name__, tolerance, number), []).append(what)
+                    name = type(update).__name__
+                    model = partial(kernel, picture, seen, pairs, seed, true_likelihood, update)
+                    what = setting.part(f"{number} colours, {seed}, {name} {tolerance:g}", lambda of=model: of()[:2])
+                    found.setdefault((name, tolerance, number), []).append(what)
     figure, axes = pyplot.subplots(2, 2, figsize=(8, 6), sharex=True, sharey="row", layout="constrained")
     for column, name in enumerate(("Linear", "Constant")):
         for tolerance in TOLERANCES:

@@ -1,5 +1,7 @@
 """Full, linear and constant updates: error and time on 50 × 50 pixels with 100 colours."""
 
+from functools import partial
+
 import numpy as np
 
 from meanmap.experiments.experiment import Claim, Experiment, Number, Outcome, Setting
@@ -22,14 +24,22 @@ def run(setting: Setting) -> Outcome:
     updates |= {f"linear {e:g}": bp.Linear(e) for e in TOLERANCES}
     updates |= {f"constant {e:g}": bp.Constant(e) for e in TOLERANCES}
     errors, seconds, bounds = {name: [] for name in updates}, {name: [] for name in updates}, {}
-    for seed in seeds:
+
+    def measured(name: str, seed: int) -> tuple[float, float, list[float]]:
+        """Error, seconds a sweep, and of the approximation rank, landmarks, error relative to the norm, and bound."""
         seen = noisy(picture, np.random.default_rng([seed, 0]))
-        for name, update in updates.items():
-            error, time, model = kernel(picture, seen, pairs, seed, true_likelihood, update)
+        error, time, model = kernel(picture, seen, pairs, seed, true_likelihood, updates[name])
+        if name == "full":
+            return error, time, []
+        b = model.field.approximation[0]
+        return error, time, [int(b.rank), int(b.landmarks), float(b.operator_error / b.operator_norm), float(b.bound)]
+
+    for seed in seeds:
+        for name in updates:
+            error, time, bound = setting.part(f"{name}, {seed}", partial(measured, name, seed))
             errors[name].append(error)
             seconds[name].append(time)
-            if name not in bounds and name != "full":
-                bounds[name] = model.field.approximation[0]
+            bounds.setdefault(name, bound)
     full = np.array(errors["full"])
     spread = float(full.std(ddof=1)) if len(full) > 1 else 1.0
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
@@ -40,15 +50,13 @@ def run(setting: Setting) -> Outcome:
     axes[1].set(ylabel="milliseconds a sweep", yscale="log")
     for one in axes:
         one.tick_params(axis="x", rotation=60)
-    table = [("update", "error", "ms a sweep", "rank", "landmarks", "‖Û − Ũ‖ / ‖Û‖", "bound (46)")]
+    table: list[tuple[str, ...]] = [
+        ("update", "error", "ms a sweep", "rank", "landmarks", "‖Û − Ũ‖ / ‖Û‖", "bound (46)")
+    ]
     for name in names:
         row = (name, f"{np.mean(errors[name]):.2f}", f"{1e3 * min(seconds[name]):.2f}")
-        if name in bounds:
-            b = bounds[name]
-            share = f"{b.operator_error / b.operator_norm:.2g}"
-            table.append((*row, str(b.rank), str(b.landmarks), share, f"{b.bound:.2g}"))
-        else:
-            table.append((*row, "", "", "", ""))
+        shown = [f"{value:.2g}" if value % 1 else f"{value:.0f}" for value in bounds[name]]
+        table.append((*row, *(shown or [""] * 4)))
     ratio = {n: min(seconds[n]) / min(seconds["constant 0.01"]) for n in ("full", "linear 0.01")}
     shift = np.array(errors["constant 0.01"]) - full
     return Outcome(

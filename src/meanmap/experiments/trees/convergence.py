@@ -35,15 +35,15 @@ def run(setting: Setting) -> Outcome:
     depths = setting.choose(smoke=(1, 3), quick=(1, 4), paper=(1, 2, 4, 8))
     repeats = setting.choose(smoke=4, quick=6, paper=20)
     ways = {"chosen": lambda m: None, "λ = m^(−1/5)": lambda m: m ** (-1 / 5)}
+
+    def measured(way: str, repeat: int, depth: int, m: int) -> float:
+        rng, ridge = setting.rng(repeat, depth, m), ways[way](m)
+        return setting.part(f"{way}, {repeat}, {depth}, {m}", lambda: relative_error(rng, m, depth, ridge))
+
     # errors[way]: (repeats, depths, sizes)
     errors = {
-        way: np.array(
-            [
-                [[relative_error(setting.rng(repeat, depth, m), m, depth, ridge(m)) for m in sizes] for depth in depths]
-                for repeat in range(repeats)
-            ]
-        )
-        for way, ridge in ways.items()
+        way: np.array([[[measured(way, run, depth, m) for m in sizes] for depth in depths] for run in range(repeats)])
+        for way in ways
     }
     numbers = {}
     for way, found in errors.items():
