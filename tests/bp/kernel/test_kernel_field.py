@@ -379,3 +379,6 @@ def test_observations_are_checked():
     alone = field.query(observed=np.array([0.5, np.nan, 0.5, 0.5]))
     assert together[1].weights.shape[0] == 2
     np.testing.assert_allclose(together[1].weights[0], alone[1].weights, rtol=1e-9)
+    # As many queries as nodes: a square of numbers is no vector for each node.
+    square = field.query(observed=np.array([[0.5, np.nan, 0.5, 0.5], *np.zeros((3, 4))]))
+    np.testing.assert_allclose(square[1].weights[0], alone[1].weights, rtol=1e-9)

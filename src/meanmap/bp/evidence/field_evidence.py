@@ -143,11 +143,15 @@ def _likelihood(function: Callable[..., Any], sample: NodeSample) -> UserLikelih
 
 
 def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed, bool]:
-    """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands."""
+    """Observations (B, n, ...), and whether they came in a batch: known by where the number of nodes stands.
+
+    Where it stands twice, an observation is a vector of so many numbers or there are as many queries as nodes.
+    """
     array = np.asarray(data)
     if array.dtype.kind in "fiub":
         array = as_array(data, "observed").astype(np.float64)
-    batched = array.ndim >= 2 and array.shape[0] != nodes and array.shape[1] == nodes
+    second = array.ndim >= 2 and array.shape[1] == nodes
+    batched = second and (array.shape[0] != nodes or array.ndim > 2 or likelihood.width != nodes)
     if not batched and (array.ndim == 0 or array.shape[0] != nodes):
         raise ShapeError(f"observed has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
     values = array if batched else array[None]
