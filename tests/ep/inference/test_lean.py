@@ -100,6 +100,24 @@ def test_without_audits_the_report_says_what_predictions_lead_to():
     assert f"moves beliefs by {diary.lean.most:.2g} standard deviations, as 64 answers tell" in diary.notes()[0]
 
 
+def test_doubts_of_samples_add_up_to_what_the_joint_belief_is_off_by():
+    # The largest doubt was .06, below what is worth a note, while w ended .4 standard deviations away.
+    _, model = problem()
+    oracle = ep.ImportanceSampling(1000, paired=False)
+    exact, post = ep.infer(model), ep.infer(model, messages=oracle, rng=0)
+    assert post.report.converged
+    doubt = post.doubt["Logistic(z)"]
+    total = np.sqrt((doubt**2).sum())
+    assert doubt.max() < 0.1 < total
+    assert total / 3 < np.sqrt(2 * exact["w"].kl(post["w"])) < 3 * total
+    (note,) = [note for note in post.report.notes if "add up" in note]
+    assert f"errors of its 64 messages, if independent, may add up to {total:.2g} standard deviations" in note
+    # Members that share nothing have nothing to add up.
+    z = ep.Variable("z", ep.Normal(np.zeros(64), 1.0))
+    alone = ep.FactorGraph(ep.Logistic(z, observed=np.ones(64)))
+    assert not any("add up" in note for note in ep.infer(alone, messages=oracle, rng=0).report.notes)
+
+
 def test_a_sample_stands_for_its_plate():
     lean = Lean(np.array([0.01, 0.02]), np.array([0.004, 0.03]))
     assert not lean.matters(0.05)

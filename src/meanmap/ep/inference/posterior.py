@@ -34,7 +34,8 @@ class Posterior(Mapping[str, Family]):
         For each factor whose messages were sampled, one number for each member.
     doubt : dict
         For each factor whose oracle states an error: how far a belief may be off for it, in standard deviations, one
-        number for each member.
+        number for each member. What members share may be off by the root of the sum of their squares, if errors are
+        independent; the report says so where that is beyond .1.
 
     Examples
     --------

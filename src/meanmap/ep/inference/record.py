@@ -10,6 +10,7 @@ from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.sweeps.plan import Plan, fetched
 from meanmap.ep.sweeps.sweep import EVENTS, Happened
+from meanmap.ep.variables import Selection, Variable
 
 __all__ = ["Record"]
 
@@ -101,6 +102,7 @@ class Record:
             high = doubt > (_DOUBTED_SAMPLES if name in sampled else ENOUGH)
             if high.any():
                 notes.append(f"{name}{_where(high)}: beliefs may be off by {_off(doubt[high].max())}")
+        notes += self._together()
         for at, oracle in self.hosts.items():
             factor = self.factors[at]
             counts[f"{factor.name}: messages asked of the host"] = self.asked[at]
@@ -112,6 +114,28 @@ class Record:
         elif self.converged and not np.isfinite(log_evidence):
             notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
         return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
+
+    def _together(self) -> list[str]:
+        """What doubts of single messages add up to for what the members of a plate share.
+
+        Errors are small beside the belief about one member, of which the others say most: for independent ones the
+        expected 2 KL between joint beliefs is the sum over members, and that of any part is at most as large.
+        """
+        predicted = {self.factors[at].name for at, oracle in self.hosts.items() if oracle.predicts}
+        variables = [argument for factor in self.factors for argument in factor.arguments]
+        notes = []
+        for factor in self.factors:
+            doubt = self.doubt.get(factor.name)
+            if factor.plate is None or doubt is None or factor.name in predicted:
+                continue
+            total = float(np.sqrt((doubt**2).sum()))
+            shares = any(isinstance(v, Variable | Selection) and _plate(v) != factor.plate for v in variables)
+            if shares and _DOUBTED_SAMPLES < total < np.inf:
+                notes.append(
+                    f"{factor.name}: errors of its {factor.plate} messages, if independent, may add up to {total:.2g} "
+                    "standard deviations for what these share: give the oracle more points, or take another one"
+                )
+        return notes
 
     def _status(self) -> str:
         if self.converged:
@@ -128,6 +152,10 @@ def _off(doubt: float) -> str:
     if doubt >= 1:
         return "a standard deviation or more: give the oracle more points, or take another one"
     return f"{doubt:.2g} standard deviations, as the oracle says"
+
+
+def _plate(argument: Variable | Selection) -> int | None:
+    return argument.variable.plate if isinstance(argument, Selection) else argument.plate
 
 
 def _where(flags: np.ndarray) -> str:
