@@ -47,8 +47,8 @@ def test_arrays_come_to_the_device_without_a_program():
 
 
 def test_an_option_that_this_version_does_not_have_is_left_out(monkeypatch):
-    monkeypatch.setattr(compiling, "WITHOUT_EMITTERS", {"xla_option_of_another_version": False})
-    monkeypatch.setattr(compiling, "_refused", [])
+    monkeypatch.setitem(compiling.QUICK, "xla_option_of_another_version", False)
+    monkeypatch.setattr(compiling, "_offered", [*compiling._offered, "xla_option_of_another_version"])
     traced = []
 
     @compiled_quickly()
@@ -59,3 +59,5 @@ def test_an_option_that_this_version_does_not_have_is_left_out(monkeypatch):
     assert doubled(np.ones(3)).tolist() == [2, 2, 2]
     assert doubled(np.ones(2)).tolist() == [2, 2]
     assert traced in ([(3,), (2,)], [(3,), (3,), (2,)])
+    assert "xla_option_of_another_version" not in compiling._offered
+    assert compiling._offered

@@ -1,7 +1,7 @@
 """Programs that compile in less time, for calls that run them a few times."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import equinox as eqx
@@ -12,13 +12,18 @@ from meanmap.core.door import is_concrete, is_enclosed
 
 __all__ = ["compiled_quickly", "compiled_values"]
 
-# XLA's emitters of fused loops take up to half of the time of compiling for a CPU, and programs that are mostly
-# products of matrices run no faster for them: a first learned kernel took 3.9 s with them and 2.4 s without, a second
-# one 0.21 s with and without.
-WITHOUT_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
-# JAX 0.12 has no such option. What it says is remembered, so that one program alone is traced in vain.
+# Compiling is most of what a first call costs. These options of XLA make it cheap on a CPU, and programs run no slower
+# for them (a first learned kernel took 3.9 s without any, a later one 0.2 s with and without): no emitters of its own
+# for fused loops, which take up to half of the time; two pieces for two threads instead of 32, each of which is set up
+# anew; and the first level of optimisation.
+QUICK: dict[str, bool | int] = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 2,
+    "xla_backend_optimization_level": 1,
+}
+# JAX 0.12 has no option for emitters. An option that is refused is not asked for again.
 NO_OPTION = "No such compile option"
-_refused: list[str] = []
+_offered = list(QUICK)
 
 
 def compiled_quickly(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -52,22 +57,27 @@ def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    whole = jax.jit(function, compiler_options=WITHOUT_EMITTERS, **settings)
     part = jax.jit(function, **settings)
+
+    @cache
+    def whole(*options: str) -> Callable[..., Any]:
+        return jax.jit(function, compiler_options={option: QUICK[option] for option in options}, **settings)
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        if _refused or is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
+        if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
             return part(*arguments, **named)
         try:
-            return whole(*arguments, **named)
+            return whole(*_offered)(*arguments, **named)
         except ValueError as error:  # a function among the arguments may hold a number that is traced
             if "compiler_options" not in str(error):
                 raise
+            return part(*arguments, **named)
         except jax.errors.JaxRuntimeError as error:
-            if NO_OPTION not in str(error):
+            refused = [option for option in _offered if NO_OPTION in str(error) and option in str(error)]
+            if not refused:
                 raise
-            _refused.append(str(error))
-        return part(*arguments, **named)
+        _offered[:] = [option for option in _offered if option not in refused]
+        return call(*arguments, **named)
 
     return call
