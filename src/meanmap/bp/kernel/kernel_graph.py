@@ -13,7 +13,6 @@ from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph
-from meanmap.graphs.rooted import check_forest
 from meanmap.kernels.base import Kernel
 
 __all__ = ["KernelGraph"]
@@ -30,8 +29,9 @@ class KernelGraph:
     Parameters
     ----------
     graph : Graph, NetworkX graph or list of edges
-        A tree or forest. A graph of arrows, as `mm.pc` finds it or of NetworkX, is taken where no two arrows meet:
-        directions do not matter then.
+        On a tree or forest answers are exact. Round cycles messages are sent until they settle, and beliefs are
+        approximate: reports say so. A graph of arrows, as `mm.pc` finds it or of NetworkX, is taken where no two arrows
+        meet: directions do not matter then.
     kernels : mapping from names to kernels, optional
         By default RBF with lengthscales chosen for each edge, Delta for labels, Rotation for rotations.
     ridge : float, optional
@@ -41,7 +41,7 @@ class KernelGraph:
         left out. By default 1000 for up to 5000 rows and 300 from 17,000 on. Where more than a hundredth is left out,
         reports say so; `fitted.chosen` has the share for each edge.
     schedule : optional
-        For a graph with cycles, such as `mm.graphs.Flooding()`; by default the graph must be a forest.
+        By default two passes on a forest, and `mm.graphs.Flooding()` on a graph with cycles.
 
     Notes
     -----
@@ -73,8 +73,6 @@ class KernelGraph:
     ):
         self.graph = graph.skeleton if isinstance(graph, PDAG) else Graph.of(graph)
         _refuse_meeting_arrows(graph)
-        if schedule is None:
-            check_forest(self.graph)
         self.kernels = dict(kernels or {})
         for name, kernel in self.kernels.items():
             self.graph.index(name)

@@ -17,7 +17,7 @@ from meanmap.bp.kernel.row_messages import RowMessages
 from meanmap.bp.model import FittedModel
 from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
 from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
@@ -28,7 +28,6 @@ from meanmap.core.types import Data, Points, Seed
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Rooted
-from meanmap.graphs.rooted import check_forest
 
 __all__ = ["ManyRows"]
 
@@ -46,7 +45,13 @@ class ManyRows(FittedModel):
 
     @cached_property
     def _rooted(self) -> Rooted:
-        check_forest(self.graph)
+        if not self.graph.is_forest:
+            shown = " - ".join(map(str, self.graph.cycle()[:10]))
+            raise InputError(
+                f"the graph has a cycle, {shown}, and rows of a table are answered together on trees: ask query(row), "
+                "or learn a tree, mm.KernelGraph(mm.chow_liu(table)), or each column given all others, "
+                "mm.bp.DependencyNetwork()."
+            )
         return Rooted.at(self.graph)
 
     @filled_by_partition

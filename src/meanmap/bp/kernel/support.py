@@ -32,6 +32,10 @@ FEW_DATA = 5.0
 MOST_MEASURED = 100
 # A larger share of a kernel than this that low rank leaves out is told.
 MOST_LEFT_OUT = 0.01
+ROUND_CYCLES = (
+    "the graph has cycles, and what goes round one is heard again: beliefs are approximate, and too sure. Where arrows "
+    "are known mm.bp.BayesianNetwork(graph) has no such error."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ def contradiction_note(name: Hashable, agreement: float) -> str:
 def learning_notes(graph: Graph, samples: Samples, likelihoods: Sequence[LikelihoodEdge]) -> list[str]:
     """What the model did not learn from: rows beyond the most, and what low ranks leave out of kernels."""
     notes = list(samples.notes)
+    if not graph.is_forest:
+        notes.append(ROUND_CYCLES)
     if samples.given is not None:
         most = max(len(pairs) for pairs in samples.pairs)
         notes.append(f"learned from {most} of {samples.given} rows, drawn at random.")
