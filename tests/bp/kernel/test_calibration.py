@@ -64,8 +64,21 @@ def test_atoms_of_one_label_share_what_the_label_gets():
     weights = np.array([[0.3, 0.6, 0.1, 0.0]])
     np.testing.assert_allclose(atoms.probabilities(weights), [[0.4, 0.6, 0.0]])
     np.testing.assert_allclose(atoms.weights(np.array([[0.2, 0.5, 0.3]]), weights), [[0.15, 0.5, 0.05, 0.3]])
+    # Messages are beliefs without what the node knows by itself, 1, 1/2 and 0 for the three labels.
+    own, half = np.array([[1.0, 0.5, 1.0, 0.0]]), Calibration(1.0, 0.5)
+    given = np.array([[0.4, 0.3, 0.3, 0.0]])
+    heard = half(np.array([[0.7, 0.6, 0.0]]) / 1.3) * [1.0, 0.5, 0.0]
+    expected = heard / heard.sum()
+    np.testing.assert_allclose(
+        atoms.corrected(given, own, half), [[*(expected[0, :2] * [4 / 7, 1]), expected[0, 0] * 3 / 7, 0]]
+    )
     assert atoms.number(np.array([[[7, 1]]])) == 1
     assert atoms.number(np.array([[[7, 2]]])) == -1
+
+
+def right_in_nine_of_ten(observed, labels):
+    """How probable 0 or 1 is where the label is a or b."""
+    return np.where((observed[:, None] == 0) == (np.asarray(labels)[None] == "a"), 0.9, 0.1)
 
 
 def test_a_query_corrects_beliefs_that_are_too_sure_and_says_so():
@@ -75,7 +88,7 @@ def test_a_query_corrects_beliefs_that_are_too_sure_and_says_so():
     left = rng.choice(["a", "b"], 400)
     pairs = left, np.where(rng.random(400) < 0.95, left, np.where(left == "a", "b", "a"))
     truth = rng.choice(["a", "b"], side**2)  # and here neighbours have nothing to do with each other
-    field = mm.KernelField(graph).fit(pairs)
+    field = mm.KernelField(graph).fit(pairs, likelihood=right_in_nine_of_ten)
     seen = {int(i): str(truth[i]) for i in rng.permutation(side**2)[:110]}
     hidden = [i for i in range(side**2) if i not in seen]
     found, plain = field.query(seen, targets=hidden), field.query(seen, targets=hidden, counting=1.0)
@@ -88,5 +101,11 @@ def test_a_query_corrects_beliefs_that_are_too_sure_and_says_so():
         assert max(corrected.values()) <= max(before.values())
     # Neighbours say nothing here: a coin's log loss is .69.
     assert np.mean([-np.log(found.probabilities(node)[str(truth[node])]) for node in hidden]) < 0.75
+    # What was observed of a node itself counts in full: it has no part in labels that are left out.
+    other = {"a": "b", "b": "a"}
+    observed = np.array([[label if rng.random() < 0.9 else other[label]] for label in truth])[:, 0]
+    found = field.query(seen, targets=hidden, observed=np.where(observed == "a", 0.0, 1.0))
+    right = np.array([found.probabilities(node)[str(observed[node])] for node in hidden])
+    np.testing.assert_allclose(right, 0.9, atol=0.1)
     few = dict(list(seen.items())[:90])
     assert not any("left out" in note for note in field.query(few, targets=hidden).report.notes)

@@ -1,4 +1,4 @@
-"""How sure beliefs about labels are round cycles, corrected by labels that are left out."""
+"""How sure neighbours are about labels round cycles, corrected by labels that are left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +66,17 @@ class LabelAtoms:
     def probabilities(self, weights: np.ndarray) -> np.ndarray:
         """Of labels (..., K), from weights of atoms (..., G)."""
         return weights @ np.eye(len(self.codes))[self.which]
+
+    def corrected(self, weights: np.ndarray, own: np.ndarray, correct: Calibration) -> np.ndarray:
+        """Weights of atoms (B, G) whose messages are corrected; what a node knows by itself, `own` (B, G), is not.
+
+        Where labels are left out, all that their nodes know is left out, too: it is messages that they correct.
+        """
+        own = own.astype(np.float64) / own.max(axis=-1, keepdims=True)
+        heard = self.probabilities(np.where(own > 0, weights / np.where(own > 0, own, 1), 0))
+        first = np.unique(self.which, return_index=True)[1]  # an atom of each label: all of them know the same
+        found = correct(heard / heard.sum(axis=-1, keepdims=True)) * own[..., first]
+        return self.weights(found / found.sum(axis=-1, keepdims=True), weights)
 
     def weights(self, probabilities: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Weights of atoms with other probabilities of labels, shared among the atoms of a label as before."""

@@ -113,7 +113,7 @@ class FittedKernelField(FittedField):
             is heard again, so that beliefs are too sure; messages to the power μ are heard as along spanning trees of
             the graph, and settle (Wainwright, Jaakkola & Willsky 2003). With μ = (n − 1) / |E|, about 1/2 on a grid,
             beliefs are not sure enough; `KernelGrid` says what was measured between. By default messages count whole,
-            and beliefs about labels are corrected where 100 labels of a kind were seen, see below; 1 for messages that
+            and messages about labels are corrected where 100 labels of a kind were seen, see below; 1 for messages that
             count whole and beliefs as they are.
 
         Notes
@@ -122,12 +122,14 @@ class FittedKernelField(FittedField):
         their 1/μ-th power: the learned operators serve every μ.
 
         Round cycles beliefs about labels are too sure. Where 100 were seen, each fifth of them is left out in turn with
-        all that is known of its nodes, which asks five more times, and beliefs p about the K labels of that kind become
-        (1 − ε) pᵗ / Σ pᵗ + ε / K, with the power and share of least log loss on what was left out: the most probable
-        label stays. Of 2708 papers that cite each other, with the words of all and the topics of 30 % (of 5 %), over
-        three fresh splits, .86 (.67) of the other topics were right, with a log loss of .54 (1.13) instead of .82
-        (1.93); by spreading words along citations .83 (.53) and .77 (1.38). A logistic regression on words that are
-        averaged over two steps of citations does better where few topics are known: .87 (.79) and .42 (.75).
+        all that is known of its nodes, which asks five more times, and what messages m say about the K labels of that
+        kind becomes (1 − ε) mᵗ / Σ mᵗ + ε / K, with the power and share of least log loss on what was left out. What
+        was observed of a node itself counts in full. Of 2708 papers that cite each other, with the words of all and
+        the topics of 30 % (of 5 %), over six splits, .86 (.69) of the other topics were right, with a log loss of .51
+        (1.03) instead of .82 (1.84); by spreading words along citations .83 (.53) and .77 (1.37). More than that is not
+        a matter of how sure messages are: corrected by the hidden labels themselves, beliefs as a whole came to 1.06 on
+        two splits with 5 %, where this comes to 1.05. A logistic regression on words that are averaged over two steps
+        of citations does better where few topics are known: .87 (.79) and .42 (.75).
         """
 
         def propagate(seen: Evidence, nodes: np.ndarray) -> Answered:
@@ -142,7 +144,8 @@ class FittedKernelField(FittedField):
                 found = weights[place[node]]
                 if self.kind[node] in corrections:
                     labels, correct = corrections[self.kind[node]]
-                    found = labels.weights(correct(labels.probabilities(found)), found)
+                    kind = list(self.learned.variables)[self.kind[node]]
+                    found = labels.corrected(found, self._own_at_atoms(seen, kind, np.array([node]), real)[0], correct)
                 return self._belief(node, self._variable(node).atoms, found if seen.batched else found[0])
 
             return belief, report
@@ -174,7 +177,7 @@ class FittedKernelField(FittedField):
         """Corrections in words."""
         several, names = len(self.learned.variables) > 1, list(self.learned.variables)
         return [
-            f"beliefs{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, and "
+            f"messages{f' about {names[kind]!r}' if several else ''} to the power {correct.power:.2g}, and "
             f"{correct.share:.0%} of each to all labels alike: so are labels best foretold that were left out."
             for kind, (_, correct) in corrections.items()
         ]
