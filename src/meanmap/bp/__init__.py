@@ -2,6 +2,7 @@
 
 from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import Density, NormalMixture
+from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.beliefs.histogram import Histogram
 from meanmap.bp.beliefs.most_probable import Configuration, most_probable
 from meanmap.bp.beliefs.sensitivity import Sensitivity, sensitivity
@@ -9,7 +10,7 @@ from meanmap.bp.conditionals.bayesian_network import BayesianNetwork
 from meanmap.bp.conditionals.dependency_network import DependencyNetwork
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
-from meanmap.bp.conditionals.judged import ArrowScores, Gain
+from meanmap.bp.conditionals.judged import ArrowScores
 from meanmap.bp.edges.approximation import Approximation
 from meanmap.bp.edges.learning import LearnedLikelihood
 from meanmap.bp.edges.observations import CentredLikelihood, Likelihood, NoiseLikelihood, Tempered, UserLikelihood

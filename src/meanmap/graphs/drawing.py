@@ -83,9 +83,9 @@ def _places(graph: GraphLike) -> dict[Hashable, np.ndarray]:
     return {name: places[name] for name in graph}
 
 
-def draw_forest(graph: Graph, ax: Axes = None) -> Any:
+def draw_forest(graph: Graph, ax: Axes = None, **written: Any) -> Any:
     """Draw a graph; a forest hangs from its centres, leaves side by side, each other node above its children."""
-    return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None)
+    return draw(graph.to_networkx(), ax, positions=_hanging(graph) if graph.is_forest else None, **written)
 
 
 def _hanging(graph: Graph) -> dict[Hashable, tuple[float, float]]:

@@ -210,3 +210,19 @@ def test_what_cannot_be_asked_is_refused(model):
     loop = mm.KernelGraph([("a", "b"), ("b", "d"), ("d", "a")], schedule=mm.graphs.Flooding()).fit(make_table())
     with pytest.raises(InputError, match=r"the graph has a cycle, .*ask query\(row\), or learn a tree"):
         loop.impute({"a": [1.0]})
+
+
+def test_edges_are_worth_what_their_ends_say_about_each_other():
+    """Of normal variables with correlation ρ that is −½ log(1 − ρ²) nats a row: ½ log 2 for b = a + noise."""
+    a, noise, c = np.random.default_rng(5).normal(size=(3, 900))
+    table = {"a": a, "b": a + noise, "c": c}
+    fitted = mm.KernelGraph([("a", "b"), ("b", "c")]).fit({name: x[:500] for name, x in table.items()})
+    new = {name: x[500:].copy() for name, x in table.items()}
+    new["c"][:100] = np.nan  # rows of this edge alone
+    gains = fitted.gains(new)
+    assert gains["a", "b"].mean == pytest.approx(np.log(2) / 2, abs=4 * gains["a", "b"].error)
+    assert abs(gains["b", "c"].mean) < 0.05
+    written = {text.get_text() for text in fitted.plot(gains=gains).texts}
+    assert {f"{gain.mean:.2g}" for gain in gains.values()} <= written
+    with pytest.raises(InputError, match="no column 'c'; it has 'a', 'b'"):
+        fitted.gains({"a": a, "b": a})

@@ -6,39 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
 from meanmap.graphs.partial import PDAG
 
-__all__ = ["ArrowScores", "Gain", "judged"]
-
-# The logarithm of a probability of zero counts as this.
-LEAST_LOG = -20.0
-
-
-@dataclass(frozen=True)
-class Gain:
-    """By how much the mean log density of rows that were left out is larger, and its standard error.
-
-    Examples
-    --------
-    >>> print(Gain(0.42, 0.031))
-    +0.420 ± 0.031
-    """
-
-    mean: float
-    error: float
-
-    @classmethod
-    def of(cls, more: np.ndarray, less: np.ndarray) -> "Gain":
-        """From log densities of the same rows."""
-        gap = np.maximum(more, LEAST_LOG) - np.maximum(less, LEAST_LOG)
-        return cls(float(gap.mean()), float(gap.std() / np.sqrt(len(gap))))
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ± {self.error:.3f}"
+__all__ = ["ArrowScores", "judged"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

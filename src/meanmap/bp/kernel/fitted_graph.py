@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.beliefs.gain import Gain
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.learning import LikelihoodEdge, MessageEdge
 from meanmap.bp.edges.samples import NodeSample, Samples
@@ -20,9 +21,12 @@ from meanmap.bp.kernel.belief_weights import Arriving, Factor, MessageWeights, f
 from meanmap.bp.kernel.many_rows import ManyRows
 from meanmap.bp.kernel.support import Support, learning_notes, query_report
 from meanmap.core.door import Door
+from meanmap.core.errors import InputError
 from meanmap.core.points import bucket, on_device, slices
 from meanmap.core.report import Report
-from meanmap.core.types import Array, Axes
+from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.missing import present, take
+from meanmap.core.types import Array, Axes, Data
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -276,6 +280,45 @@ class FittedKernelGraph(ManyRows):
         beliefs = sample.belief(points, source, None if node in seen.points else sample.narrow)
         return beliefs if seen.batched else beliefs[0]
 
-    def plot(self, ax: Axes = None) -> Any:
-        """Draw the graph; returns the matplotlib Axes."""
-        return draw_forest(self.graph, ax)
+    def gains(self, frame: Data) -> dict[tuple, Gain]:
+        """What each edge is worth in rows that were not learned from: nats a row by which both of its ends are more
+        probable together than each by itself.
+
+        Parameters
+        ----------
+        frame : table
+            New rows, as `score` takes them.
+
+        Returns
+        -------
+        dict
+            A `Gain` for each edge: below two of its errors the edge is not worth it, or there are too few rows to tell.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanmap as mm
+        >>> a, noise, c = np.random.default_rng(0).normal(size=(3, 400))
+        >>> table = {"a": a, "b": a + noise, "c": c}
+        >>> model = mm.KernelGraph([("a", "b"), ("b", "c")]).fit({name: x[:300] for name, x in table.items()})
+        >>> gains = model.gains({name: x[300:] for name, x in table.items()})
+        >>> gains["a", "b"].mean > 2 * gains["a", "b"].error, gains["b", "c"].mean > 2 * gains["b", "c"].error
+        (True, False)
+        """
+        columns, found = columns_of(frame), {}
+        for pair in self.graph.named_edges:
+            lacking = next((name for name in pair if str(name) not in columns), None)
+            if lacking is not None:
+                raise InputError(f"frame has no column {lacking!r}; it has {', '.join(map(repr, columns))}.")
+            ends = {name: columns[str(name)] for name in pair}
+            both = np.flatnonzero(np.logical_and(*(present(column) for column in ends.values())))
+            ends = {name: take(column, both) for name, column in ends.items()}
+            first, second = (self.score({name: ends[name]}) for name in pair)
+            found[pair] = Gain.of(self.score(ends), first + second)
+        return found
+
+    def plot(self, ax: Axes = None, *, gains: Mapping[tuple, Gain] | None = None) -> Any:
+        """Draw the graph, with what `gains` found at edges, dashed below two errors; returns the matplotlib Axes."""
+        labels = {pair: f"{gain.mean:.2g}" for pair, gain in (gains or {}).items()}
+        support = {pair: float(gain.mean > 2 * gain.error) for pair, gain in (gains or {}).items()}
+        return draw_forest(self.graph, ax, labels=labels, support=support)
