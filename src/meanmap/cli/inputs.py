@@ -15,6 +15,7 @@ from meanmap.core.tables.kinds import looks_like_dates
 from meanmap.core.tables.missing import present
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
+from meanmap.core.values import label_text
 from meanmap.io.tables import read_columns, read_table
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -145,7 +146,7 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     columns_of = table.select(others).columns
     found = {}
     for kind in kinds.tolist():
-        name, rows = f"{by}={kind:g}" if isinstance(kind, float) else f"{by}={kind}", values == kind
+        name, rows = f"{by}={label_text(kind)}", values == kind
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
                 f"{path} has {counted(int(rows.sum()), 'row')} with {name}; expected at least {LEAST_POINTS} in each "

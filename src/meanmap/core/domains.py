@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -27,11 +27,18 @@ class Domain(Protocol):
         ...
 
 
+def holds_vectors(domain: Domain) -> bool:
+    """Whether points are vectors, which have columns, means and directions; a domain says so by `vectors = True`."""
+    return getattr(domain, "vectors", False)
+
+
 @dataclass(frozen=True)
 class Real:
     """Points of R^d, dense or (where the kernel allows) sparse."""
 
     sparse: bool = False
+
+    vectors: ClassVar[bool] = True
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """An (n, d) array, from an array, a list, a DataFrame or a mapping of columns."""

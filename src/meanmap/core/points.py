@@ -19,6 +19,7 @@ __all__ = [
     "is_sparse",
     "joined",
     "library_of",
+    "of_batch",
     "on_device",
     "on_host",
     "one_row",
@@ -47,6 +48,11 @@ def on_device(tree: Any) -> Any:
     On a CPU both may be the same memory: what is given must not be changed afterwards.
     """
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else jax.device_put(leaf), tree)
+
+
+def of_batch(index: Index) -> tuple[Any, ...]:
+    """An index of batch axes alone, all that is behind them kept."""
+    return (*(index if isinstance(index, tuple) else (index,)), ..., slice(None))
 
 
 def in_columns(points: object) -> TypeGuard[np.ndarray]:

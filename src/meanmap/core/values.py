@@ -1,14 +1,14 @@
 """What results have in common: a short line at a prompt, equality that looks into arrays, plain values for JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["Value", "as_tuple", "plain"]
+__all__ = ["Value", "as_tuple", "is_sequence", "label_text", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -50,6 +50,16 @@ class Value:
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """What may be one value or several: a list or a tuple is several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is several in order; a text is one."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def label_text(label: object) -> str:
+    """A label as people write it: files hold whole numbers as 1.0, which is 1 here."""
+    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
 def plain(of: object, *names: str) -> dict[str, Any]:

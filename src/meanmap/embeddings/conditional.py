@@ -153,7 +153,7 @@ def _in_one_pass(
 ) -> Operator | None:
     """The operator in features of many rows, added up where they lie; None of what is in memory and has to be."""
     in_pieces = any(is_file(data) or is_dask(data) for data in (x, y))
-    in_features = isinstance(kernel_x, Features) and isinstance(kernel_y, Features)
+    in_features = all(isinstance(kernel, Features) for kernel in (kernel_x, kernel_y))
     if not in_pieces and not (in_features and missing == "raise" and not kinds):
         return None
     if not in_features:

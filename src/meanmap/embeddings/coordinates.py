@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
+from meanmap.core.points import of_batch
 from meanmap.core.types import Array, Index, Points
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
@@ -113,8 +114,7 @@ class FeatureEmbedding(Embedding):
         """One function, or some, of a batch."""
         if not self.batch:
             raise IndexError("this embedding is a single function, not a batch.")
-        index = index if isinstance(index, tuple) else (index,)
-        return FeatureEmbedding(self.features, self.coefficients[(*index, ..., slice(None))], schema=self.schema)
+        return FeatureEmbedding(self.features, self.coefficients[of_batch(index)], schema=self.schema)
 
     def __repr__(self) -> str:
         batch = f", batch {self.batch}" if self.batch else ""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.domains import Real, Rotations
+from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import count
@@ -31,7 +31,7 @@ def find_modes(kernel: Kernel, points: Points, weights: jax.Array, n_starts: int
     domain = kernel.domain
     if isinstance(domain, Rotations):
         retract, size = _rotate, 3
-    elif isinstance(domain, Real):
+    elif holds_vectors(domain):
         retract, size = _shift, points.shape[1]
     else:
         raise KindError(
@@ -40,7 +40,7 @@ def find_modes(kernel: Kernel, points: Points, weights: jax.Array, n_starts: int
         )
     flat = jnp.asarray(weights).reshape(-1, weights.shape[-1])
     best, rises = _ascend_all(kernel, jnp.asarray(points), flat, retract, size, min(n_starts, count(points)))
-    if isinstance(domain, Real) and is_concrete(rises) and bool(np.asarray(rises).any()):
+    if holds_vectors(domain) and is_concrete(rises) and bool(np.asarray(rises).any()):
         raise InputError(
             f"the embedding has no highest point: {type(kernel).__name__} grows without bound. Use a bounded kernel, "
             "such as mm.kernels.RBF(1.0), or pass mode(candidates=...)."

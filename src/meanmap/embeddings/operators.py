@@ -12,7 +12,7 @@ import numpy as np
 from meanmap.core.arrays import is_factor
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, library_of, rows
+from meanmap.core.points import count, library_of, of_batch, rows
 from meanmap.core.tables.schema import Schema, check_same_columns
 from meanmap.core.types import Array, Data, Index, Points
 from meanmap.embeddings.bases import Basis, overlap
@@ -242,5 +242,4 @@ class Queries(Weights):
             chosen = np.arange(self.shape[0])[index]
             some = Queries(self.operator, rows(self.x, np.atleast_1d(chosen)))
             return some if np.ndim(chosen) else some.dense()[0]
-        index = index if isinstance(index, tuple) else (index,)
-        return self.dense()[(*index, ..., slice(None))]
+        return self.dense()[of_batch(index)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
-from meanmap.core.points import count, joined, library_of
+from meanmap.core.points import count, joined, library_of, of_batch
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, Index, Points, Values
 from meanmap.embeddings import certified
@@ -206,8 +206,7 @@ class PointEmbedding(Embedding, Readouts):
             raise IndexError("this embedding is a single function, not a batch.")
         if self.later is not None:
             return self._weighing(self.later.take(index), self.conditional)
-        index = index if isinstance(index, tuple) else (index,)
-        return self._weighing(self.weights[(*index, ..., slice(None))], self.conditional)
+        return self._weighing(self.weights[of_batch(index)], self.conditional)
 
     def __repr__(self) -> str:
         n = self.source.shape[-1]

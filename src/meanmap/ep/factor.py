@@ -75,7 +75,7 @@ class Factor(eqx.Module):
 
     Class attributes say how the engine treats it: `whole` which arguments are shared by the plate as one (the weights
     of a linear map), `approximate` that its messages are projections, so that the policies for improper messages apply,
-    `powered` that it can answer for a power of itself.
+    `powered` that it can answer for a power of itself, `asks_oracle` that its messages are an oracle's.
     """
 
     arguments: eqx.AbstractVar[tuple[Any, ...]]
@@ -83,6 +83,7 @@ class Factor(eqx.Module):
 
     approximate: ClassVar[bool] = False
     powered: ClassVar[bool] = False
+    asks_oracle: ClassVar[bool] = False
     whole: ClassVar[tuple[int, ...]] = ()
 
     @property

@@ -36,8 +36,9 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
             raise ShapeError(f"{path} has shape {arrays.shape}; expected (rows,) or (rows, columns).")
         arrays = {f"x{i}": column for i, column in enumerate(np.atleast_2d(arrays.T))}
     for name, array in arrays.items():
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biufU":
-            what = f"of {array.dtype}" if isinstance(array, np.ndarray) else "no array"
+        dtype = getattr(array, "dtype", None)
+        if dtype is None or dtype.kind not in "biufU":
+            what = "no array" if dtype is None else f"of {dtype}"
             raise InputError(f"{name!r} of {path} is {what}; expected arrays of numbers or text.")
     _check_lengths(arrays, path)
     return {name: array.astype(float) if array.dtype.kind in "biuf" else array for name, array in arrays.items()}

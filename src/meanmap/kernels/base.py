@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite, is_factor, parameter
-from meanmap.core.domains import Domain, Each, Real
+from meanmap.core.domains import Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.points import count
@@ -181,9 +181,9 @@ class Composite(Kernel):
     @property
     def domain(self) -> Domain:
         domains = [member.domain for member in self.members]
-        if all(isinstance(domain, Real) for domain in domains):
+        if all(map(holds_vectors, domains)):
             return Real(sparse=all(domain == Real(sparse=True) for domain in domains))
-        return domains[0] if _agree(domains) else Each(tuple(domains))
+        return domains[0] if agree(domains) else Each(tuple(domains))
 
     @property
     def in_numpy(self) -> bool:
@@ -196,7 +196,7 @@ class Composite(Kernel):
     def parts(self, x: Points) -> tuple[Any, ...]:
         """The points of each member."""
         domains = [member.domain for member in self.members]
-        return (x,) * len(domains) if _agree(domains) else tuple(x)
+        return (x,) * len(domains) if agree(domains) else tuple(x)
 
     def check(self, points: Points, argument: str) -> None:
         for member, part in zip(self.members, self.parts(points), strict=True):
@@ -207,9 +207,9 @@ class Composite(Kernel):
         return [getattr(member, method)(*part) for member, part in zip(self.members, parts, strict=True)]
 
 
-def _agree(domains: list[Domain]) -> bool:
+def agree(domains: list[Domain]) -> bool:
     """Whether one reading of the data serves all domains."""
-    return all(isinstance(domain, Real) for domain in domains) or all(domain == domains[0] for domain in domains)
+    return all(map(holds_vectors, domains)) or all(domain == domains[0] for domain in domains)
 
 
 class Sum(Composite):

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.domains import Columns, Domain, Each, Real
+from meanmap.core.domains import Columns, Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
@@ -19,7 +19,7 @@ __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "
 
 def is_flat(data: Data, kernel: KernelLike) -> bool:
     """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
-    return isinstance(kernel.domain, Real) and not hasattr(data, "columns") and np.ndim(data) == 1
+    return holds_vectors(kernel.domain) and not hasattr(data, "columns") and np.ndim(data) == 1
 
 
 def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:

@@ -38,6 +38,7 @@ __all__ = [
     "median_heuristic",
     "mixed_kernel",
     "reader_for",
+    "reads_numbers",
     "unit_free_kernel",
 ]
 
@@ -303,6 +304,11 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     array = plain(data, argument)
     truths = array.dtype.kind == "b" and array.ndim == 1
     return Delta() if truths or array.dtype.kind in "SUOT" or is_categorical(data) else RBF()
+
+
+def reads_numbers(data: Data) -> bool:
+    """Whether data are rows of numbers, of which an RBF kernel is the default."""
+    return isinstance(reader_for(data), RBF)
 
 
 def column_lengthscales(matrix: Array) -> np.ndarray:

@@ -11,7 +11,7 @@ from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import column_lengthscales, kernel_for, reader_for
+from meanmap.learning.default import column_lengthscales, kernel_for, reads_numbers
 from meanmap.learning.learn import LearnedKernel, learn_kernel
 
 __all__ = ["learned_for", "learned_in_units", "learned_multiple"]
@@ -34,7 +34,7 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
             return OnColumns(numbers, real) * OnColumns(Hamming(1.0), labels), fit.report.notes
         if labels:
             return kernel_for(table, rng), ()
-    elif not isinstance(reader_for(data), RBF):
+    elif not reads_numbers(data):
         return kernel_for(data, rng), ()
     if not is_sparse(data):
         with Door() as door:

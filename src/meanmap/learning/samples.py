@@ -63,9 +63,9 @@ def draw_landmarks(
     """Landmarks of each draw, (draws, m, d)."""
     d = points.shape[1]
     if is_number(wanted):
-        if isinstance(wanted, float | np.floating) and not 0 < wanted < 1:
-            raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
         share = isinstance(wanted, float | np.floating)
+        if share and not 0 < wanted < 1:
+            raise ParameterError(f"landmarks is {wanted!r}; expected a share between 0 and 1, a number, or points.")
         m = _share(float(wanted), n, d) if share else int(wanted)
         if m > len(points):
             raise ParameterError(f"landmarks is {m}, and x has {len(points)} points to draw them from.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, KindError
+from meanmap.core.values import is_sequence
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import find_cycle
 
@@ -79,7 +80,7 @@ def _sequence(values: Iterable, argument: str) -> Iterable:
 
 
 def _pair(pair: object, number: dict[str, int], argument: str) -> tuple[int, int]:
-    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+    if not is_sequence(pair) or len(pair) != 2:
         raise KindError(f'{argument} holds {pair!r}; expected pairs (cause, effect) such as ("rain", "street").')
     a, b = (_known(name, number, argument) for name in pair)
     if a == b:

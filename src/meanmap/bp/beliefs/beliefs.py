@@ -56,10 +56,10 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     def probabilities(self, name: Hashable) -> dict[Any, Any]:
         """The probability of each label of a variable that has labels, a number or (B,)."""
         belief: Any = self[name]
-        if name not in self.labels and not isinstance(belief, LabelBelief):
-            raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
         if isinstance(belief, LabelBelief):
             return belief.probabilities()
+        if name not in self.labels:
+            raise KindError(f"{name!r} has no labels: use beliefs[{name!r}].density(grid), .quantile(q) or .expect(f).")
         found: dict[Any, Any] = {}
         for i, label in enumerate(self.labels[name]):
             found[label] = found.get(label, 0.0) + belief.weights[..., i]

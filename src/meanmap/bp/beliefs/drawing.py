@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.bp.beliefs.densities import Density
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.domains import Real
+from meanmap.core.domains import holds_vectors
 from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
 from meanmap.core.points import in_columns
@@ -45,7 +45,7 @@ def draw_beliefs(beliefs: Any, ax: Axes = None) -> Any:
 
 def _embedding(belief: PointEmbedding, ax: Axes) -> None:
     points = belief.points
-    numeric = isinstance(belief.kernel.domain, Real) and in_columns(points)
+    numeric = holds_vectors(belief.kernel.domain) and in_columns(points)
     queries = [belief[i] for i in range(min(belief.batch[0], MOST_QUERIES))] if belief.batch else [belief]
     if numeric and points.shape[1] == 1:
         if len(points) == len(queries) or len(points) == 1:

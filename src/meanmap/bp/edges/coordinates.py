@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.domains import Real
+from meanmap.core.domains import holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
 from meanmap.core.types import Data, Points
@@ -47,9 +47,7 @@ def coordinates(kernel: Kernel, points: Data, tolerance: float, most: int | None
     chosen = rows(points, spread_rows(count(points), PIVOT_ROWS))
     with Door() as door:
         found = PivotedCholesky.of_points(kernel, chosen, door, tolerance, most)
-    if any_sparse(found.pivots) and isinstance(
-        kernel.domain, Real
-    ):  # counts of texts have 2⁶² columns: they stay sparse
+    if any_sparse(found.pivots) and holds_vectors(kernel.domain):  # counts of texts have 2⁶² columns: they stay sparse
         return replace(found, pivots=dense(found.pivots))
     return found
 

@@ -41,13 +41,15 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
     graph: Graph = field.graph
     kinds, kind = _labels(field.variables, graph.names, graph.size, "variables")
     labels, relation = _edge_labels(graph, field.relations)
-    found = dict(pairs) if isinstance(pairs, Mapping) else dict.fromkeys(labels[:1], pairs)
-    if not isinstance(pairs, Mapping) and len(labels) > 1:
+    named = isinstance(pairs, Mapping)
+    found = dict(pairs) if named else dict.fromkeys(labels[:1], pairs)
+    if not named and len(labels) > 1:
         raise KindError(f"pairs is one pair of samples, but there are {len(labels)} relations: pass a mapping.")
     _check_names(labels, found)
-    meant = {kinds[0]: told} if isinstance(told, str) else dict(told or {})
+    one = isinstance(told, str)
+    meant = {kinds[0]: told} if one else dict(told or {})
     unknown = next((name for name in meant if name not in kinds), None)
-    if unknown is not None or (isinstance(told, str) and len(kinds) > 1):
+    if unknown is not None or (one and len(kinds) > 1):
         raise InputError(
             f"kinds is {told!r}; expected what the values of each kind of variable mean: {', '.join(map(repr, kinds))}."
         )

@@ -27,6 +27,8 @@ class Algebra(eqx.Module):
     """
 
     neutral: ClassVar[float]
+    # Whether beliefs are values to be normalised, with a partition function, instead of parameters.
+    multiplied: ClassVar[bool] = False
 
     @abstractmethod
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -90,6 +92,7 @@ class Product(Algebra):
     """
 
     neutral: ClassVar[float] = 1.0
+    multiplied: ClassVar[bool] = True
     narrow: bool = eqx.field(static=True, default=False, kw_only=True)
 
     def whole(self, own: jax.Array, incoming: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from meanmap.bp.engine.algebra import Product
 from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes, two_pass
@@ -32,7 +31,7 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
     """Two passes and what is read off them, in one program."""
     messages, below = two_pass(passes, terms)
-    if potentials or not isinstance(terms.layout.algebra, Product):
+    if potentials or not terms.layout.algebra.multiplied:
         return messages, read_settled(terms, messages, potentials)
     return messages, (beliefs_of(terms.layout, terms.own, messages), None, *_shares_sent(terms, messages, below))
 
@@ -43,7 +42,7 @@ def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[j
     layout, operators, own = terms.layout, terms.operators, terms.own
     placed = layout.silence(own).at[layout.row].set(messages)
     beliefs, log_scale = layout.beliefs(placed, own)
-    if not isinstance(layout.algebra, Product):
+    if not layout.algebra.multiplied:
         return beliefs, None, jnp.zeros(()), jnp.zeros(())
     if not potentials:
         return beliefs, None, *_shares(terms, placed)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from meanmap.bp.engine.algebra import Algebra, Product, Reweighted
+from meanmap.bp.engine.algebra import Algebra, Reweighted
 from meanmap.bp.engine.flooding import flood
 from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.messages import Given, Settings
@@ -140,7 +140,7 @@ def _read(
     """What `settled.read_settled` finds, with sums over all devices."""
     beliefs, log_scale = local.beliefs(messages, own)
     none = jnp.zeros(())
-    if not isinstance(local.algebra, Product):
+    if not local.algebra.multiplied:
         return beliefs, None, none, none
     products = local.pre_messages(messages, own)
     raw = local.arrived(operators.send(products, local.template, local.grouping))

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.core.arrays import array_of, as_array, check_finite
-from meanmap.core.domains import Real, Rotations
+from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.labels import Labels
@@ -139,7 +139,7 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
     if isinstance(domain, Rotations):
         matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
         return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
-    if isinstance(domain, Real) and not hasattr(value, "tocsr") and not isinstance(value, str):
+    if holds_vectors(domain) and not hasattr(value, "tocsr") and not isinstance(value, str):
         array = array_of(value, f"evidence[{name!r}]")
         axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
         if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):

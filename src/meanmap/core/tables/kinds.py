@@ -1,7 +1,6 @@
 """Kinds of columns: what a column of a table is, what it can be turned into, and how it is described in errors."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import is_sparse
 from meanmap.core.types import Data, DType
+from meanmap.core.values import is_sequence
 
 __all__ = [
     "FAMILIES",
@@ -127,7 +127,7 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
                 "('low', 'middle', 'high'), or ordered categories."
             )
         return levels
-    if isinstance(kind, Sequence) and not isinstance(kind, str):
+    if is_sequence(kind):
         levels = tuple(map(str, kind))
         if len(levels) < 2 or len(set(levels)) < len(levels):
             raise ParameterError(f"the levels {kind!r} are no order; expected two or more, each once.")

@@ -81,8 +81,7 @@ class Table:
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""
-        structured = isinstance(data, np.ndarray) and data.dtype.names is not None
-        return isinstance(data, Table | Mapping) or structured or _is_frame(data)
+        return isinstance(data, Table | Mapping) or bool(_fields(data)) or _is_frame(data)
 
     @staticmethod
     def has_names(data: Data) -> bool:
@@ -195,12 +194,17 @@ def raw_columns(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     return names, columns
 
 
+def _fields(data: Data) -> tuple[str, ...]:
+    """The names of the fields of a structured array; none of anything else."""
+    return (data.dtype.names or ()) if isinstance(data, np.ndarray) else ()
+
+
 def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     if isinstance(data, Table | Mapping):
         columns = data.columns if isinstance(data, Table) else data
         return [str(name) for name in columns], list(columns.values())
-    if isinstance(data, np.ndarray) and data.dtype.names is not None:
-        return list(data.dtype.names), [data[name] for name in data.dtype.names]
+    if names := _fields(data):
+        return list(names), [data[name] for name in names]
     if _is_frame(data):
         frame: Any = data
         if hasattr(frame, "npartitions"):

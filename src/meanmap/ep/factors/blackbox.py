@@ -34,6 +34,7 @@ class BlackBoxFactor(Factor):
     oracle: Any
 
     approximate: ClassVar[bool] = True
+    asks_oracle: ClassVar[bool] = True
 
     def integrated(self) -> list[Variable]:
         """The variables over which an oracle integrates."""

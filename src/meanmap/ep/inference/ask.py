@@ -10,10 +10,9 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Array, Seed
-from meanmap.ep.factor import Answer, Factor
-from meanmap.ep.factors.blackbox import BlackBoxFactor
+from meanmap.ep.factor import Answer, Factor, FactorLike
 from meanmap.ep.inference.infer import with_oracle
-from meanmap.ep.oracles.host import HostOracle, check_answer
+from meanmap.ep.oracles.host import check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.sweeps.sweep import compiled_answer
 from meanmap.ep.variables import concrete
@@ -66,7 +65,7 @@ def ask(
     >>> bool(sampled.doubt.max() <= 0.005)
     True
     """
-    if isinstance(factor, BlackBoxFactor):
+    if factor.asks_oracle:
         factor = with_oracle(factor, oracle)
     elif oracle is not None:
         raise KindError(f"{factor.name} computes its own messages; leave out oracle.")
@@ -86,15 +85,13 @@ def ask(
             a.values if a.known else jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), next(messages))
             for a in factor.arguments
         )
-        if isinstance(factor, BlackBoxFactor):
+        if factor.asks_oracle:
             return _questions(factor, filled, power, Rng.of(rng).key, error)
         answer = compiled_answer(factor, jax.tree.map(jnp.asarray, filled), power, Rng.of(rng).key)
         return jax.tree.map(np.array, answer)
 
 
-def _questions(
-    factor: BlackBoxFactor, filled: tuple[Any, ...], power: float, key: Array, error: float | None
-) -> Answer:
+def _questions(factor: FactorLike, filled: tuple[Any, ...], power: float, key: Array, error: float | None) -> Answer:
     """A black box is asked in batches; one question is a batch of one."""
     shape = next(message.shape for message in filled if isinstance(message, Family))
     if len(shape) > 1:
@@ -102,5 +99,5 @@ def _questions(
     batch = filled if shape else jax.tree.map(lambda leaf: np.asarray(leaf)[None], filled)
     questions = Questions.of(factor, batch, power, key)
     oracle = factor.oracle
-    answer = check_answer(oracle, questions) if isinstance(oracle, HostOracle) else questions.ask(oracle, error)
+    answer = check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle, error)
     return answer if shape else answer[0]

@@ -11,7 +11,7 @@ from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Seed
-from meanmap.ep.factor import Factor, replaced
+from meanmap.ep.factor import Factor, FactorLike, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.order import along
@@ -164,7 +164,7 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Facto
     Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them.
     """
     if isinstance(messages, dict):
-        unknown = set(messages) - {f.name for f in model.factors if isinstance(f, BlackBoxFactor)}
+        unknown = set(messages) - {f.name for f in model.factors if f.asks_oracle}
         if unknown:
             raise ParameterError(f"messages name {sorted(unknown)}, which are no black-box factors of {model!r}.")
     ready, hosts = [], {}
@@ -174,9 +174,9 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Facto
                 f"power is {alpha:g}, and {factor.name} has no powers of itself: leave power out, or give its density "
                 "as ep.Density(log_factor, ...)."
             )
-        if isinstance(factor, BlackBoxFactor):
+        if factor.asks_oracle:
             factor = with_oracle(factor, messages)
-            if isinstance(factor.oracle, HostOracle):
+            if factor.oracle.on_host:
                 hosts[at] = factor.oracle
                 factor = replaced(factor, oracle=None)
         ready.append(factor)
@@ -194,7 +194,7 @@ def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
     return tuple(plans)
 
 
-def with_oracle(factor: BlackBoxFactor, messages: Any) -> BlackBoxFactor:
+def with_oracle(factor: FactorLike, messages: Any) -> BlackBoxFactor:
     """The factor with the oracle that is to compute its messages: its own, or as it is told, or the default."""
     oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
     oracle = factor.oracle or oracle or _default(factor)

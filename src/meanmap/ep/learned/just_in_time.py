@@ -18,7 +18,6 @@ from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Signature
 from meanmap.ep.oracles.host import HostOracle, check_answer
-from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.families import Normal
@@ -208,7 +207,7 @@ class Learned(HostOracle):
 
     def _ask(self, questions: Questions) -> Answer:
         oracle = self._oracles[questions.factor.name]
-        return questions.ask(oracle) if isinstance(oracle, Oracle) else check_answer(oracle, questions)
+        return check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle)
 
     def _with_sample(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
         """The answer with exact messages for a sample of predictions, and log normalisers that are right on average.

@@ -11,6 +11,7 @@ from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
+from meanmap.core.values import label_text
 
 __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
 
@@ -168,11 +169,6 @@ def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
     if values.dtype.kind not in "fiub":
         raise ParameterError(f"{name} holds {values.flat[0]!r}; expected numbers, one for each row of X.")
     return values.astype(np.float64)
-
-
-def label_text(label: Any) -> str:
-    """A label as people write it: files hold whole numbers as 1.0, which is 1 here."""
-    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
 
 
 def as_given(data: Data, values: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ class HostOracle(ABC):
 
     # Whether answers are predictions, with errors that may lean to one side: `accepts` is told what these add up to.
     predicts: ClassVar[bool] = False
+    on_host: ClassVar[bool] = True
 
     @abstractmethod
     def answer(self, questions: Questions) -> Answer:
@@ -129,9 +130,10 @@ def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
     if not isinstance(answer, Answer):
         raise KindError(f"{_label(oracle)} returned {type(answer).__name__} for {name}; expected an ep.Answer.")
     messages = answer.messages
-    if not isinstance(messages, tuple | list) or len(messages) != len(expected):
+    number = len(messages) if isinstance(messages, tuple | list) else None
+    if number != len(expected):
         raise ShapeError(
-            f"{_label(oracle)} returned {len(messages) if isinstance(messages, tuple | list) else messages!r} messages "
+            f"{_label(oracle)} returned {repr(messages) if number is None else number} messages "
             f"for {name}; expected {len(expected)}, one for each argument and None for what is given."
         )
     for position, (message, own) in enumerate(zip(messages, expected, strict=True)):

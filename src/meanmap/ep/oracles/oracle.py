@@ -27,6 +27,7 @@ class Oracle(eqx.Module):
 
     # Whether a small change of what comes in changes answers by about their stated doubt, so that beliefs never rest.
     wanders: ClassVar[bool] = False
+    on_host: ClassVar[bool] = False
 
     @property
     def block(self) -> int:

@@ -1,6 +1,5 @@
 """Bags: samples of different sizes as the points of one data set, for distribution regression."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -13,6 +12,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.types import Array
+from meanmap.core.values import is_sequence
 
 __all__ = ["Bags"]
 
@@ -150,7 +150,7 @@ def _members(bags: Any, argument: str) -> list[Any]:
         if not len(bags):
             raise EmptyError(f"{argument} holds no bags; expected at least one.")
         return list(bags)
-    if isinstance(bags, str | bytes) or not isinstance(bags, Sequence):
+    if not is_sequence(bags):
         raise KindError(f"{argument} is a {type(bags).__name__}; expected a list with one array of points per bag.")
     if not len(bags):
         raise EmptyError(f"{argument} holds no bags; expected at least one.")

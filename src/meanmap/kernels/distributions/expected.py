@@ -162,18 +162,22 @@ class ExpectedProduct(DistributionKernel):
         return Joint(kernels, "product"), ours, theirs
 
 
+def _split(kernel: Kernel) -> tuple[Any, Kernel]:
+    """c and k of c k; None and the kernel of one that is no multiple."""
+    if not isinstance(kernel, Scaled):
+        return None, kernel
+    scale, base = _split(kernel.kernel)
+    return kernel.scale if scale is None else kernel.scale * scale, base
+
+
 def _base(kernel: Kernel) -> Kernel:
-    return _base(kernel.kernel) if isinstance(kernel, Scaled) else kernel
-
-
-def _scale(kernel: Kernel) -> Any:
-    return kernel.scale * _scale(kernel.kernel) if isinstance(kernel, Scaled) else 1.0
+    return _split(kernel)[1]
 
 
 def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
     if isinstance(x, Bags):
         return _prepare_bags(kernel, x, y)
-    base = _base(kernel)
+    scale, base = _split(kernel)
     if not isinstance(base, RBF):
         raise KindError(
             f"the expected product of {type(x).__name__} laws is known exactly under RBF, not under {kernel!r}: use "
@@ -181,7 +185,7 @@ def _prepare_variable(kernel: Kernel, place: str, name: Any, x: Points, y: Point
         )
     lengthscale = base.lengthscale
     part, px, py = _prepare_laws(lengthscale, place, name, x, y)
-    return (Scaled(part, _scale(kernel)) if isinstance(kernel, Scaled) else part), px, py
+    return (part if scale is None else Scaled(part, scale)), px, py
 
 
 def _prepare_laws(lengthscale: Array, place: str, name: Any, x: Points, y: Points) -> tuple[Kernel, Any, Any]:
@@ -200,14 +204,14 @@ def _prepare_laws(lengthscale: Array, place: str, name: Any, x: Points, y: Point
 
 def _prepare_bags(kernel: Kernel, x: Bags, y: Bags | None) -> tuple[Kernel, Any, Any]:
     other = x if y is None else y
-    base = _base(kernel)
+    scale, base = _split(kernel)
     if isinstance(base, RBF) and x.dimension <= 2 and all_concrete((x, y, base)):
         numbers = nodes_for(x, other, base.lengthscale, "x")
         size = int(np.prod(2 * numbers - 1))
         (n, points), (m, others) = x.weights.shape, other.weights.shape
         sums = (n * points + m * others + n * m) * size
         if sums < PAIR_COST * n * points * m * others and (n + m) * size < MOST_NUMBERS:
-            part = SpectralPart() if base is kernel else Scaled(SpectralPart(), _scale(kernel))
+            part = SpectralPart() if scale is None else Scaled(SpectralPart(), scale)
             px = _spectral(x, base.lengthscale, numbers)
             return part, px, None if y is None else _spectral(y, base.lengthscale, numbers)
     size = max(x.points.shape[1], other.points.shape[1])

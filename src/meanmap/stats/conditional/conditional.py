@@ -5,7 +5,6 @@ from typing import Any
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.points import count
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.picked import check_no_names, picked
@@ -189,7 +188,7 @@ def conditional_independence_test(
             units = None if clusters is None or design is None else design.units
             value, law = judge(left, right, given, method, chosen, n_permutations, random.generator, units)
             used, fitted = (left.kernel, right.kernel), Fitted.of(left, right)
-    told += tuple(text for read in (*sides, conditions) if isinstance(read, Variable) for text in read.notes)
+    told += tuple(text for read in (*sides, conditions) for text in read.notes)
     if clusters is not None and design is not None and len(design.first_rows) < FEW_CLUSTERS:
         told += (f"there are {len(design.first_rows)} clusters: these are few, and the level may not be kept.",)
     names = {
@@ -221,9 +220,8 @@ def read_triples(
     sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
     n = len(conditions.columns)
     for side, name in zip(sides, "xy", strict=True):
-        rows = count(side.points) if isinstance(side, Unread) else len(side.columns)
-        if rows != n:
-            raise ShapeError(f"{name} has {rows} points and z has {n}; expected triples, one of each.")
+        if len(side) != n:
+            raise ShapeError(f"{name} has {len(side)} points and z has {n}; expected triples, one of each.")
     return conditions, sides
 
 

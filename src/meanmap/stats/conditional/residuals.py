@@ -1,7 +1,7 @@
 """What is left of a variable given z: residuals of its numbers, then residuals of a kernel's features of these."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Unread:
 
     points: Any
     kernel: Kernel
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    def __len__(self) -> int:
+        return count(self.points)
 
 
 @dataclass(frozen=True)

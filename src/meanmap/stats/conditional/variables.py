@@ -47,6 +47,9 @@ class Variable:
     indicators: np.ndarray
     notes: tuple[str, ...] = ()
 
+    def __len__(self) -> int:
+        return len(self.numbers)
+
     @property
     def columns(self) -> np.ndarray:
         """Numbers and indicators side by side."""

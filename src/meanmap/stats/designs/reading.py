@@ -22,6 +22,7 @@ from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
+from meanmap.core.values import label_text
 from meanmap.stats.designs.design import Design
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -58,7 +59,7 @@ def grouped(
     others = [name for name in table.names if name != by]
     found = {}
     for k, value in enumerate(values.tolist()):
-        name, rows = f"{by}={value:g}" if isinstance(value, float) else f"{by}={value}", places == k
+        name, rows = f"{by}={label_text(value)}", places == k
         if rows.sum() < LEAST_POINTS:
             raise EmptyError(
                 f"{name} has {counted(int(rows.sum()), 'row')}; expected at least {LEAST_POINTS} in each group."

@@ -1,6 +1,6 @@
 """Are two distributions close enough, or further apart than matters?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.core.values import is_sequence
 from meanmap.stats.effects.effect import doubt_about_mean
 from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Null, TestResult
@@ -154,7 +155,7 @@ def _reference(margin: Any) -> tuple[Any, Any] | None:
         if not 0 < margin < np.inf:
             raise ParameterError(f"margin is {margin!r}; expected a positive number, such as 0.1.")
         return None
-    if isinstance(margin, Sequence) and not isinstance(margin, str) and len(margin) == 2:
+    if is_sequence(margin) and len(margin) == 2:
         return margin[0], margin[1]
     raise ParameterError(
         f"margin is a {type(margin).__name__}; expected a number, such as 0.1, or two samples, (a, b)."

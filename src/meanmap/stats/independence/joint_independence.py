@@ -1,6 +1,6 @@
 """Are several variables independent of one another, all at once?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.picked import set_apart
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.core.values import is_sequence
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.design import Design
@@ -179,7 +180,7 @@ def _admitted(
     variables: Any, within: Any, clusters: Any, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[Any, Design | None, tuple[str, ...]]:
     """The variables without what is missing in any of them, as `kinds` says what they are, and their design."""
-    one = Table.looks_like_one(variables) or not isinstance(variables, Sequence) or isinstance(variables, str)
+    one = Table.looks_like_one(variables) or not is_sequence(variables)
     if Table.looks_like_one(variables):
         variables, within, clusters = set_apart(variables, within=within, clusters=clusters)
     parts = [variables] if one else list(variables)

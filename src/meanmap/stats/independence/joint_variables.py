@@ -12,6 +12,7 @@ from meanmap.core.pieces.sources import is_file, is_stream
 from meanmap.core.points import is_dask, on_host
 from meanmap.core.tables.chunks import count_rows
 from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.values import is_sequence
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["alone", "common_length", "listed", "varying"]
@@ -31,7 +32,7 @@ def listed(variables: Any) -> tuple[list[str], list[Any]]:
     elif Table.looks_like_one(variables):
         names, held = raw_columns(variables, "variables")
         columns = [{name: column} for name, column in zip(names, held, strict=True)]
-    elif isinstance(variables, Sequence) and not isinstance(variables, str):
+    elif is_sequence(variables):
         columns = [on_host(data) for data in variables]
         names = [f"variables[{k}]" for k in range(len(columns))]
     else:

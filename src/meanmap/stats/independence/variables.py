@@ -12,11 +12,12 @@ from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.core.values import is_sequence
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import at_median, column_lengthscales, is_default, kernel_for, reader_for
+from meanmap.learning.default import at_median, column_lengthscales, is_default, kernel_for, reads_numbers
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.settings import finite_distances
 
@@ -67,7 +68,7 @@ def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> t
         return (wanted,)
     if is_default(wanted) and wanted in (None, "median", "learned"):
         return _from_data(data, name, wanted or default, rng)
-    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+    if is_sequence(wanted):
         members = tuple(member for member in wanted if isinstance(member, Kernel))
         if members and len(members) == len(wanted):
             return members
@@ -117,7 +118,7 @@ def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]
             return numbers
         categories = OnColumns(Hamming(1.0), labels)
         return tuple(OnColumns(kernel, real) * categories for kernel in numbers) or (categories,)
-    if not isinstance(reader_for(data), RBF):
+    if not reads_numbers(data):
         return (kernel_for(data, rng),)
     with Door() as door:
         matrix = Real(sparse=True).read(data, name, door)

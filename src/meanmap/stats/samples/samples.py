@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import check_rows, is_categorical, plain
-from meanmap.core.domains import Real
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count, in_columns, is_sparse, joined, on_host, rows
@@ -19,7 +18,7 @@ from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Points
 from meanmap.core.values import as_tuple
 from meanmap.features.base import FeatureKernel, Features
-from meanmap.kernels.base import Kernel
+from meanmap.kernels.base import Kernel, agree
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF, Laplace
@@ -178,18 +177,13 @@ def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
     if members and all(isinstance(member, Kernel | Features) for member in members):
         kernels = tuple(FeatureKernel(member) if isinstance(member, Features) else member for member in members)
         for other in kernels[1:]:
-            if not _read_alike(kernels[0].domain, other.domain):
+            if not agree([kernels[0].domain, other.domain]):
                 raise KindError(
                     f"the kernels {kernels[0]!r} and {other!r} read different columns, and a list of kernels reads the "
                     "same: give kernels of all columns, with one lengthscale for each."
                 )
         return kernels
     raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
-
-
-def _read_alike(one: Any, other: Any) -> bool:
-    """Whether two kernels read the same points of a sample."""
-    return one == other or (isinstance(one, Real) and isinstance(other, Real))
 
 
 def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[str, str]]:
