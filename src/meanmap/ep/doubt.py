@@ -1,4 +1,4 @@
-"""How far a belief may be off: the root of the expected 2 KL, in standard deviations of the belief itself."""
+"""How far a belief may be off, and how far apart two are: roots of 2 KL, in standard deviations of the belief."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -45,8 +45,23 @@ class Lean(NamedTuple):
 
 
 def between(belief: Family, other: Family) -> jax.Array:
-    """√(2 KL(other ‖ belief)); for Normals of equal spread the distance of their means in standard deviations."""
-    return jnp.sqrt(2 * other.kl(belief))
+    """√(KL(a ‖ b) + KL(b ‖ a)); for Normals of equal spread the distance of their means in standard deviations.
+
+    The sum of both divergences is (η_a - η_b)·(E_a t - E_b t). It needs no normalisers, whose rounding keeps the root
+    of one divergence above 1e-6 where parameters are in the thousands and the beliefs are the same.
+    """
+    parts = []
+    for axes, one, two, seen, expected in zip(
+        belief._own_axes,
+        belief.natural,
+        other.natural,
+        belief.expected_statistics,
+        other.expected_statistics,
+        strict=True,
+    ):
+        part = (one - two) * (seen - expected)
+        parts.append(part.sum(tuple(range(-axes, 0))) if axes else part)
+    return jnp.sqrt(jnp.maximum(sum(parts[1:], start=parts[0]), 0))
 
 
 def from_covariance(belief: Family, covariance: jax.Array) -> jax.Array:

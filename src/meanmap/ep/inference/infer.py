@@ -59,7 +59,7 @@ def infer(
     sweeps : int
         At most so many: in each, every factor sends all its messages once, a whole plate at a time.
     tolerance : float
-        Beliefs stand still when none moves by more than tolerance × damping standard deviations in a sweep (√2 KL).
+        Beliefs stand still when none moves by more than tolerance × damping standard deviations in a sweep.
     damping : float
         The most that is taken of each step, in natural parameters. Less is taken of projections where steps are long,
         and where they turn back without getting shorter; where messages are lost or nothing helps, the run starts anew

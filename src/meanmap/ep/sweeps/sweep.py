@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from meanmap.core.compiling import compiled_values
 from meanmap.core.types import Array
+from meanmap.ep.doubt import between
 from meanmap.ep.factor import Answer, Factor, finite
 from meanmap.ep.sweeps.improper import settle
 from meanmap.ep.sweeps.plan import Plan, Port, State, beliefs, gather, real, select
@@ -194,10 +195,10 @@ def _replaced(plan: Plan, state: State, at: int, sent: tuple[Any, ...]) -> State
 
 
 def residual(new: Family, old: Family, active: jax.Array) -> jax.Array:
-    """How far a variable's beliefs moved, in standard deviations: the largest √(2 KL(new ‖ old)); ∞ if improper."""
+    """How far a variable's beliefs moved at most, in standard deviations; ∞ if improper."""
     proper = new.is_proper() & old.is_proper()
-    # Where one of them is no law the divergence is not looked at.
-    return jnp.where(active, jnp.where(proper, jnp.sqrt(2 * new.kl(old)), jnp.inf), 0.0).max()
+    # Where one of them is no law the distance is not looked at.
+    return jnp.where(active, jnp.where(proper, between(new, old), jnp.inf), 0.0).max()
 
 
 def evidence(plan: Plan, state: State, key: jax.Array, power: Array, known_answers: dict[int, Any]) -> jax.Array:
