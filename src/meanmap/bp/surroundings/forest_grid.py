@@ -72,7 +72,7 @@ class ForestGrid:
 
         Notes
         -----
-        Three images of 96 × 96 pixels take about twenty seconds of one processor.
+        Three images of 96 × 96 pixels take about fifteen seconds of one processor.
         """
         clean, noisy = read_images(images, "images"), read_images(observed, "observed")
         if [image.shape for image in clean] != [image.shape for image in noisy]:
