@@ -107,17 +107,22 @@ class MCMC(Oracle):
         return Answer(tuple(messages), log_total, tuple(errors), _effective(u), jnp.stack(doubts).max())
 
     def _sample(self, tilted: Tilted, key: jax.Array) -> jax.Array:
-        """Draws (draws, d), chain after chain."""
+        """Draws (draws, d), chain after chain.
+
+        They move in standard deviations of the cavity: a trajectory in the units of a cavity of 10⁻⁶ would take a
+        million steps before scales are adapted.
+        """
         from numpyro.infer.hmc import hmc  # here: numpyro takes a second to load
 
-        def potential(u):
-            value = tilted.log_density(u)
+        centre, scale = tilted.centre(), tilted.scale()
+
+        def potential(v):
+            value = tilted.log_density(centre + scale * v)
             return jnp.where(jnp.isnan(value), jnp.inf, -value)
 
         def chain(key):
             starting, running = jax.random.split(key)
-            centre, scale = tilted.centre(), tilted.scale()
-            start = centre + scale * jax.random.normal(starting, centre.shape, centre.dtype)
+            start = jax.random.normal(starting, centre.shape, centre.dtype)
             initialise, step = hmc(potential_fn=potential, algo="HMC")
             state = initialise(start, num_warmup=self.warmup, trajectory_length=1.5, rng_key=running)
             state = jax.lax.fori_loop(0, self.warmup, lambda _, s: step(s), state)
@@ -127,7 +132,7 @@ class MCMC(Oracle):
             return found
 
         found = jax.vmap(chain)(jax.random.split(key, self.chains))
-        return found.reshape(-1, found.shape[-1])
+        return centre + scale * found.reshape(-1, found.shape[-1])
 
     def _log_total(self, tilted: Tilted, u: jax.Array, key: jax.Array) -> jax.Array:
         mean = u.mean(0)
