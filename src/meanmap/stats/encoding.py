@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import on_host
 from meanmap.core.tables.missing import chosen_rows
+from meanmap.kernels.reading import read_alike
+from meanmap.kernels.stationary import RBF
+from meanmap.learning.deep import DeepKernel, learn_deep_kernel
 from meanmap.stats.designs.reading import rows_of
+from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["encoded", "encoded_samples"]
+__all__ = ["deep_samples", "encoded", "encoded_samples"]
 
 # Rows that are encoded at once, and how many are encoded again to see whether they are what they were.
 BATCH, AGAIN = 256, 4
@@ -57,18 +63,37 @@ def encoded_samples(
     """
     if not hasattr(features, "fit"):
         return [encoded(s, _callable(features), name, generator) for s, name in zip(samples, names, strict=True)], ()
-    samples = [on_host(sample) for sample in samples]
-    orders = [generator.permutation(rows_of(sample)) for sample in samples]
-    halves = [np.array_split(order, 2) for order in orders]
-    learned = _joined([chosen_rows(s, np.sort(first)) for s, (first, _) in zip(samples, halves, strict=True)])
-    labels = np.repeat(np.arange(len(samples)), [len(first) for first, _ in halves])
+    first, left = _halves([on_host(sample) for sample in samples], generator)
+    learned = _joined(first)
+    labels = np.repeat(np.arange(len(samples)), list(map(rows_of, first)))
     fitted = features.fit(learned, labels)
     fitted = features if fitted is None else fitted
     known = [name for name in ("transform", "decision_function", "predict_proba") if hasattr(fitted, name)]
     function = _callable(getattr(fitted, known[0]) if known else fitted)
-    left = [chosen_rows(s, np.sort(second)) for s, (_, second) in zip(samples, halves, strict=True)]
     told = f"features were fitted to half of the rows, {len(labels)}, and the test is of the others."
     return [encoded(s, function, name, generator) for s, name in zip(left, names, strict=True)], (told,)
+
+
+def deep_samples(
+    samples: Sequence[Any], names: Sequence[str], generator: np.random.Generator
+) -> tuple[list[np.ndarray], DeepKernel, tuple[str, ...]]:
+    """Half of the rows of two samples, the deep kernel that was trained on the others, and what is to be told."""
+    with Door() as door:
+        matrices = [np.asarray(part, float) for part in read_alike(RBF(), samples, names, door)]
+    for matrix, name in zip(matrices, names, strict=True):
+        check_rows(len(matrix), name, 2 * LEAST_POINTS)
+    first, left = _halves(matrices, generator)
+    told = f"the deep kernel was trained on half of the rows, {sum(map(len, first))}, and the test is of the others."
+    return left, learn_deep_kernel(first[0], first[1], generator), (told,)
+
+
+def _halves(samples: Sequence[Any], generator: np.random.Generator) -> tuple[list[Any], list[Any]]:
+    """The samples cut in two at random, rows in their order."""
+    cuts = [np.array_split(generator.permutation(rows_of(sample)), 2) for sample in samples]
+    first, second = (
+        [chosen_rows(sample, np.sort(cut[side])) for sample, cut in zip(samples, cuts, strict=True)] for side in (0, 1)
+    )
+    return first, second
 
 
 def _callable(features: Any) -> Encoder:

@@ -19,6 +19,7 @@ from meanmap.stats.conditional.residuals import Given, Residuals, residuals
 from meanmap.stats.conditional.variables import Variable, read_given, read_variable
 from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
+from meanmap.stats.texts import read_texts
 from meanmap.structure.conditional_tests import Pair
 
 __all__ = ["KernelTests"]
@@ -79,7 +80,8 @@ class KernelTests:
             needed = int(np.ceil(5 / probability(alpha, "alpha", 0.05)))
             n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)
         check_draws(n_permutations, probability(alpha, "alpha", 0.05))
-        self._table = Table.of(table)
+        (read,), self._told = read_texts([Table.of(table)], ["table"])
+        self._table = Table.of(read)
         self.names, self.n = self._table.names, len(self._table)
         if self.n < LEAST_POINTS:
             raise EmptyError(f"table has {self.n} rows; expected at least {LEAST_POINTS}.")
@@ -111,7 +113,7 @@ class KernelTests:
 
     def notes(self) -> list[str]:
         """What a reader of the answers should know of the data."""
-        found = [text for variable in self._variables.values() for text in variable.notes]
+        found = [*self._told, *(text for variable in self._variables.values() for text in variable.notes)]
         found += [
             f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
             for x, given in sorted(self._functions)

@@ -154,6 +154,19 @@ def test_a_function_of_x_is_seen_wherever_z_is():
     assert found[None] >= found["median"] + 4, found
 
 
+def test_linear_dependence_is_seen_as_by_covariances():
+    """Where kernels of one width see less: the p-values of 20 data sets are smaller, most of them."""
+    smaller = 0
+    for seed in range(20):
+        x, y, z = independent("linear", 100, 2, seed)
+        found = (
+            mm.conditional_independence_test(x, y + 0.3 * x, z, kernel=kernel, n_permutations=199, rng=0).pvalue
+            for kernel in (None, "median")
+        )
+        smaller += next(found) < next(found)
+    assert smaller >= 14  # by chance with probability .06
+
+
 def test_a_common_effect_makes_its_causes_dependent():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 300))

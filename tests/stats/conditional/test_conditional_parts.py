@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from meanmap.core.points import slices
 from meanmap.stats.conditional.landmarks import (
@@ -15,8 +16,11 @@ from meanmap.stats.conditional.regression import Basis, Fit, Linear, _gradients,
 from meanmap.stats.conditional.statistics import (
     LOCAL,
     Products,
+    Straight,
+    _correlated,
     linear_share,
     permuted,
+    together,
     variance_parts,
     variance_ratios,
 )
@@ -176,6 +180,45 @@ def test_the_forms_are_the_definition():
         assert limit_value == pytest.approx(value, rel=1e-5)
         assert limit.draws.mean() == pytest.approx(np.trace(scaled) / 30, rel=0.03)
         assert limit.draws.std() == pytest.approx(np.sqrt(2 * np.sum(scaled**2)) / 30, rel=0.06)
+
+
+def test_what_is_linear_is_judged_beside_the_kernels():
+    """Forms, their limit, and both statistics as one: the harmonic mean of p-values of gamma laws."""
+    rng = np.random.default_rng(8)
+    left, right = rng.normal(size=(2, 40, 2))
+    ratios = rng.uniform(0.5, 2.0, size=40)
+    straight = Straight.of(left, right, ratios)
+    signs = np.sign(rng.normal(size=(40, 5)))
+    whole = (left @ left.T) * (right @ right.T)
+    scaled = np.c_[np.ones(40), np.sqrt(ratios)[:, None] * signs[:, 1:]]
+    expected = [s @ whole @ s / 40 for s in scaled.T]
+    np.testing.assert_allclose(straight.forms(np.c_[np.ones(40), signs[:, 1:]]), expected)
+    limit = straight.limit(20_000, np.random.default_rng(0))
+    assert limit[0] == pytest.approx(expected[0])
+    assert limit[1:].mean() == pytest.approx(ratios @ np.diag(whole) / 40, rel=0.05)
+    assert Straight.of(rng.normal(size=(40, 16)), rng.normal(size=(40, 17)), ratios) is None
+
+    first, second = rng.gamma(2.0, size=2000), rng.gamma(0.5, size=2000)
+    shapes = [(v[1:].mean() ** 2 / v[1:].var(), v[1:].var() / v[1:].mean()) for v in (first, second)]
+    one, other = (scipy.stats.gamma.sf(v, a, scale=b) for v, (a, b) in zip((first, second), shapes, strict=True))
+    np.testing.assert_allclose(together(first, second), -np.log(1 / (0.3 / one + 0.7 / other)))
+    assert np.isfinite(together(np.r_[1e9, first], np.r_[1e9, second])).all()
+    np.testing.assert_allclose(together(first, np.zeros(2000)), np.log(0.3 / one + 0.7))
+
+
+def test_draws_of_the_limit_of_both_parts_go_together():
+    """Draws of the first part are what they are by themselves, and have the covariance of the quadratic forms."""
+    rng = np.random.default_rng(9)
+    left, right, z = rng.normal(size=(60, 1)), rng.normal(size=(60, 1)), rng.normal(size=(60, 1))
+    draws, normal = rng.chisquare(3, size=4000), rng.normal(size=4000) ** 2
+    found = _correlated(draws, normal, 0.6 * np.sqrt(draws.var() * normal.var()), np.random.default_rng(1))
+    np.testing.assert_array_equal(np.sort(found), np.sort(draws))
+    assert scipy.stats.spearmanr(found, normal)[0] == pytest.approx(0.58, abs=0.06)
+    products, straight = Products([(left, right)], [1.0], z), Straight.of(left, right, np.ones(60))
+    # Of one pair both parts are nearly one, so that together they order draws as each alone does.
+    value, law = products.limit("gamma", np.ones(60), 4000, np.random.default_rng(2), straight)
+    boot, null = products.bootstrap(np.ones(60), 4000, np.random.default_rng(3), straight=straight)
+    assert abs(law.pvalue(value) - null.pvalue(boot)) < 0.06
 
 
 def test_further_pairs_are_added_in_their_share_of_the_size():

@@ -7,7 +7,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.stats.conditional.texts import text_coordinates
+from meanmap.stats.texts import text_coordinates
 
 FEW = {"n_permutations": 199, "rng": 0}
 WORDS = (["fine", "sunny", "lovely", "bright"], ["poor", "rainy", "dreadful", "dark"])

@@ -235,7 +235,8 @@ def names(first, count):
 def test_points_that_are_all_different_say_nothing(statistic, null):
     """Under a kernel that is the identity every permutation has the same statistic, up to rounding."""
     m = 30 if null == "wild" else 40
-    result = mm.two_sample_test(names(0, 30), names(100, m), statistic=statistic, null=null, n_permutations=99, rng=0)
+    equal, settings = mm.kernels.Delta(), {"statistic": statistic, "null": null, "n_permutations": 99, "rng": 0}
+    result = mm.two_sample_test(names(0, 30), names(100, m), equal, **settings)
     assert result.pvalue == 1.0
     assert "the same under every permutation" in result.warnings[0]
 

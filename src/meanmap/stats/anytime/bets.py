@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,12 +19,14 @@ from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
 from meanmap.features.states.reading import Reading
+from meanmap.learning.default import is_default
 from meanmap.stats.anytime.wager import Wager
 from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.texts import texts_as_labels
 
 __all__ = ["Bet", "IndependenceBet", "TwoSampleBet"]
 
@@ -161,6 +163,7 @@ class TwoSampleBet(Bet):
         random = Rng.of(rng)
         x, y = _settled(x, y, missing, cls.paired)
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
+        _warn_of_texts((x, y), NAMES, kernel)
         with Door() as door:
             samples = read_samples((x, y), NAMES, kernel, random.generator, door, scale, must_vary=False)
             features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, random.generator, door, np.float64)
@@ -228,6 +231,7 @@ class IndependenceBet(Bet):
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
                 ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
                 reading, (data,) = Reading.of((data,), (name,), missing, ours or None, LEAST_POINTS)
+                _warn_of_texts((data,), (name,), want)
                 one = kernels_of(want, data, name, "median", random.generator)[0]
                 features.append(features_of(one, data, name, random.generator, door, tolerance=1e-3, most=RANK))
                 readings.append(reading)
@@ -250,6 +254,12 @@ def _settled(x: Data, y: Data, missing: str, paired: bool) -> list[Any]:
     for note in notes:
         warnings.warn(note, stacklevel=4)
     return batch
+
+
+def _warn_of_texts(samples: Sequence[Data], names: Sequence[str], kernel: Any) -> None:
+    """Later batches are read by what the first one chose, which for texts is whether they are equal."""
+    for note in texts_as_labels(samples, names) if is_default(kernel) else ():
+        warnings.warn(note, stacklevel=4)
 
 
 def _features(features: Features, data: Data, name: str, door: Door) -> np.ndarray:

@@ -20,6 +20,7 @@ from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.variables import for_two
 from meanmap.stats.result import TestResult
 from meanmap.stats.settings import check_draws
+from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["WHOLE", "conditional_independence_test", "read_triples"]
 
@@ -81,8 +82,8 @@ def conditional_independence_test(
         For x and y alike. Of numbers it sees the residuals given z, in their units. "median": RBF at the
         median distance of the standardised residuals, so that rescaling a column changes nothing; Delta for labels.
         "learned": at the lengthscale that [`learn_kernel`][] finds in each side's residuals. By default "kci" sees
-        residuals at their median and, up to 500 points, the numbers themselves; "features" takes "median", and
-        "residuals" the same, but at least as wide as for normal residuals.
+        residuals at their median, up to 500 points the numbers themselves, and what is linear; "features" takes
+        "median", and "residuals" the same, but at least as wide as for normal residuals.
     kernel_x, kernel_y : as `kernel`
         For one side each, instead of `kernel`. (A pair as `kernel`, the spelling of earlier versions, is still read.)
     null : {"auto", "bootstrap", "gamma", "spectral", "permutation"}
@@ -107,8 +108,12 @@ def conditional_independence_test(
     Notes
     -----
     With residual features uᵢ of x and vᵢ of y and a kernel k on z the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
-    Divided by n it vanishes in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024), and no
-    function of x and z together has to be regressed on z.
+    With the default kernels of "kci" |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which sees what is linear (Shah &
+    Peters 2020), is judged beside it: the statistic is then minus the log of the weighted harmonic mean of both
+    p-values (Wilson 2019), and its null that of both together.
+
+    Divided by n the first vanishes in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024),
+    and no function of x and z together has to be regressed on z.
 
     No conditional test keeps its level under every law (Shah & Peters 2020): regressions that are biased on both sides
     look like dependence. Against that, numbers are first replaced by their residuals, which does not change the
@@ -166,6 +171,10 @@ def conditional_independence_test(
     design = None
     if z is not None:
         (x, y, z), design, told = observed((x, y, z), NAMES, within, clusters, missing, kinds, across=True)
+        asked = for_two(kernel, kernel_x, kernel_y)
+        asked = tuple(asked) if isinstance(asked, list | tuple) and len(asked) == 2 else (asked, asked)
+        (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (*asked, None), kinds)
+        told += heard
     with Door() as door:
         kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
         conditions, sides = read_triples(x, y, z, kernels, door, design)

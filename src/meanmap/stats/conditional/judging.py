@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, residuals
-from meanmap.stats.conditional.statistics import Products, permuted, variance_parts, variance_ratios
+from meanmap.stats.conditional.statistics import Products, Straight, permuted, variance_parts, variance_ratios
 from meanmap.stats.conditional.streams import streamed
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.limits import gamma_null, spectral_null
@@ -60,10 +60,10 @@ def judge(
         one, other = (side.third or side.second for side in (left, right))
         plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
         ratios = shares[0] * ratios + shares[1] * plain
-    products = Products(pairs, shares, given.columns)
+    products, straight = Products(pairs, shares, given.columns), _straight(left, right)
     if null == "bootstrap":
-        return products.bootstrap(ratios, n_draws, generator, units)
-    return products.limit(null, ratios, n_draws, generator)
+        return products.bootstrap(ratios, n_draws, generator, units, straight)
+    return products.limit(null, ratios, n_draws, generator, straight)
 
 
 def judge_streamed(
@@ -114,6 +114,16 @@ class Fitted:
     def nearly(self) -> bool:
         """Whether so little is left of both that it may be what regressions miss."""
         return not any(self.determined) and max(self.rest) < MISSED
+
+
+def _straight(left: Residuals, right: Residuals) -> Straight | None:
+    """What is linear in the residuals, where kernels are the default's and there are numbers; of labels indicators."""
+    if not (left.by_default and right.by_default) or (left.first is None and right.first is None):
+        return None
+    first, second = (side.first or side.second for side in (left, right))
+    ratios = variance_ratios(first, 1 - first.shrinkage, second, 1 - second.shrinkage)
+    u, v = (side.left if side.first is None else side.columns[:, : len(side.scales)] for side in (left, right))
+    return Straight.of(u, v, ratios)
 
 
 def _nothing(n_draws: int) -> Null:

@@ -111,6 +111,8 @@ class Residuals:
         With what features were made.
     landmarks : Landmarks or None
         What makes them, for the default kernel.
+    by_default : bool
+        Whether no kernel was asked for.
     """
 
     columns: np.ndarray
@@ -125,6 +127,7 @@ class Residuals:
     rest: float
     kernel: Kernel
     landmarks: Landmarks | None
+    by_default: bool
 
     @property
     def determined(self) -> bool:
@@ -200,7 +203,10 @@ def residuals(
         plain = third.in_sample(found)
     share = linear_share(features, columns[:, : len(scales)])
     left = second.in_sample(features)
-    return Residuals(columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks)
+    default = kernel is None and isinstance(side, Variable)
+    return Residuals(
+        columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks, default
+    )
 
 
 def _kernel_features(kernel: Kernel, points: Points, door: Door) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label, texts."""
+"""The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,10 +9,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.column import is_text
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
-from meanmap.stats.conditional.texts import LENGTH, text_coordinates
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["Variable", "read_given", "read_variable"]
@@ -38,8 +36,8 @@ class Variable:
         One centred column of zeros and ones for each label. Rows with different labels are √2 apart, as two typical
         rows of a standardised number are.
     notes : tuple of str
-        A sentence for each column that was left out, since it is constant, for each of texts, and for each numeric one
-        with a value very far from all others.
+        A sentence for each column that was left out, since it is constant, and for each numeric one with a value very
+        far from all others.
     """
 
     numbers: np.ndarray
@@ -65,16 +63,15 @@ class Variable:
 
 
 def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
-    """Read numbers, labels, texts or a table of these; constant columns are left out with a note.
+    """Read numbers, labels or a table of these; constant columns are left out with a note.
 
-    They are refused by name where nothing else is left, or a chosen kernel needs the `whole` table, which also keeps
-    texts as labels: only that kernel reads them.
+    They are refused by name where nothing else is left, or a chosen kernel needs the `whole` table.
     """
     if is_sparse(data):
         raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
     table = _table(data, argument)
     check_rows(len(table), argument, LEAST_POINTS)
-    blocks, of, indicators, notes, told = [], [], [np.zeros((len(table), 0))], [], []
+    blocks, of, indicators, notes = [], [], [np.zeros((len(table), 0))], []
     for name in table.names:
         column = np.asarray(table[name])
         which = f"column {name!r} of {argument}" if len(table.names) > 1 else argument
@@ -85,13 +82,6 @@ def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable
         elif table.is_real(name):
             blocks.append(column.reshape(len(table), -1).astype(np.float64))
             of += [which] * blocks[-1].shape[1]
-        elif not whole and is_text(len(np.unique(column)), len(column)):
-            blocks.append(text_coordinates(column, which))
-            of += [which] * blocks[-1].shape[1]
-            told.append(
-                f"{which} holds texts, nearly every row its own: the test sees their first {blocks[-1].shape[1]} "
-                f"principal coordinates by substrings of {LENGTH} characters."
-            )
         else:
             indicators.append(_indicators(column))
     numbers = np.concatenate([np.zeros((len(table), 0)), *blocks], axis=1)
@@ -101,7 +91,7 @@ def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable
     centred = numbers - numbers.mean(axis=0)
     peaks = np.abs(centred).max(axis=0)
     scales = peaks * (centred / peaks).std(axis=0)  # squares of 1e-300 would vanish
-    return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), (*notes, *told, *wild))
+    return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), (*notes, *wild))
 
 
 def read_given(data: Data) -> Variable:

@@ -19,6 +19,7 @@ from meanmap.stats.effects.groups import Difference, difference_of
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
+from meanmap.stats.texts import read_texts
 
 __all__ = ["ClosenessResult", "closeness_test"]
 
@@ -121,7 +122,9 @@ def closeness_test(
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
         called = (*names, *("margin[0]", "margin[1]")[: len(more)])
-        together = read_samples((x, y, *more), called, kernel, random.generator, door, scale)
+        listed, heard = read_texts((x, y, *more), called, kernel, kinds)
+        told += heard
+        together = read_samples(listed, called, kernel, random.generator, door, scale)
         found = difference_of(_pair(together, 0), random.generator, door)
         if reference is not None:
             other = difference_of(replace(_pair(together, 2), kernels=(found.kernel,)), random.generator, door)

@@ -20,9 +20,11 @@ from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
 from meanmap.stats.effects.effect import Effect
+from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["conditional_independence_effect"]
 
+NAMES = ("x", "y", "z")
 TURNING = (
     "dependence changes with z so that its mean over z is near zero: this size is of the mean. "
     "conditional_independence_test sees the whole."
@@ -82,7 +84,9 @@ def conditional_independence_effect(
     random = Rng.of(rng)
     if data is not None:
         x, y, z, within = picked(data, x=x, y=y, z=z, within=within)
-    (x, y, z), design, told = observed((x, y, z), ("x", "y", "z"), within, None, missing, kinds)
+    (x, y, z), design, told = observed((x, y, z), NAMES, within, None, missing, kinds)
+    (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (None, None, None), kinds)
+    told += heard
     with Door() as door:
         conditions, sides = read_triples(x, y, z, ("median", "median"), door, design)
         n = len(conditions.columns)

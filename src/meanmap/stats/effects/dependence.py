@@ -22,6 +22,7 @@ from meanmap.stats.independence.variables import constant, for_two, kernels_of, 
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["covariance_laws", "effect_of", "independence_effect"]
 
@@ -86,6 +87,8 @@ def independence_effect(
     if data is not None:
         x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
+    told += heard
     grams: list[np.ndarray] = []
     with Door() as door:
         kernels = [

@@ -16,6 +16,7 @@ from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.several import several_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.texts import read_texts
 
 __all__ = ["k_sample_effect", "two_sample_effect"]
 
@@ -77,6 +78,8 @@ def two_sample_effect(
     probability(level)
     random = Rng.of(rng)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
+    (x, y), heard = read_texts((x, y), names, kernel, kinds)
+    told += heard
     with Door() as door:
         samples = read_samples((x, y), names, kernel, random.generator, door, scale)
         found = difference_of(samples, random.generator, door)
@@ -123,6 +126,8 @@ def k_sample_effect(
     names, listed, told = several_samples(samples, by, missing, kinds)
     if by is None:
         listed, told = admitted(listed, names, missing, kinds, least=LEAST_POINTS)
+    listed, heard = read_texts(listed, names, kernel, kinds)
+    told += heard
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)
         found = difference_of(read, random.generator, door)

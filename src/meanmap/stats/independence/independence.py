@@ -44,6 +44,7 @@ from meanmap.stats.independence.variables import constant, for_two, handicaps, k
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
+from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["independence_test"]
 
@@ -159,12 +160,15 @@ def independence_test(
         (x, y), design, told = observed(tuple(map(in_memory, (x, y))), NAMES, within, clusters, missing, kinds)
         if design is not None:
             x, y = _encoded((x, y), (features_x, features_y), random)
-            return _by_design((x, y), kernel, design, n_permutations, random, told)
+            (x, y), heard = texts_of_variables((x, y), NAMES, one_for_each(kernel, 2), kinds)
+            return _by_design((x, y), kernel, design, n_permutations, random, (*told, *heard))
     told: tuple[str, ...] = ()
     many = _is_many(x, y)
     if not many or features_x is not None or features_y is not None:
         (x, y), told = admitted(tuple(map(in_memory, (x, y))), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
         x, y = _encoded((x, y), (features_x, features_y), random)
+        (x, y), heard = texts_of_variables((x, y), NAMES, one_for_each(kernel, 2), kinds)
+        told += heard
         missing, kinds, many = "raise", None, _is_many(x, y)
     n = _length(x, y)
     if n is None and (null == "permutation" or statistic != "biased"):

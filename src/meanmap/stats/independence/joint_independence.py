@@ -33,6 +33,7 @@ from meanmap.stats.limits import gamma_null
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
+from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["joint_independence_test"]
 
@@ -136,6 +137,8 @@ def joint_independence_test(
             kept, dull = varying(names, columns)
             names, columns, told = [names[k] for k in kept], [columns[k] for k in kept], (*told, *dull)
         wanted = one_for_each(kernel, len(names))
+        columns, heard = texts_of_variables(columns, names, wanted, kinds)
+        told += heard
         columns = [
             from_strata((column,), (name,), design)[0] if is_default(choice) else column
             for choice, column, name in zip(wanted, columns, names, strict=True)

@@ -29,6 +29,7 @@ from meanmap.stats.samples.samples import Outcome, Samples, read_samples
 from meanmap.stats.samples.samples_plan import begun, is_long
 from meanmap.stats.samples.several import several_samples
 from meanmap.stats.settings import LEAST_POINTS, WHOLE, check_draws
+from meanmap.stats.texts import read_texts
 
 __all__ = ["k_sample_test"]
 
@@ -100,6 +101,7 @@ def k_sample_test(
     check_draws(n_permutations)
     random = Rng.of(rng)
     names, listed, told = several_samples(samples, by, missing, kinds)
+    known = kinds
     missing, kinds = (missing, kinds) if by is None else ("raise", None)
     if all(given is None for given in (within, clusters, weights)) and is_long(listed):
         drawn = not any(map(is_stream, listed))
@@ -111,6 +113,8 @@ def k_sample_test(
     listed, more = admitted(list(map(in_memory, listed)), names, missing, kinds, least=LEAST_POINTS)
     design = design_of(listed, names, within, clusters, weights, missing, by)
     listed = without_design(listed, names, within, clusters, weights)
+    listed, heard = read_texts(listed, names, kernel, known)
+    told += heard
     listed = from_strata(listed, names, design) if is_default(kernel) else listed
     with Door() as door:
         read = read_samples(listed, names, kernel, random.generator, door, scale)

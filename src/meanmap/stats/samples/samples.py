@@ -29,6 +29,7 @@ from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
 from meanmap.stats.samples.shuffling import places_of_columns
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.texts import texts_as_labels
 
 __all__ = ["Outcome", "Samples", "columns_of", "read_samples", "values_of"]
 
@@ -126,6 +127,7 @@ def read_samples(
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
     what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
+    doubts += texts_as_labels(samples, names)
     kernels, alone, more = _chosen(together, pooled, kernel, rng, scale)
     return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone)
 

@@ -22,7 +22,7 @@ from meanmap.features.states.passes import one_pass
 from meanmap.kernels.reading import is_flat
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
-from meanmap.stats.encoding import encoded_samples
+from meanmap.stats.encoding import deep_samples, encoded_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
 from meanmap.stats.samples.exchanged import design_test
@@ -32,6 +32,7 @@ from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
 from meanmap.stats.samples.ways import choices, way
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.texts import read_texts
 
 __all__ = ["two_sample_test", "two_samples"]
 
@@ -85,14 +86,15 @@ def two_sample_test(
         a vector for each, such as a network's last layer but one. What has a `fit(rows, labels)` learns from half of
         the rows of each sample, and its `transform`, `decision_function` or `predict_proba` is compared on the others.
         The level holds for both. In memory.
-    kernel : Kernel, Features, "median", "learned", a sequence of kernels, or None
+    kernel : Kernel, Features, "median", "learned", "deep", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
         into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed, and under permutations one more for
         each of 2 to 32 columns, a little behind (not with the limit as null nor within strata, where each would need
         features of its own: name them if few columns matter); for labels and mixed tables their default kernel.
         "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale
-        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. A sequence of
-        kernels is fused like the default.
+        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. "deep" is a
+        network (Liu et al. 2020) that half of the rows of each sample train and the others test, which keeps the level;
+        for a few hundred rows or more of numbers, in memory. A sequence of kernels is fused like the default.
     scale : bool
         Whether the default, median and learned kernels measure each column of numbers in its own unit, the median
         distance in the pooled sample, so that units do not matter. False keeps the units as they come: for columns that
@@ -148,7 +150,7 @@ def two_sample_test(
         check_permuted(statistic, null)
         if any(map(comes_in_pieces, (x, y))):
             raise ParameterError("within=, clusters= and weights= are for samples in memory.")
-    elif by is None and y is not None and features is None:
+    elif by is None and y is not None and features is None and not (isinstance(kernel, str) and kernel == "deep"):
         x, y = (on_host(data) for data in (x, y))
         if _in_one_pass((x, y), statistic, null):
             pair = "x", "y"
@@ -166,6 +168,13 @@ def two_sample_test(
         if design is not None and hasattr(features, "fit"):
             raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
         (x, y), heard = encoded_samples((x, y), features, names, random.generator)
+        told += heard
+    (x, y), heard = read_texts((x, y), names, kernel, kinds)
+    told += heard
+    if isinstance(kernel, str) and kernel == "deep":
+        if design is not None:
+            raise ParameterError("kernel='deep' is for samples without within=, clusters= or weights=.")
+        (x, y), kernel, heard = deep_samples((x, y), names, random.generator)
         told += heard
     if is_default(kernel):
         x, y = from_strata((x, y), names, design)

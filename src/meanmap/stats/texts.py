@@ -1,0 +1,160 @@
+"""Texts as a few columns of numbers: their principal coordinates under the spectrum kernel."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import is_categorical
+from meanmap.core.door import Door
+from meanmap.core.points import is_sparse
+from meanmap.core.tables.column import is_text
+from meanmap.core.tables.kinds import levels_of
+from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.types import Data
+from meanmap.kernels.discrete import Spectrum
+from meanmap.learning.default import is_default
+
+__all__ = ["read_texts", "text_coordinates", "texts_as_labels", "texts_of_variables"]
+
+# Substrings of so many characters, so many coordinates, chosen from at most so many rows: their eigenvectors take .2 s.
+LENGTH, MOST_COORDINATES, MOST_ROWS = 3, 10, 1000
+# What plain texts are called, which have no name of a column.
+TEXT = "text"
+
+
+def read_texts(
+    samples: Sequence[Data], names: Sequence[str], kernel: Any = None, kinds: Mapping[str, Any] | None = None
+) -> tuple[list[Any], tuple[str, ...]]:
+    """Samples in which every column of texts is a block of principal coordinates, and a sentence for each.
+
+    Texts are what [`Schema.of`][] calls so: nearly every row has its own. Coordinates are those of all samples
+    together, which do not know what came from where, so that permutations stay exact. Columns with a kind of `kinds`
+    are that, and with a kernel of the user's everything stays as it came.
+
+    Examples
+    --------
+    >>> reviews = {"review": [f"{word} weather" for word in "abcdefghijklmnopqrstuvwx"], "stars": [1.0, 2.0] * 12}
+    >>> (table,), notes = read_texts([reviews], ["x"])
+    >>> table["review"].shape, notes[0][:32]
+    ((24, 10), "column 'review' of x holds texts")
+    """
+    samples = list(samples)
+    empty = any(isinstance(sample, Mapping) and not sample for sample in samples)
+    if empty or not is_default(kernel):
+        return samples, ()
+    if not all(map(Table.looks_like_one, samples)):
+        found = _coordinates([_texts(sample) for sample in samples])
+        if found is None:
+            return samples, ()
+        return [Table({TEXT: part}) for part in found], (_told(" and ".join(names), len(names) > 1, found),)
+    tables = [dict(zip(*raw_columns(sample, name), strict=True)) for sample, name in zip(samples, names, strict=True)]
+    notes = []
+    for column in tables[0]:
+        parts = [_texts(table.get(column)) for table in tables] if column not in (kinds or ()) else [None]
+        found = _coordinates(parts)
+        if found is not None:
+            of = f" of {names[0]}" if len(names) == 1 else ""
+            alone = len(tables[0]) == 1 and len(names) == 1
+            notes.append(_told(names[0] if alone else f"column {column!r}{of}", False, found))
+            for table, part in zip(tables, found, strict=True):
+                table[column] = part
+    return (tables if notes else samples), tuple(notes)
+
+
+def texts_of_variables(
+    variables: Sequence[Data], names: Sequence[str], kernels: Sequence[Any], kinds: Mapping[str, Any] | None
+) -> tuple[list[Any], tuple[str, ...]]:
+    """As `read_texts` for each variable by itself, with what was asked for as its kernel."""
+    read = [read_texts([v], [n], k, kinds) for v, n, k in zip(variables, names, kernels, strict=True)]
+    return [part for (part,), _ in read], tuple(note for _, notes in read for note in notes)
+
+
+def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence for each column of texts, where a test can only read them as labels.
+
+    Examples
+    --------
+    >>> texts_as_labels([[f"row {i}" for i in range(30)]], ["x"])[0][:40]
+    'nearly every row of x has its own label,'
+    """
+    tables = [
+        dict(zip(*raw_columns(sample, name), strict=True)) if Table.looks_like_one(sample) else {TEXT: sample}
+        for sample, name in zip(samples, names, strict=True)
+    ]
+    columns = [c for c in tables[0] if _together([_texts(table.get(c)) for table in tables]) is not None]
+    where = " and ".join(names)
+    return tuple(
+        f"nearly every row of {where if len(tables[0]) == 1 else f'column {column!r}'} has its own label, and labels "
+        "are only equal or not: they tell next to nothing. Of texts pass vectors instead, such as an encoder's."
+        for column in columns
+    )
+
+
+def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
+    """The directions in which texts vary most, (n, r), r ≤ 10, by the normalised spectrum kernel.
+
+    Examples
+    --------
+    >>> found = text_coordinates(np.array(["a cat", "a cat sat", "two dogs", "two dogs ran"]), "x")
+    >>> np.sign(found[:, 0] * found[0, 0]).tolist()
+    [1.0, 1.0, -1.0, -1.0]
+    """
+    from scipy.sparse import csr_array
+
+    kernel = Spectrum(LENGTH)
+    with Door() as door:
+        # Spaces mark where words begin and end, and no text is too short.
+        counts = kernel.domain.read([f"  {text} " for text in texts.tolist()], argument, door)
+    names, columns = np.unique(counts.indices, return_inverse=True)
+    lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())
+    shares = csr_array(
+        (counts.data / np.repeat(lengths, np.diff(counts.indptr)), columns, counts.indptr), (len(texts), len(names))
+    )
+    some = shares[:: -(-len(texts) // MOST_ROWS)]
+    gram = (some @ some.T).toarray()
+    rows = gram.mean(axis=1)
+    values, vectors = np.linalg.eigh(gram - rows - rows[:, None] + rows.mean())
+    kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:MOST_COORDINATES]
+    # Vectors of a centred matrix sum to zero, so that the mean of `some` drops out.
+    directions = some.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return np.asarray(shares @ directions - np.asarray(some.mean(axis=0)).ravel() @ directions)
+
+
+def _texts(column: Any) -> np.ndarray | None:
+    """The values of a column if all of them are strings without an order; None of anything else."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "U" and column.ndim == 1:
+        return column
+    if isinstance(column, str) or not hasattr(column, "__len__") or is_sparse(column) or Table.looks_like_one(column):
+        return None
+    if not len(column) or levels_of(column):
+        return None
+    dtype = getattr(column, "dtype", None)
+    if dtype is None and not isinstance(column, list | tuple):
+        return None
+    words = dtype is None or is_categorical(column) or str(dtype) == "object" or "str" in str(dtype).lower()
+    if not words or len(getattr(column, "shape", (0,))) != 1:
+        return None
+    held = list(column)
+    return np.array(held) if all(isinstance(value, str) for value in held) else None
+
+
+def _coordinates(parts: Sequence[np.ndarray | None]) -> list[np.ndarray] | None:
+    """The coordinates of parts of one column of texts; None if one holds something else, or they are labels."""
+    texts, sizes = _together(parts), [0 if part is None else len(part) for part in parts]
+    return None if texts is None else np.split(text_coordinates(texts, TEXT), np.cumsum(sizes)[:-1])
+
+
+def _together(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The parts one after another, if all of them are strings and they are texts."""
+    held = [part for part in parts if part is not None]
+    whole = np.concatenate(held) if held and len(held) == len(parts) else np.zeros(0, str)
+    return whole if is_text(len(np.unique(whole)), len(whole)) else None
+
+
+def _told(which: str, several: bool, found: Sequence[np.ndarray]) -> str:
+    return (
+        f"{which} hold{'' if several else 's'} texts, nearly every row its own: the test sees their first "
+        f"{found[0].shape[1]} principal coordinates by substrings of {LENGTH} characters. Leave out what only names "
+        "rows."
+    )
