@@ -10,6 +10,7 @@ RELEASED = json.loads(Path(__file__).with_name("released.json").read_text(encodi
 # Taken away on purpose: the beginning of a path, and what to type instead. Each has a line in CHANGELOG.md.
 GONE: dict[str, str] = {
     "meanmap.bp.Engine": "operators are the first argument of engine.run(operators, own)",
+    "meanmap.ep.learned.KernelRegression: the argument inflation": "fit finds it, and regression.inflation(phi) tells",
 }
 
 
