@@ -86,15 +86,14 @@ class FittedKernelGraph(ManyRows):
 
     @cached_property
     def _operators(self) -> Factored:
-        """All edges' operators, padded to the most points and the highest rank."""
+        """All edges' operators, padded to the most points and the highest rank; of NumPy, which pickles keep."""
         most, messages = self._inside.shape[1], self.messages
         rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
         into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
         for e, edge in enumerate(messages):
             into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
             out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
-        with Door():
-            return Factored(*on_device((into, out)))
+        return Factored(into, out)
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -198,7 +197,7 @@ class FittedKernelGraph(ManyRows):
         settings = {"damping": damping, "floor": floor, "tolerance": tolerance, "counting": counting}
         for part in slices(observed.seen.size, QUERIES_AT_ONCE):
             given, own = self._prepared(observed, part, floor)
-            yield part, self._engine.run(self._operators, on_device(own), given, **settings)
+            yield part, self._engine.run(on_device(self._operators), on_device(own), given, **settings)
 
     def report(
         self, beliefs: Mapping[Hashable, PointEmbedding], observed: Observed, found: list[Propagation], floor: Array
