@@ -201,8 +201,14 @@ def test_student_noise_is_a_gaussian_of_unknown_precision():
 
 @pytest.mark.slow
 def test_evidence_that_is_not_defined_is_said():
-    """Few points a message make improper ones, which the policy allows: the belief stands, the evidence does not."""
-    _, fit = drawing_program(messages=ep.Stratified(200))
+    """Few points a message make improper ones, and the evidence stands; fewer leave messages out, and there is none."""
+    observed, fit = drawing_program(messages=ep.Stratified(200))
     assert fit.report.converged
+    assert any("improper messages" in note for note in fit.report.notes)
+    spread = 0.29 * np.eye(15) + 4.0
+    exact = -(observed @ np.linalg.solve(spread, observed) + np.linalg.slogdet(2 * np.pi * spread)[1]) / 2
+    assert fit.log_evidence == pytest.approx(exact, abs=0.2)
+    _, fit = drawing_program(messages=ep.Stratified(50))
+    assert not fit.report.converged
     assert np.isnan(fit.log_evidence)
-    assert any("the log evidence is not a number" in note for note in fit.report.notes)
+    assert any("there is no log evidence: it would need the messages that were left out" in n for n in fit.report.notes)
