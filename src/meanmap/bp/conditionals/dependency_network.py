@@ -43,7 +43,8 @@ class DependencyNetwork:
     -----
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
-    that one regression serves all patterns of gaps. Learned from up to 4000 rows.
+    that one regression serves all patterns of gaps. Learned from up to 4000 rows, spread over the table; forests
+    cannot be added to row by row, so that new rows ask for a new fit, which a million rows make no longer.
 
     Examples
     --------
