@@ -348,6 +348,8 @@ ELSEWHERE = {
     "kernel_for": "is what default_kernel calls",
     "gp_classification": "reads as the other regressions do; its kernel has one unit for each column",
     "IndependencePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_two_sample_plan.py",
+    "ConditionalIndependencePlan": "reads as conditional_independence_test does; "
+    "tests/stats/conditional/test_conditional_plan.py",
     "JointIndependencePlan": "reads as joint_independence_test does; tests/stats/independence/test_joint_plan.py",
     "KSamplePlan": "reads as TwoSamplePlan does; tests/stats/samples/test_k_sample_plan.py",
     "RegressionPlan": "reads as condition does; tests/embeddings/test_regression_plan.py",

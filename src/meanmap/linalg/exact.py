@@ -63,6 +63,10 @@ class Grid(Value):
         """Each row less the origin in whole units, (n, r)."""
         return np.rint((rows - self.origin) / self.unit)
 
+    def rounded(self, rows: np.ndarray) -> np.ndarray:
+        """Each row as the nearest one of the grid, (n, r)."""
+        return self.origin + self.unit * self.units(rows)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactSums(Value):

@@ -4,6 +4,7 @@ from meanmap.features.states.passes import SampleState
 from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
 from meanmap.stats.asking.ask import test
 from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.conditional import conditional_independence_effect
 from meanmap.stats.effects.dependence import independence_effect
@@ -26,6 +27,7 @@ from meanmap.stats.simulation import PowerCurve, RejectionRate, power_curve, rej
 
 __all__ = [
     "ClosenessResult",
+    "ConditionalIndependencePlan",
     "DriftMonitor",
     "Effect",
     "IndependenceBet",

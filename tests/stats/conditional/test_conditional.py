@@ -199,10 +199,13 @@ def test_units_do_not_matter_and_a_seed_repeats(method):
 
 def test_the_size_of_blocks_does_not_matter(monkeypatch):
     x, y, z = independent("nonlinear", 300, 2, 4)
-    for method, module, size in (("kci", "conditional.statistics", 37), ("features", "conditional.streams", 41)):
+    for method, module, size in (
+        ("kci", "stats.conditional.statistics", 37),
+        ("features", "features.states.feature_map", 41),
+    ):
         whole = mm.conditional_independence_test(x, y, z, method=method, rng=0)
         with monkeypatch.context() as patch:
-            patch.setattr(f"meanmap.stats.{module}.BLOCK", size)
+            patch.setattr(f"meanmap.{module}.BLOCK", size)
             parts = mm.conditional_independence_test(x, y, z, method=method, rng=0)
         assert parts.pvalue == whole.pvalue
         assert parts.statistic == pytest.approx(whole.statistic, rel=1e-5)

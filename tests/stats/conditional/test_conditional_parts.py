@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from meanmap.core.points import slices
 from meanmap.stats.conditional.landmarks import (
     additive_landmarks,
     joint_landmarks,
@@ -24,7 +23,7 @@ from meanmap.stats.conditional.statistics import (
     variance_parts,
     variance_ratios,
 )
-from meanmap.stats.conditional.streams import BLOCK, StreamedFit, _Overlap
+from meanmap.stats.conditional.streams import Functions, Overlap, Regressions, StreamedFit
 
 
 def made(n=40, d=2, seed=0):
@@ -117,9 +116,8 @@ def test_given_labels_residuals_are_those_of_group_means():
     bases = candidates(z, z, linear)
     assert all(len(basis.values) == 0 for basis in bases)
     np.testing.assert_allclose(best_fit(linear, bases, targets).in_sample(targets), targets - means, atol=1e-12)
-    streamed = StreamedFit.of(bases[0].landmarks, z, lambda rows: targets[rows])
-    functions = streamed.basis(z)
-    np.testing.assert_allclose(targets - functions @ streamed.weights, targets - means, atol=1e-7)
+    streamed = by_sums(bases[0], z, targets)
+    np.testing.assert_allclose(streamed.basis(z) @ streamed.weights, means, atol=1e-7)
 
 
 def test_gradients_are_those_of_finite_differences():
@@ -282,19 +280,47 @@ def test_the_linear_share():
     assert linear_share(x, np.zeros((50, 0))) == 0
 
 
+def by_sums(basis, z, targets, undersmooth=1.0):
+    """A regression from sums of products alone."""
+    functions = Functions.of(basis, z)
+    beside = np.concatenate([functions(z), targets], axis=1)
+    products, k = beside.T @ beside, functions.grid.size
+    return StreamedFit.of(
+        functions, products[:k, :k], products[:k, k:], np.trace(products[k:, k:]), len(z), undersmooth
+    )
+
+
 def test_a_streamed_fit_is_the_fit():
     z, linear, basis, targets, _ = made(n=90)
     fit = best_fit(linear, [basis], targets, 0.5)
-    streamed = StreamedFit.of(basis.landmarks, z, lambda rows: targets[rows], 0.5)
+    streamed = by_sums(basis, z, targets, 0.5)
     functions = streamed.basis(z)
     np.testing.assert_allclose(functions.T @ functions, np.eye(functions.shape[1]), atol=1e-6)
-    np.testing.assert_allclose(streamed.in_sample(functions, targets), fit.in_sample(targets), atol=1e-6)
-    np.testing.assert_allclose(streamed.standardised(functions, targets), fit.standardised(targets), atol=1e-6)
-    overlap = _Overlap(streamed, streamed)
-    for rows in slices(90, BLOCK):
-        overlap.add(functions[rows], functions[rows])
+    # Functions of z are rounded to 2⁻¹⁶ of their reach.
+    np.testing.assert_allclose(streamed.in_sample(functions, targets), fit.in_sample(targets), atol=1e-3)
+    np.testing.assert_allclose(streamed.standardised(functions, targets), fit.standardised(targets), atol=1e-3)
+    lost = 1 - (1 - streamed.shrinkage) ** 2
+    overlap = Overlap(functions.T @ functions, (lost, lost))
     truth, signed = variance_parts(fit, 1 - fit.shrinkage, fit, 1 - fit.shrinkage)
-    assert overlap.ratio == pytest.approx(truth.sum() / signed.sum(), rel=1e-5)
+    found = overlap.ratio(float(overlap.kept(functions, functions).sum()), 90)
+    assert found == pytest.approx(truth.sum() / signed.sum(), rel=1e-3)
+
+
+def test_both_sides_are_regressed_from_one_sum():
+    z, linear, basis, targets, _ = made(n=90)
+    other = Basis.of(joint_landmarks(z, 0.5), z, linear)
+    for bases in ((basis, other), (basis, basis), (None, basis)):
+        both = Regressions.of(bases, z)
+        beside = np.concatenate([*both.columns(z), targets], axis=1)
+        fits, overlap = both.fits(beside.T @ beside, (1, targets.shape[1] - 1), 90, 0.5)
+        parts = targets[:, :1], targets[:, 1:]
+        for fit, own, part in zip(fits, bases, parts, strict=True):
+            assert (fit is None) == (own is None)
+            if fit is not None:
+                np.testing.assert_allclose(fit.weights, by_sums(own, z, part, 0.5).weights, atol=1e-6)
+        assert (overlap is None) == (None in bases)
+        if overlap is not None:
+            np.testing.assert_allclose(overlap.shared, fits[0].basis(z).T @ fits[1].basis(z), atol=1e-8)
 
 
 def test_squares_of_large_products_do_not_overflow():

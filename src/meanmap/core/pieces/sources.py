@@ -1,12 +1,16 @@
 """Where data may come from that need not fit in memory."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from meanmap.core.errors import KindError
 from meanmap.core.pieces.files import ParquetFiles, is_lazy, names_files
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
-__all__ = ["comes_in_pieces", "is_file", "is_stream"]
+__all__ = ["column_names", "columns_of", "comes_in_pieces", "is_file", "is_stream"]
 
 
 def is_stream(source: Data) -> bool:
@@ -22,3 +26,21 @@ def is_file(source: Data) -> bool:
 def comes_in_pieces(source: Data) -> bool:
     """Whether `source` may not fit in memory: an iterator, Parquet files, a collection of Dask or a memory map."""
     return is_stream(source) or is_file(source) or is_dask(source) or isinstance(source, np.memmap)
+
+
+def column_names(source: Data) -> list[str]:
+    """The names of the columns of files, a lazy frame or a frame of Dask."""
+    if is_lazy(source):
+        return list(source.collect_schema().names())
+    if is_file(source):
+        return list(ParquetFiles.of(source).names)
+    if is_dask(source) and getattr(source, "ndim", 0) == 2 and hasattr(source, "columns"):
+        return [str(name) for name in source.columns]
+    raise KindError(f"data is a {type(source).__name__}; expected a table with names of columns: files or a frame.")
+
+
+def columns_of(source: Data, names: Sequence[str]) -> Any:
+    """Some columns of files, a lazy frame or a frame of Dask, of which nothing is read yet."""
+    if is_lazy(source):
+        return source.select(list(names))
+    return ParquetFiles.of(source, names) if is_file(source) else source[list(names)]

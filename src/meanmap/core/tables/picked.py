@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from meanmap.core.errors import ColumnError, KindError
+from meanmap.core.pieces.sources import column_names, columns_of, comes_in_pieces
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.types import Data
@@ -19,12 +22,15 @@ def names_of(wanted: Any) -> list[str]:
 def picked(data: Data, **wanted: Any) -> list[Any]:
     """The columns of `data` that each argument names, as they came; None and whole numbers stay what they are.
 
+    Of files and frames of Dask these are files and frames.
+
     Examples
     --------
     >>> picked({"sun": [1, 2], "rain": [3, 4], "field": ["a", "b"]}, x="sun", z=["rain", "field"], within=None)
     [{'sun': [1, 2]}, {'rain': [3, 4], 'field': ['a', 'b']}, None]
     """
-    columns = dict(zip(*raw_columns(data, "data"), strict=True))
+    pieces = comes_in_pieces(data) and not isinstance(data, np.ndarray)
+    columns = dict.fromkeys(column_names(data)) if pieces else dict(zip(*raw_columns(data, "data"), strict=True))
     found = []
     for argument, names in wanted.items():
         if names is None or is_whole(names):
@@ -38,7 +44,7 @@ def picked(data: Data, **wanted: Any) -> list[Any]:
         lacking = [name for name in listed if name not in columns]
         if lacking:
             raise ColumnError(f"{argument} names {lacking[0]!r}; data has {', '.join(map(repr, columns))}.")
-        found.append({name: columns[name] for name in listed})
+        found.append(columns_of(data, listed) if pieces else {name: columns[name] for name in listed})
     return found
 
 

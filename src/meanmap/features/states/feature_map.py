@@ -17,7 +17,7 @@ from meanmap.linalg import exact
 from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.linalg.moments import Moments
 
-__all__ = ["BLOCK", "FeatureMap", "working_precision"]
+__all__ = ["BLOCK", "FeatureMap", "blocks", "working_precision"]
 
 # Rows that are mapped in one compiled call, always so many, so that a row's features never depend on its neighbours.
 BLOCK = 4096
@@ -57,7 +57,7 @@ class FeatureMap(Value):
         """With a grid for rows like those of a sample, the precision that these need, and perhaps correlations."""
         dtype = np.dtype(working_precision(sample) if precision is None else precision)
         cast = _cast(features, dtype)
-        found = np.concatenate([np.asarray(_mapped(cast, block), float)[:n] for block, n in _blocks([sample], dtype)])
+        found = np.concatenate([np.asarray(_mapped(cast, block), float)[:n] for block, n in blocks([sample], dtype)])
         return cls(features, Grid.of(found, groups), dtype.name, exact.correlations(found) if correlated else None)
 
     @property
@@ -74,7 +74,7 @@ class FeatureMap(Value):
         dtype = np.dtype(self.precision)
         features, total = _cast(self.features, dtype), ExactSums.none(self.grid, self.correlations is None)
         origin, unit = self.grid.origin.astype(dtype), self.grid.unit.astype(dtype)
-        for block, n in _blocks(parts, dtype):
+        for block, n in blocks(parts, dtype):
             if any_sparse(block):
                 total = total.add(np.asarray(features.transform(block), float))
                 continue
@@ -107,7 +107,7 @@ def working_precision(points: Points) -> Any:
     return np.float32
 
 
-def _blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
+def blocks(parts: Iterable[Points], dtype: DType) -> Iterator[tuple[Any, int]]:
     """Parts of any lengths cut and joined to blocks of one length, and how many of their rows are not padding."""
     waiting: list[Any] = []
     held = 0

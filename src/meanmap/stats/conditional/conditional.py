@@ -5,18 +5,23 @@ from typing import Any
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.picked import check_no_names, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.learning.default import is_default
+from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan, doubts
 from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
-from meanmap.stats.conditional.variables import Variable, read_given
+from meanmap.stats.conditional.variables import Variable, holds_texts, read_given
 from meanmap.stats.designs.design import Design
 from meanmap.stats.designs.reading import from_strata, observed
+from meanmap.stats.independence.joint_variables import common_length
 from meanmap.stats.independence.variables import for_two
 from meanmap.stats.result import TestResult
 from meanmap.stats.settings import check_draws
@@ -168,6 +173,17 @@ def conditional_independence_test(
     if data is not None:
         x, y, z, within, clusters = picked(data, x=x, y=y, z=z, within=within, clusters=clusters)
     check_no_names(x=x, y=y, z=z)
+    kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
+    if z is not None and any(map(comes_in_pieces, (x, y, z))) and common_length(NAMES, (x, y, z)) <= WHOLE:
+        x, y, z = map(in_memory, (x, y, z))
+    if _streams((x, y, z), within, clusters, method, kernels, null):
+        _check_kernels("features", kernels)
+        x, y, z = map(on_host, (x, y, z))
+        plan = ConditionalIndependencePlan.of(x, y, z, missing=missing, kinds=kinds, rng=random.seed)
+        while plan.passes > 1:
+            plan = plan.after(plan.state(x, y, z))
+        return plan.result(plan.state(x, y, z), n_permutations, "gamma" if null == "gamma" else "spectral")
+    x, y, z = map(in_memory, (x, y, z))
     design = None
     if z is not None:
         (x, y, z), design, told = observed((x, y, z), NAMES, within, clusters, missing, kinds, across=True)
@@ -176,7 +192,6 @@ def conditional_independence_test(
         (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (*asked, None), kinds)
         told += heard
     with Door() as door:
-        kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
         conditions, sides = read_triples(x, y, z, kernels, door, design)
         n = len(conditions.columns)
         if method == "auto":
@@ -205,7 +220,7 @@ def conditional_independence_test(
         "residuals": "conditional independence test, HSIC of Gaussian process residuals",
         "features": "conditional independence test with streamed features",
     }
-    warnings = told + _warnings(method, n, fitted, conditions.columns.shape[1], n_permutations)
+    warnings = told + doubts(method, n, fitted, conditions.columns.shape[1], n_permutations)
     name = names[method] if design is None else design.label(names[method])
     return TestResult(value, law.pvalue(value), law, used, name, (n,), random.seed, warnings)
 
@@ -248,6 +263,17 @@ def _check(method: str, null: str, n_permutations: Any) -> None:
     check_draws(n_permutations)
 
 
+def _streams(
+    variables: Sequence[Any], within: Any, clusters: Any, method: str, kernels: Sequence[Any], null: str
+) -> bool:
+    """Whether rows are only added up: there are many, and nothing asks for all of them at once."""
+    if variables[2] is None or method not in ("auto", "features") or common_length(NAMES, variables) <= WHOLE:
+        return False
+    asked = within is not None or clusters is not None or (method == "auto" and any(map(_chosen, kernels)))
+    texts = any(holds_texts(each) for each in variables if not comes_in_pieces(each))
+    return not asked and not texts and null in ("auto", *METHODS["features"])
+
+
 def _kernels(kernel: KernelLike) -> tuple[Kernel | str | None, Kernel | str | None]:
     pair = tuple(kernel) if isinstance(kernel, list | tuple) else (kernel, kernel)
     if len(pair) == 2 and all(k is None or isinstance(k, Kernel) or str(k) in ("median", "learned") for k in pair):
@@ -263,32 +289,14 @@ def _chosen(kernel: Kernel | str | None) -> bool:
     return isinstance(kernel, Kernel) or kernel == "learned"
 
 
-def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | str | None]) -> None:
-    """What a method cannot use: labels for regressions of numbers, chosen kernels for streams."""
+def _check_kernels(method: str, kernels: Sequence[Kernel | str | None]) -> None:
     if method == "features" and any(map(_chosen, kernels)):
         raise ParameterError("method='features' chooses its own kernels: pass kernel=None, or method='kci'.")
+
+
+def _check_sides(sides: Sequence[Variable | Unread], method: str, kernels: Sequence[Kernel | str | None]) -> None:
+    """What a method cannot use: labels for regressions of numbers, chosen kernels for streams."""
+    _check_kernels(method, kernels)
     for side, name in zip(sides, "xy", strict=True):
         if method == "residuals" and (isinstance(side, Unread) or side.indicators.shape[1]):
             raise KindError(f"{name} has labels, and method='residuals' is for numbers: pass method='kci'.")
-
-
-def _warnings(method: str, n: int, fitted: Fitted, d: int, n_draws: int) -> tuple[str, ...]:
-    found = []
-    if any(fitted.determined):
-        return ("x or y is a function of z: given z there is nothing left to depend on, and the p-value is 1.",)
-    if fitted.nearly:
-        x, y = fitted.rest
-        found.append(
-            f"z explains all but {x:.2g} of the variance of x and {y:.2g} of that of y. What the regressions miss of "
-            "functions of z looks like dependence: if x and y have no noise of their own, do not trust the p-value."
-        )
-    if fitted.freedom > n / 4:
-        found.append(
-            f"the regressions on z take {fitted.freedom:.0f} degrees of freedom of {n} points: these are few points "
-            f"for {d} conditioning columns, and the level may not be kept."
-        )
-    if method == "residuals":
-        found.append("residuals are taken to be noise whose law does not change with z; method='kci' does without.")
-    if n_draws < 100:
-        found.append(f"with {n_draws} draws no p-value can be below {1 / (n_draws + 1):.2g}.")
-    return tuple(found)

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.features.states.passes import SAMPLE
+from meanmap.stats.conditional.passes import Passes, Streamed
 from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, residuals
 from meanmap.stats.conditional.statistics import Products, Straight, permuted, variance_parts, variance_ratios
-from meanmap.stats.conditional.streams import streamed
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Fitted", "judge", "judge_streamed"]
+__all__ = ["Fitted", "judge", "judge_streamed", "law_of", "nothing_left", "passes_of"]
 
 # The part of the statistic that sees the numbers themselves. Of .25 to .6 this lost least on any of eight kinds of
 # dependence, and up to 500 points nothing of the level; with the numbers alone it went from .05 to .08.
@@ -39,7 +40,7 @@ def judge(
     `units` are the rows' clusters, whose signs the bootstrap flips together.
     """
     if left.determined or right.determined:
-        return 0.0, _nothing(n_draws)
+        return 0.0, nothing_left(n_draws)
     if method == "residuals":
         assert left.first is not None
         assert right.first is not None
@@ -71,19 +72,39 @@ def judge_streamed(
 ) -> tuple[float, Null, Any, "Fitted"]:
     """Statistic, null, kernels and what the fits took: everything chosen on a sample, then summed over all rows."""
     n = len(conditions.columns)
-    sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
-    given = Given.of(conditions.columns[sample], generator)
-    left, right = (residuals(side.rows(sample), "median", given, door, generator) for side in sides)
-    used = (left.kernel, right.kernel)
+    sample = np.arange(n) if n <= SAMPLE else np.sort(generator.choice(n, SAMPLE, replace=False))
+    some, given = [side.rows(sample) for side in sides], conditions.rows(sample)
+    passes, used, fitted = passes_of(some, given, generator, door)
+    if passes is None:
+        return 0.0, nothing_left(n_draws), used, fitted
+    points = tuple((each.numbers, each.indicators) for each in (*sides, conditions))
+    while passes.left > 1:
+        passes = passes.after(passes.sums([points]))
+    streamed = passes.result(passes.sums([points]))
+    return *law_of(streamed, null, n_draws, generator), used, replace(fitted, freedom=streamed.freedom)
+
+
+def passes_of(
+    sides: Sequence[Variable], conditions: Variable, generator: np.random.Generator, door: Door
+) -> tuple[Passes | None, tuple[Any, Any], "Fitted"]:
+    """Passes that are chosen on a sample of rows, or None where nothing is left of a side, kernels and first fits."""
+    n = len(conditions.columns)
+    few = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
+    given = Given.of(conditions.columns[few], generator)
+    left, right = (residuals(side.rows(few), "median", given, door, generator) for side in sides)
+    used, fitted = (left.kernel, right.kernel), Fitted.of(left, right)
     if left.determined or right.determined:
-        return 0.0, _nothing(n_draws), used, Fitted.of(left, right)
-    sums = streamed((sides[0], sides[1]), (left, right), conditions.columns)
-    spectrum = sums.ratio * np.linalg.eigvalsh(sums.covariance)
+        return None, used, fitted
+    sample = tuple((each.numbers, each.indicators) for each in (*sides, conditions))
+    return Passes.of(left, right, given, sample), used, fitted
+
+
+def law_of(streamed: Streamed, null: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
+    """The statistic, and its limit."""
+    spectrum = streamed.ratio * np.linalg.eigvalsh(streamed.covariance)
     if null == "gamma":
-        law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
-    else:
-        law = spectral_null(spectrum, n_draws, generator)
-    return sums.statistic, law, used, replace(Fitted.of(left, right), freedom=sums.freedom)
+        return streamed.statistic, gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
+    return streamed.statistic, spectral_null(spectrum, n_draws, generator)
 
 
 @dataclass(frozen=True)
@@ -126,7 +147,8 @@ def _straight(left: Residuals, right: Residuals) -> Straight | None:
     return Straight.of(u, v, ratios)
 
 
-def _nothing(n_draws: int) -> Null:
+def nothing_left(n_draws: int) -> Null:
+    """The null where z decides x or y."""
     return Null("nothing is left to test", np.zeros(n_draws), exact=False)
 
 

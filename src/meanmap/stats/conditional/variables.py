@@ -1,19 +1,23 @@
 """The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
+from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.column import is_text
+from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
+from meanmap.core.values import Value
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Variable", "read_given", "read_variable"]
+__all__ = ["Variable", "VariableReading", "check_given", "holds_texts", "read_given", "read_variable"]
 
 # Beyond so many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
@@ -55,71 +59,157 @@ class Variable:
 
     def within(self, strata: np.ndarray) -> "Variable":
         """The variable with the strata of the rows beside it, as labels."""
-        return replace(self, indicators=np.concatenate([self.indicators, _indicators(strata)], axis=1))
+        return replace(
+            self, indicators=np.concatenate([self.indicators, _indicators(strata, *_labels(strata))], axis=1)
+        )
 
     def rows(self, index: np.ndarray) -> "Variable":
         """Some of the rows."""
         return Variable(self.numbers[index], self.scales, self.indicators[index], self.notes)
 
 
-def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
-    """Read numbers, labels or a table of these; constant columns are left out with a note.
+@dataclass(frozen=True, eq=False, repr=False)
+class VariableReading(Value):
+    """How rows of a variable become columns of numbers, as those of a sample say.
 
-    They are refused by name where nothing else is left, or a chosen kernel needs the `whole` table.
+    Attributes
+    ----------
+    numbers : tuple of str
+        Columns of numbers, in order.
+    labels : dict
+        The labels of each column that has some, in order, with the share of the rows that each has. Others that come
+        later are no column, as if all were one label.
+    middle, unit : array (a,)
+        Median and robust standard deviation of each number; beyond 20 of these only the logarithm counts.
+    mean, scale : array (a,)
+        What numbers are standardised by.
+    notes : tuple of str
+        What `Variable.notes` says of the sample.
     """
-    if is_sparse(data):
-        raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
-    table = _table(data, argument)
-    check_rows(len(table), argument, LEAST_POINTS)
-    blocks, of, indicators, notes = [], [], [np.zeros((len(table), 0))], []
-    for name in table.names:
-        column = np.asarray(table[name])
-        which = f"column {name!r} of {argument}" if len(table.names) > 1 else argument
-        if (column == column[0]).all():
-            if whole or len(notes) == len(table.names) - 1:
-                raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
-            notes.append(f"{which} is constant: nothing depends on it, and it is left out.")
-        elif table.is_real(name):
-            blocks.append(column.reshape(len(table), -1).astype(np.float64))
-            of += [which] * blocks[-1].shape[1]
-        else:
-            indicators.append(_indicators(column))
-    numbers = np.concatenate([np.zeros((len(table), 0)), *blocks], axis=1)
-    if (np.ptp(numbers, axis=0) == 0).any():
-        raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
-    numbers, wild = _drawn_in(numbers, of)
-    centred = numbers - numbers.mean(axis=0)
-    peaks = np.abs(centred).max(axis=0)
-    scales = peaks * (centred / peaks).std(axis=0)  # squares of 1e-300 would vanish
-    return Variable(centred / scales, scales, np.concatenate(indicators, axis=1), (*notes, *wild))
+
+    numbers: tuple[str, ...]
+    labels: dict[str, tuple[np.ndarray, np.ndarray]]
+    middle: np.ndarray
+    unit: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Data, argument: str, *, whole: bool = False) -> tuple["VariableReading", Variable]:
+        """From the rows of a sample, with these as they are read.
+
+        Constant columns are left out with a note. They are refused by name where nothing else is left, or a chosen
+        kernel needs the `whole` table.
+        """
+        if is_sparse(data):
+            raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
+        table = _table(data, argument)
+        check_rows(len(table), argument, LEAST_POINTS)
+        numbers, labels, of, notes = [], {}, [], []
+        for name in table.names:
+            column = np.asarray(table[name])
+            which = f"column {name!r} of {argument}" if len(table.names) > 1 else argument
+            if (column == column[0]).all():
+                if whole or len(notes) == len(table.names) - 1:
+                    raise ColumnError(f"{which} is constant: nothing depends on it. Leave it out.")
+                notes.append(f"{which} is constant: nothing depends on it, and it is left out.")
+            elif table.is_real(name):
+                numbers.append(name)
+                of += [which] * (1 if column.ndim == 1 else column.shape[1])
+            else:
+                labels[name] = _labels(column)
+        raw = _numbers(table, numbers)
+        if (np.ptp(raw, axis=0) == 0).any():
+            raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
+        middle = np.median(raw, axis=0)
+        apart = np.abs(raw - middle)
+        # Ties with the median say nothing of the spread.
+        unit = 1.4826 * np.nanmedian(np.where(apart == 0, np.nan, apart), axis=0)
+        nearer = _drawn_in(raw, middle, unit)
+        mean = nearer.mean(axis=0)
+        peaks = np.abs(nearer - mean).max(axis=0)
+        scale = peaks * ((nearer - mean) / peaks).std(axis=0)  # squares of 1e-300 would vanish
+        said = (*notes, *_wild(raw, middle, unit, of))
+        reading = cls(tuple(numbers), labels, middle, unit, mean, scale, said)
+        return reading, reading._variable(table)
+
+    def variable(self, data: Data, argument: str) -> Variable:
+        """Other rows of the same columns."""
+        return self._variable(_table(data, argument))
+
+    def read(self, data: Data, argument: str, _door: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and indicators of other rows."""
+        found = self.variable(data, argument)
+        return found.numbers, found.indicators
+
+    @property
+    def size(self) -> int:
+        """How many columns there are."""
+        return len(self.mean) + sum(len(labels) for labels, _ in self.labels.values())
+
+    def _variable(self, table: Table) -> Variable:
+        raw = _numbers(table, self.numbers)
+        none = np.zeros((len(table), 0))
+        coded = [_indicators(np.asarray(table[name]), *known) for name, known in self.labels.items()]
+        numbers = (_drawn_in(raw, self.middle, self.unit) - self.mean) / self.scale
+        return Variable(numbers, self.scale, np.concatenate([none, *coded], axis=1), self.notes)
+
+
+def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
+    """Numbers, labels or a table of these as columns of numbers, all rows being the sample."""
+    return VariableReading.of(data, argument, whole=whole)[1]
 
 
 def read_given(data: Data) -> Variable:
     """The variable that is conditioned on: as any other, but it must be there."""
+    check_given(data)
+    return read_variable(data, "z")
+
+
+def check_given(data: Data) -> None:
+    """Refuse a z that is nothing."""
+    if comes_in_pieces(data):
+        return
     table = Table.looks_like_one(data) and hasattr(data, "shape")
     empty = not data if data is None or isinstance(data, Mapping) else 0 in (data if table else plain(data, "z")).shape
     if empty:
         raise EmptyError("z is empty: given nothing this is mm.independence_test(x, y).")
-    return read_variable(data, "z")
 
 
-def _drawn_in(numbers: np.ndarray, of: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Numbers as they are, but for those far from all others: in order, and nearer; the wildest of these in words."""
-    centre = np.median(numbers, axis=0)
-    apart = numbers - centre
-    # Ties with the median say nothing of the spread.
-    units = 1.4826 * np.nanmedian(np.where(apart == 0, np.nan, np.abs(apart)), axis=0)
+def holds_texts(data: Data) -> bool:
+    """Whether a column of rows in memory has nearly as many texts as rows."""
+    columns = raw_columns(data, "data")[1] if Table.looks_like_one(data) else [data]
+    arrays = [np.asarray(column) for column in columns]
+    return any(a.ndim == 1 and a.dtype.kind in "SUO" and is_text(len(set(a.tolist())), len(a)) for a in arrays)
+
+
+def _numbers(table: Table, names: Sequence[str]) -> np.ndarray:
+    """Columns of numbers side by side."""
+    blocks = [np.asarray(table[name]).reshape(len(table), -1).astype(np.float64) for name in names]
+    return np.concatenate([np.zeros((len(table), 0)), *blocks], axis=1)
+
+
+def _drawn_in(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Numbers as they are, but for those far from all others: in order, and nearer."""
+    apart, times = numbers - middle, _times(numbers, middle, unit)
+    return np.where(times > FAR, middle + np.sign(apart) * unit * (FAR + np.log1p(np.maximum(times - FAR, 0))), numbers)
+
+
+def _times(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # a unit may be 1e-320
-        times = np.minimum(np.abs(apart) / units, np.finfo(float).max)
-    nearer = centre + np.sign(apart) * units * (FAR + np.log1p(np.maximum(times - FAR, 0)))
-    rows = times.argmax(axis=0)
-    wild = tuple(
+        return np.minimum(np.abs(numbers - middle) / unit, np.finfo(float).max)
+
+
+def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequence[str]) -> tuple[str, ...]:
+    """The wildest of the numbers in words."""
+    times = _times(numbers, middle, unit)
+    return tuple(
         f"{of[j]} has the value {numbers[row, j]:.6g} in row {row}, {times[row, j]:.0e} standard deviations from the "
         "others: the test takes the logarithm of how far. If it stands for a missing value, write NaN."
-        for j, row in enumerate(rows)
+        for j, row in enumerate(times.argmax(axis=0))
         if times[row, j] > WILD
     )
-    return np.where(times > FAR, nearer, numbers), wild
 
 
 def _table(data: Data, argument: str) -> Table:
@@ -133,7 +223,12 @@ def _table(data: Data, argument: str) -> Table:
     return Table.of({f"{argument}{j}" if array.ndim == 2 else argument: columns[:, j] for j in range(columns.shape[1])})
 
 
-def _indicators(labels: np.ndarray) -> np.ndarray:
-    _, codes = np.unique(labels, return_inverse=True)
-    indicators = np.eye(codes.max() + 1)[codes]
-    return indicators - indicators.mean(axis=0)
+def _labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    labels, counts = np.unique(column, return_counts=True)
+    return labels, counts / len(column)
+
+
+def _indicators(column: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Zeros and ones less their mean; of a label that is not among these only zeros, less these means."""
+    codes = np.minimum(np.searchsorted(labels, column), len(labels) - 1)
+    return np.eye(len(labels))[codes] * (labels[codes] == column)[:, None] - shares

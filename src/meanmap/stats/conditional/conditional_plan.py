@@ -1,0 +1,210 @@
+"""The conditional independence test on data of any size: a plan for each pass, states of parts, and the result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import check_rows
+from meanmap.core.door import Door
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.points import count
+from meanmap.core.rng import Rng
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.column import is_text
+from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Data, Seed
+from meanmap.core.values import Value
+from meanmap.features.states.pairs import beside_state, readings_beside
+from meanmap.features.states.passes import SampleState, drawn, known_seed
+from meanmap.features.states.reading import Reading, left_out
+from meanmap.kernels.base import Kernel
+from meanmap.linalg.exact import ExactSums, Grid
+from meanmap.stats.conditional.judging import Fitted, law_of, nothing_left, passes_of
+from meanmap.stats.conditional.passes import Passes
+from meanmap.stats.conditional.variables import VariableReading, check_given
+from meanmap.stats.independence.joint_variables import common_length
+from meanmap.stats.result import TestResult
+from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
+
+__all__ = ["ConditionalIndependencePlan", "doubts"]
+
+NAMES = ("x", "y", "z")
+
+
+class Nothing:
+    """The one pass over rows where z decides x or y: they are counted."""
+
+    grid = Grid(np.zeros(1), np.ones(1))
+    left = 1
+
+    def sums(self, parts: Any) -> ExactSums:
+        """How many rows there are."""
+        total = ExactSums.none(self.grid, False)
+        for part in parts:
+            total = total.add(np.zeros((count(part), 1)))
+        return total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConditionalIndependencePlan(Value):
+    """What a conditional test has decided before a pass over all rows, of which there are three.
+
+    Some megabytes, saved and loaded as usual. `plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)` draws
+    some of the rows; `plan.state(x, y, z)` is what any part of them adds, and `state.merge(other)` adds two up. While
+    `plan.passes` is above one, `plan = plan.after(state)` is the plan for the next pass; then `plan.result(state)` is
+    the test. [`conditional_independence_test`][] does just this with more than 5000 rows, and gives the same p-value
+    bit by bit.
+
+    Made by [`ConditionalIndependencePlan.of`][].
+
+    Attributes
+    ----------
+    readings : tuple of Reading
+        The columns of x, y and z.
+    members : tuple of VariableReading
+        How they become numbers.
+    chosen : Passes or None
+        The regressions; None where z decides x or y.
+    kernels : pair of Kernel
+    fitted : Fitted
+        What the regressions of the sample left.
+    seed : int
+    missing : str
+        What becomes of missing values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=6000)
+    >>> x, y = np.sin(2 * z) + rng.normal(size=6000), z**2 + rng.normal(size=6000)
+    >>> plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)
+    >>> def add_up(plan):
+    ...     first, second = (plan.state(x[part], y[part], z[part]) for part in (slice(1000), slice(1000, None)))
+    ...     return second.merge(first)
+    >>> while plan.passes > 1:
+    ...     plan = plan.after(add_up(plan))
+    >>> found = plan.result(add_up(plan))
+    >>> found.reject(0.05), found.pvalue == mm.conditional_independence_test(x, y, z, rng=0).pvalue
+    (False, True)
+    """
+
+    readings: tuple[Reading, ...]
+    members: tuple[VariableReading, ...]
+    chosen: Passes | None
+    kernels: tuple[Kernel, Kernel]
+    fitted: Fitted
+    seed: int
+    missing: str = "raise"
+
+    @classmethod
+    @own_words
+    @one_blas_thread()
+    def of(
+        cls,
+        x: Data,
+        y: Data,
+        z: Data,
+        *,
+        missing: str = "raise",
+        kinds: Mapping[str, Any] | None = None,
+        rng: Seed = None,
+    ) -> "ConditionalIndependencePlan":
+        """From the variables themselves, or from some of their rows.
+
+        Parameters
+        ----------
+        x, y, z : points, files or collections
+            As for [`conditional_independence_test`][]. Of larger ones 8192 rows are drawn, by their numbers alone.
+        missing, kinds, rng
+            As for [`conditional_independence_test`][].
+        """
+        check_given(z)
+        random = Rng.of(rng)
+        seed = known_seed(random)
+        sample = drawn([x, y, z], random.generator, NAMES)
+        common_length(NAMES, sample)
+        readings, read = readings_beside(sample, NAMES, missing, kinds, LEAST_POINTS)
+        found = [VariableReading.of(part, name) for part, name in zip(read, NAMES, strict=True)]
+        for (member, variable), name in zip(found, NAMES, strict=True):
+            for column, (labels, _) in member.labels.items():
+                if is_text(len(labels), len(variable.columns)):
+                    raise KindError(
+                        f"{name} holds texts ({column!r}), nearly every row its own, which are read in memory alone: "
+                        "leave them out, or pass vectors such as an encoder's."
+                    )
+        members, (*sides, conditions) = zip(*found, strict=True)
+        with Door() as door:
+            passes, kernels, fitted = passes_of(sides, conditions, random.generator, door)
+        return cls(readings, members, passes, kernels, fitted, seed, missing)
+
+    @property
+    def features(self) -> Any:
+        """What this pass adds up."""
+        return Nothing() if self.chosen is None else self.chosen
+
+    @property
+    def passes(self) -> int:
+        """How many passes over all rows are left, this one too."""
+        return self.features.left
+
+    @one_blas_thread()
+    def state(self, x: Data, y: Data = None, z: Data = None) -> SampleState:
+        """What some rows add in this pass.
+
+        Parameters
+        ----------
+        x, y, z : points, files or collections
+            As many rows of each; or as x alone an iterator of pieces (x, y, z), a new one for each pass.
+        """
+        return beside_state(self, (x, y, z), NAMES)
+
+    def after(self, state: SampleState) -> "ConditionalIndependencePlan":
+        """The plan for the next pass, from the state of all rows in this one."""
+        if self.chosen is None:
+            raise ParameterError("no pass is left: call result(state).")
+        return replace(self, chosen=self.chosen.after(state.sums))
+
+    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
+        """The test, from the state of all rows in the last pass; `n_permutations` draws stand for the limit."""
+        check_draws(n_permutations)
+        check_choice("features", null, {"features": ("spectral", "gamma")})
+        check_rows(state.n, "x", LEAST_POINTS)
+        value, law, fitted = 0.0, nothing_left(n_permutations), self.fitted
+        if self.chosen is not None:
+            streamed = self.chosen.result(state.sums)
+            fitted = replace(fitted, freedom=streamed.freedom)
+            value, law = law_of(streamed, null, n_permutations, np.random.default_rng([self.seed, 1]))
+        told = (
+            *left_out("x and y and z", state.rows, state.n, state.gaps),
+            *(text for member in self.members for text in member.notes),
+            *doubts("features", state.n, fitted, self.members[2].size, n_permutations),
+        )
+        label = "conditional independence test with streamed features"
+        return TestResult(value, law.pvalue(value), law, self.kernels, label, (state.n,), self.seed, told)
+
+
+def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int) -> tuple[str, ...]:
+    """What a result says of the regressions on d columns of z."""
+    found = []
+    if any(fitted.determined):
+        return ("x or y is a function of z: given z there is nothing left to depend on, and the p-value is 1.",)
+    if fitted.nearly:
+        x, y = fitted.rest
+        found.append(
+            f"z explains all but {x:.2g} of the variance of x and {y:.2g} of that of y. What the regressions miss of "
+            "functions of z looks like dependence: if x and y have no noise of their own, do not trust the p-value."
+        )
+    if fitted.freedom > n / 4:
+        found.append(
+            f"the regressions on z take {fitted.freedom:.0f} degrees of freedom of {n} points: these are few points "
+            f"for {d} conditioning columns, and the level may not be kept."
+        )
+    if method == "residuals":
+        found.append("residuals are taken to be noise whose law does not change with z; method='kci' does without.")
+    if n_draws < 100:
+        found.append(f"with {n_draws} draws no p-value can be below {1 / (n_draws + 1):.2g}.")
+    return tuple(found)
