@@ -63,7 +63,7 @@ def test_beliefs_in_the_wrong_mode_are_announced():
         beliefs = model.query({"y": places}, targets=["s"])
         wrong.append((((beliefs["s"].weights @ (s > 0)) > 0.5) != (truth > 0.5))[clear])
         edge = model.likelihoods[1]
-        support = Support.of("y", edge, edge.observed.at(places[:, None]))
+        support = Support.of(edge, edge.observed.at(places[:, None]))
         announced.append((support.far | (support.size < FEW_DATA))[clear])
         assert any("evidence['y']" in note for note in beliefs.report.notes)
     wrong, announced = np.concatenate(wrong), np.concatenate(announced)
