@@ -21,7 +21,7 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.choice import least
-from meanmap.learning.default import unit_free_kernel
+from meanmap.learning.default import reads_numbers, unit_free_kernel
 from meanmap.learning.density_ratio import held_out_errors, ratio_operator
 from meanmap.linalg.ridge import Ridge
 
@@ -101,7 +101,7 @@ def likelihood(
         first, second = read_pairs(x, y, kernel_x, kernel_y, door, *schemas)
         first.check_like(second)
         chosen: tuple[tuple[str, float], ...] = ()
-        search = by_default and isinstance(kernel_x, RBF) and isinstance(kernel_y, RBF)
+        search = by_default and reads_numbers(x) and reads_numbers(y)
         if given is None or search:
             multiple, given = _choose(first, second, LENGTHSCALES if search else (1.0,), given)
             first, second = (_rescaled(side, multiple) for side in (first, second))

@@ -1,5 +1,7 @@
 """Posteriors as ArviZ reads them: draws by name, of as many chains as there were."""
 
+from collections.abc import Iterable
+from functools import singledispatch
 from importlib import import_module
 from typing import Any
 
@@ -21,10 +23,11 @@ from meanmap.learning import KernelDraws
 
 __all__ = ["posterior_draws", "to_arviz"]
 
+Groups = dict[str, dict[str, Any]]
+SEVERAL = "these beliefs answer several queries: ask one query for draws."
 
-def posterior_draws(
-    posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None
-) -> dict[str, dict[str, Any]]:
+
+def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Groups:
     """Groups of arrays (chains, draws, ...) by name, as `arviz.from_dict` takes them.
 
     Parameters
@@ -51,31 +54,8 @@ def posterior_draws(
     >>> posterior_draws(Normal([0.0, 1.0], 1.0), draws=500, rng=0)["posterior"]["x"].shape
     (1, 500, 2)
     """
-    if isinstance(posterior, KernelDraws):
-        return posterior.groups()
     whole_number(draws, "draws")
-    generator = Rng.of(rng).generator
-    if isinstance(posterior, Regression | Ranking):
-        names = posterior.names if isinstance(posterior, Regression) else map(str, posterior.players)
-        drawn = generator.multivariate_normal(posterior.mean, posterior.covariance, int(draws))
-        found = dict(zip(names, drawn.T, strict=True))
-    elif isinstance(posterior, GaussianElement):
-        if points is None:
-            raise ParameterError("a function is drawn at points: pass points=.")
-        found = {"f": posterior.sample(points, int(draws), generator)}
-    else:
-        laws: Any = posterior
-        if isinstance(posterior, Program):
-            laws = posterior.parameters
-        elif isinstance(posterior, Distribution | Readouts):
-            laws = {"x": posterior}
-        if not isinstance(laws, Posterior | Beliefs | dict):
-            raise KindError(
-                f"a {type(posterior).__name__} has no draws; expected draws of a kernel, a posterior or model of "
-                "mm.ep, beliefs of a query, a posterior embedding or a distribution."
-            )
-        found = {str(name): _drawn(law, int(draws), generator) for name, law in laws.items()}
-    return {"posterior": {name: np.asarray(values)[None] for name, values in found.items()}}
+    return _groups(posterior, int(draws), Rng.of(rng).generator, points)
 
 
 def to_arviz(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Any:
@@ -92,15 +72,74 @@ def to_arviz(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points
     return arviz.from_dict(**groups) if before_1 else arviz.from_dict(groups)
 
 
+def _one_chain(drawn: Iterable[tuple[object, Any]]) -> Groups:
+    return {"posterior": {str(name): np.asarray(values)[None] for name, values in drawn}}
+
+
+@singledispatch
+def _groups(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    """The groups of one kind of posterior; others register theirs."""
+    raise KindError(
+        f"a {type(posterior).__name__} has no draws; expected draws of a kernel, a posterior or model of mm.ep, "
+        "beliefs of a query, a posterior embedding or a distribution."
+    )
+
+
+@_groups.register
+def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    return posterior.groups()
+
+
+@_groups.register
+def _of_coefficients(posterior: Regression, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    drawn = generator.multivariate_normal(posterior.mean, posterior.covariance, draws)
+    return _one_chain(zip(posterior.names, drawn.T, strict=True))
+
+
+@_groups.register
+def _of_skills(posterior: Ranking, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    drawn = generator.multivariate_normal(posterior.mean, posterior.covariance, draws)
+    return _one_chain(zip(posterior.players, drawn.T, strict=True))
+
+
+@_groups.register
+def _of_a_function(posterior: GaussianElement, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    if points is None:
+        raise ParameterError("a function is drawn at points: pass points=.")
+    return _one_chain([("f", posterior.sample(points, draws, generator))])
+
+
+@_groups.register(Posterior | Beliefs | dict)
+def _of_beliefs(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    return _one_chain((name, _drawn(law, draws, generator)) for name, law in posterior.items())
+
+
+@_groups.register
+def _of_a_program(posterior: Program, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    return _of_beliefs(posterior.parameters, draws, generator, points)
+
+
+@_groups.register(Distribution | Readouts)
+def _of_one_law(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    return _one_chain([("x", _drawn(posterior, draws, generator))])
+
+
+@singledispatch
 def _drawn(law: Any, draws: int, generator: np.random.Generator) -> np.ndarray:
-    """Draws of one belief, the axis of draws first."""
-    if isinstance(law, Distribution):
-        return np.asarray(law.sample(draws, generator))
-    if isinstance(law, Readouts):
-        if law.batch:
-            raise KindError("these beliefs answer several queries: ask one query for draws.")
-        return np.asarray(law.sample(draws, generator))
+    """Draws of one belief, the axis of draws first; of states where it is their probabilities."""
     probabilities = np.asarray(law, dtype=float)
     if probabilities.ndim != 1:
-        raise KindError("these beliefs answer several queries: ask one query for draws.")
+        raise KindError(SEVERAL)
     return generator.choice(len(probabilities), draws, p=probabilities / probabilities.sum())
+
+
+@_drawn.register
+def _from_a_law(law: Distribution, draws: int, generator: np.random.Generator) -> np.ndarray:
+    return np.asarray(law.sample(draws, generator))
+
+
+@_drawn.register
+def _from_readouts(law: Readouts, draws: int, generator: np.random.Generator) -> np.ndarray:
+    if law.batch:
+        raise KindError(SEVERAL)
+    return np.asarray(law.sample(draws, generator))

@@ -121,7 +121,7 @@ class GaussianPrecision(Factor):
         """A mixture over the nodes of τ."""
         del key
         mean, x, tau = incoming
-        if not isinstance(mean, Normal) and not isinstance(x, Normal):
+        if self.constant:
             return self._conjugate(mean, x, tau, power)
 
         def ask(rule, given):

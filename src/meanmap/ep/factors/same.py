@@ -13,11 +13,12 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 
-__all__ = ["same"]
+__all__ = ["PLAIN", "globals_named", "same"]
 
 # What stays what it is under its name.
 _KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "builtins", "math", "operator"}
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
+# What is its own value.
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 
 _seen: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
@@ -42,7 +43,7 @@ def same(function: Callable[..., Any]) -> Any:
 
 def _key(value: Any, met: dict[int, int]) -> Any:
     """What a value is, by content; of one that was met before, which by its number: helpers may share their helpers."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, PLAIN):
         return type(value).__name__, repr(value)
     if isinstance(value, tuple):
         return "tuple", *(_key(part, met) for part in value)
@@ -56,7 +57,7 @@ def _key(value: Any, met: dict[int, int]) -> Any:
         return "ufunc", value.__name__
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        named = [value.__globals__.get(name) for name in _names(value.__code__)]
+        named = [value.__globals__.get(name) for name in globals_named(value.__code__)]
         parts = [value.__defaults__, *(value.__kwdefaults__ or {}).items(), *cells, *named]
         return "function", value.__code__, *(_key(part, met) for part in parts)
     if isinstance(value, functools.partial):
@@ -84,7 +85,7 @@ def _found_under(value: Any) -> str:
     return f"{module}.{name}" if held is value else ""
 
 
-def _names(code: types.CodeType) -> list[str]:
+def globals_named(code: types.CodeType) -> list[str]:
     """The globals that a function and the functions inside it name."""
-    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
+    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in globals_named(const)]
     return [*code.co_names, *inner]

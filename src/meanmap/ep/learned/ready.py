@@ -19,10 +19,10 @@ from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
-from meanmap.ep.learned.recorded import Recorded
+from meanmap.ep.learned.recorded import Recorded, laws_among
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.variables import Variable
-from meanmap.families import Beta, Family, Gamma, Normal
+from meanmap.families import Beta, Gamma, Normal
 
 __all__ = ["READY", "Ready", "build_operator", "log_compound_gamma"]
 
@@ -179,6 +179,6 @@ def build_operator(
         learned.check(factor)
         learned.answer(Questions.of(factor, incoming, 1.0, jax.random.key(at), at))
     factor, incoming = ready.draw(each, generator)
-    exact = ask(factor, *(came for came in incoming if isinstance(came, Family)))
+    exact = ask(factor, *laws_among(incoming))
     found = learned.trained(factor)
     return found, Card.of(found, factor, Recorded.of(incoming, exact), advice=ready.advice), factor

@@ -11,7 +11,7 @@ from meanmap.core.types import Index
 from meanmap.ep.factor import Answer, FactorLike
 from meanmap.families import Family
 
-__all__ = ["Recorded", "families_into", "families_of", "usable"]
+__all__ = ["Recorded", "families_into", "families_of", "laws_among", "usable"]
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,14 @@ def families_into(factor: FactorLike) -> tuple[str, ...]:
     return tuple("given" if a.known else a.variable.family.__name__ for a in factor.arguments)
 
 
+def laws_among(incoming: tuple[Any, ...]) -> list[Family]:
+    """The messages that are laws, without the numbers that are given."""
+    return [came for came in incoming if isinstance(came, Family)]
+
+
 def usable(incoming: tuple[Any, ...]) -> np.ndarray:
     """For which members every message is a law, so that it has an embedding."""
-    return np.logical_and.reduce([np.asarray(m.is_proper()) for m in incoming if isinstance(m, Family)])
+    return np.logical_and.reduce([np.asarray(m.is_proper()) for m in laws_among(incoming)])
 
 
 def _listed(incoming: tuple[Any, ...]) -> str:

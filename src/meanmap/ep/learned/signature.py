@@ -12,12 +12,12 @@ import jax
 import numpy as np
 
 from meanmap.ep.factor import FactorLike
+from meanmap.ep.factors.same import PLAIN, globals_named
 
 __all__ = ["Signature"]
 
 # Functions of these packages are what their names say.
 _KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "equinox", "builtins", "math", "operator", "functools"}
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Signature:
 
 def _pieces(value: object, seen: set[int]) -> Iterator[bytes]:
     """All that a value is made of, the same in every process; what cannot be taken apart is only itself."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
         return
     name = f"{getattr(value, '__module__', None)}.{getattr(value, '__qualname__', None)}"
@@ -80,7 +80,7 @@ def _parts(value: Any) -> list[Any]:
 @_parts.register
 def _of_function(value: types.FunctionType) -> list[Any]:
     cells = [cell.cell_contents for cell in value.__closure__ or ()]
-    named = [value.__globals__.get(name) for name in _names(value.__code__)]
+    named = [value.__globals__.get(name) for name in globals_named(value.__code__)]
     return [value.__code__, value.__defaults__, value.__kwdefaults__, *cells, *named]
 
 
@@ -93,7 +93,7 @@ def _of_array(value: Any) -> list[Any]:
 
 @_parts.register
 def _of_class(value: type) -> list[Any]:
-    return [part for _, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *_PLAIN))]
+    return [part for _, part in sorted(vars(value).items()) if isinstance(part, (types.FunctionType, *PLAIN))]
 
 
 _parts.register(types.CodeType, lambda c: [c.co_code, c.co_names, c.co_varnames, c.co_freevars, *c.co_consts])
@@ -103,12 +103,6 @@ _parts.register(functools.partial, lambda value: [value.func, value.args, value.
 _parts.register(dict, lambda value: [part for pair in value.items() for part in pair])
 _parts.register(list | tuple, list)
 _parts.register(set | frozenset, lambda value: sorted(map(repr, value)))
-
-
-def _names(code: types.CodeType) -> list[str]:
-    """The globals that a function and the functions inside it name."""
-    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
-    return [*code.co_names, *inner]
 
 
 def _label(function: Callable[..., Any]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.ep.learned.points import in_bucket
-from meanmap.ep.learned.recorded import Recorded
+from meanmap.ep.learned.recorded import Recorded, laws_among
 from meanmap.families import Family, Gamma, Normal
 
 __all__ = ["TARGETS", "Derivatives", "Target", "TiltedMoments"]
@@ -65,7 +65,7 @@ class Target(ABC):
 
     def log_normaliser(self, incoming: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
         """The last column as log ∫ f Π exp(η·t); NaN if log Z is not among the columns."""
-        if values.shape[1] == sum(len(came.natural) for came in incoming if isinstance(came, Family)):
+        if values.shape[1] == sum(len(came.natural) for came in laws_among(incoming)):
             return np.full(len(values), np.nan)
         return values[:, -1] + log_normalisers(incoming)
 
@@ -166,7 +166,7 @@ TARGETS: dict[str, type[Target]] = {each.name: each for each in (Derivatives, Ti
 
 def log_normalisers(incoming: tuple[Any, ...]) -> np.ndarray:
     """Σ A(η) of the incoming laws: what turns log ∫ f Π exp(η·t) into log ∫ f Π p."""
-    return np.sum([in_bucket(lambda law: law.log_normaliser, law) for law in incoming if isinstance(law, Family)], 0)
+    return np.sum([in_bucket(lambda law: law.log_normaliser, law) for law in laws_among(incoming)], 0)
 
 
 def mean_variance(law: Normal) -> tuple[np.ndarray, np.ndarray]:
