@@ -99,6 +99,10 @@ def test_bad_input(shifted):
     labels = mm.two_sample_test(["a"] * 20, ["b"] * 10 + ["a"] * 10, rng=0)
     with pytest.raises(KindError, match="no columns to shuffle"):
         labels.driving_columns()
+    town = mm.two_sample_test({"town": ["a"] * 20}, {"town": ["a", "b"] * 10}, n_permutations=19, rng=0)
+    assert town.driving_columns(rng=0)["town"] == pytest.approx(1.0, abs=0.5)
+    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
+        town.plot_witness()
     rng = np.random.default_rng(5)
     large = mm.two_sample_test(rng.normal(size=11_000), rng.normal(size=11_000), rng=0)
     with pytest.raises(KindError, match="too large to be kept"):

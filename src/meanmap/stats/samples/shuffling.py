@@ -40,7 +40,8 @@ def _places(domain: Any, points: Points, path: tuple[int, ...]):
     if isinstance(domain, Each):
         for i, (part, leaf) in enumerate(zip(domain.parts, points, strict=True)):
             yield from _places(part, leaf, (*path, i))
-    elif isinstance(domain, Columns) and in_columns(points) and points.shape[1] == len(domain.names):
+    elif isinstance(domain, Columns) and isinstance(points, np.ndarray) and points.shape[1:2] == (len(domain.names),):
+        # Labels have a third axis, the two words of their codes.
         for j, name in enumerate(domain.names):
             yield name, Place(path, j)
 

@@ -10,7 +10,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.pictures import new_axes
-from meanmap.core.points import rows
+from meanmap.core.points import in_columns, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -125,7 +125,7 @@ class TwoSampleResult(TestResult):
         `names` are what the samples are called in the picture.
         """
         witness = self._on_points()
-        if len(self.columns) not in (1, 2) or not isinstance(witness.points, np.ndarray):
+        if len(self.columns) not in (1, 2) or not in_columns(witness.points):
             raise KindError(
                 "a witness is drawn over 1 or 2 columns of numbers, and these points have other ones "
                 f"({', '.join(self.columns) or 'none'}): see driving_columns() and driving_points()."
