@@ -113,6 +113,36 @@ def test_a_question_in_a_line(files):
     assert "has no column 'rain'" in run("x ~ rain", table).stderr
 
 
+def test_a_question_leaves_out_rows_for_its_own_columns_only(tmp_path):
+    rng = np.random.default_rng(0)
+    arm, x = np.repeat(["A", "B"], 30), rng.normal(size=60)
+    path = write(tmp_path / "gaps.csv", arm=arm, x=["", *x[1:]], town=["u", "v"] * 30, note=["fine", ""] * 30)
+    asked = ["x ~ arm | town", path, "--seed", 0, "--permutations", 99, "--json"]
+    found = json.loads(run(*asked).stdout)
+    expected = mm.test("x ~ arm | town", {"x": x[1:], "arm": arm[1:], "town": (["u", "v"] * 30)[1:]},
+                       n_permutations=99, rng=0)  # fmt: skip
+    assert (found["pvalue"], found["sizes"]) == (expected.pvalue, [29, 30])
+    assert found["notes"] == [f"1 of 60 rows of {path} were left out: a value is missing in 'x' (1)"]
+    piped = run("ask", "x ~ arm", "-", "--within", "town", *asked[2:], stdin=path.read_text())
+    assert json.loads(piped.stdout)["sizes"] == [29, 30]
+    assert "has no column 'hen'" in run("x ~ arm", path, "--within", "hen").stderr
+
+
+def test_a_page_tells_of_labels_and_of_the_effect(tmp_path):
+    rng = np.random.default_rng(0)
+    paths = [
+        write(tmp_path / name, v=rng.normal(size=60), town=np.repeat(["u", "v"], [share, 60 - share]))
+        for name, share in (("a.csv", 50), ("b.csv", 5))
+    ]
+    page = tmp_path / "page.html"
+    assert run("two-sample", *paths, "--effect", "--seed", 0, "--report", page).exit_code == 0
+    assert "town most of all" in page.read_text()
+    assert "rows that would change" in page.read_text()
+    alone = [write(tmp_path / f"town_{i}.csv", town=["u", "v"] * 9 + ["uv"[i]] * 30) for i in range(2)]
+    assert run("two-sample", *alone, "--seed", 0, "--report", page).exit_code == 0
+    assert "town in both samples." in page.read_text()
+
+
 def test_exit_codes(files):
     first, second, _ = files
     assert run("two-sample", first, second).exit_code == 0

@@ -1,5 +1,6 @@
 """Files to samples and variables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,8 @@ class Reading:
             more = "drop, category, pairwise" if self.by_pairs else "drop, category"
             raise ParameterError(f"--missing is {self.missing!r}; expected {more} or raise.")
 
-    def table(self, path: str, columns: list[str] | None) -> Table:
-        """Columns of a file; how many rows were left out is noted."""
+    def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
+        """Columns of a file, named or chosen by a function of all names; how many rows were left out is noted."""
         missing: Any = self.missing
         chosen = columns or None
         with waiting(f"reading {path}"):
@@ -70,7 +71,7 @@ class Reading:
         self._look_at(texts, path, chosen)
         return found
 
-    def _look_at(self, columns: dict[str, Any], path: str, chosen: list[str] | None) -> None:
+    def _look_at(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
         """Notes on columns that may not be what they seem."""
         for name, column in columns.items():
             if column.dtype.kind == "U" and name not in (*self.kinds, *self.labels) and looks_like_dates(column):

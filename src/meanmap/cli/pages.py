@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap import __version__
 from meanmap.cli.outputs import answer, figure_of
+from meanmap.core.points import in_columns
 from meanmap.core.saved.files import write_whole
 from meanmap.core.tables.table import Table
 from meanmap.plots.page import Section, render
@@ -34,13 +35,23 @@ def write_page(
 
 
 def write_test(
-    path: Path, result: TestResult, question: str, notes: Sequence[str], level: float, samples: Mapping[str, Any]
+    path: Path,
+    result: TestResult,
+    question: str,
+    notes: Sequence[str],
+    level: float,
+    samples: Mapping[str, Any],
+    effect: Any = None,
 ) -> None:
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
     settings = (("what", "value"), *result.lines(), *(("note", note) for note in notes))
     picture = (figure_of(result.plot), "The statistic, and its distribution if the hypothesis holds.")
     method = f"{result.method[:1].upper()}{result.method[1:]}."
     sections = [Section("The answer", answer(result, level), method, figures=(picture,), tables=(settings,))]
+    if effect is not None:
+        said = (("what", "value"), *effect.lines(), *(("warning", text) for text in effect.warnings))
+        large = f"{effect.method[:1].upper()}{effect.method[1:]}, with intervals of {100 * effect.level:g} %."
+        sections.append(Section("How large it is", large, tables=(said,)))
     if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:
         sections += _differences(result, level, samples)
     _write(path, question, sections, result.seed)
@@ -71,7 +82,7 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         return []
     sections = []
     first, second = samples
-    if 1 <= len(result.columns) <= 2 and isinstance(result.witness.points, np.ndarray):
+    if 1 <= len(result.columns) <= 2 and in_columns(result.witness.points):
         text = f"Above zero {first} is denser, below zero {second} is."
         picture = (figure_of(lambda: result.plot_witness(names=(first, second))), "The witness function.")
         sections.append(Section("Where they differ", "The witness function of both samples.", text, figures=(picture,)))

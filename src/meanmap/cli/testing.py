@@ -101,10 +101,13 @@ def ask(
     import meanmap as mm
     from meanmap.cli import inputs
     from meanmap.stats.asking.ask import plan_for
+    from meanmap.stats.asking.grammar import Question
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
     design = design_in(within, clusters)
-    table = reading.table(data, None)
+    apart = [*names_in(within), *cluster_columns(clusters)]
+    # Rows are left out for what is missing in the columns of the question, not in others.
+    table = reading.table(data, lambda names: [*Question.read(question, names, apart).names, *apart])
     plan = plan_for(question, table, kinds=reading.kinds, **{"within": [], **design})
     result = mm.test(
         question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
@@ -288,7 +291,7 @@ def _tell(
     if report is not None:
         from meanmap.cli import pages
 
-        pages.write_test(report, result, question, reading.notes, alpha, samples or {})
+        pages.write_test(report, result, question, reading.notes, alpha, samples or {}, effect)
     outputs.tell(result, question, reading.notes, alpha, *form, effect)
     if fail and rejected:
         raise typer.Exit(1)

@@ -42,7 +42,7 @@ ROWS_AT_ONCE = 20_000
 
 def read_table(
     path: str | Path,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Callable[[list[str]], list[str]] | None = None,
     *,
     delimiter: str | None = None,
     labels: Sequence[str] = (),
@@ -56,7 +56,7 @@ def read_table(
     path : path
         ``.csv``, ``.tsv`` and other text, ``.parquet`` (also a folder or a pattern of these), ``.npy`` (columns x0, x1,
         ...) or ``.npz`` (a column, or a block, for each array); ``-`` reads text from standard input.
-    columns : names, optional
+    columns : names, or a function of all names that returns some, optional
         Only these; all unless given.
     delimiter : str, optional
         Of texts: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line holds most of.
@@ -108,20 +108,21 @@ def read_columns(
 
 def _read(
     path: str | Path,
-    columns: Sequence[str] | None,
+    columns: Sequence[str] | Callable[[list[str]], list[str]] | None,
     delimiter: str | None,
     labels: Sequence[str],
     tell: Callable[[str], object],
 ) -> dict[str, np.ndarray]:
     """The columns that were chosen, "" for missing labels."""
+    named = None if callable(columns) else columns
     kind = Path(path).suffix.lower() if str(path) != "-" else ""
     if kind in (".npy", ".npz"):
         read = read_arrays(Path(path), kind)
     elif kind == ".parquet" or Path(path).is_dir():
-        read = read_parquet(Path(path), columns)
+        read = read_parquet(Path(path), named)
     else:
-        read = _text(path, kind, columns, delimiter, frozenset(labels), tell)
-    chosen = list(read) if columns is None else list(columns)
+        read = _text(path, kind, named, delimiter, frozenset(labels), tell)
+    chosen = columns(list(read)) if callable(columns) else list(read) if columns is None else list(columns)
     _check_names([*chosen, *labels], list(read), path)
     return {name: _as_labels(read[name], f"{path}[{name!r}]") if name in labels else read[name] for name in chosen}
 

@@ -108,7 +108,7 @@ def plan_for(
     columns = {str(name): column for name, column in zip(*raw_columns(data, "the table"), strict=True)}
     apart = [*within, *names_of(clusters)]
     asked = Question.read(line, list(columns), apart)
-    named = [*asked.left, *asked.right, *asked.given]
+    named = asked.names
     told = {name: kind for name, kind in (kinds or {}).items() if name in named}
     schema = Schema.of({name: columns[name] for name in named}, kinds=told, names=("the table",))
     is_label = {str(column.name): column.kind in LABELS for column in schema.columns}

@@ -27,6 +27,11 @@ class Question:
     right: tuple[str, ...]
     given: tuple[str, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that it is about."""
+        return (*self.left, *self.right, *self.given)
+
     @classmethod
     def read(cls, line: str, columns: Sequence[str], also: Sequence[str] = ()) -> "Question":
         """A line about a table with these columns; a point stands for all that are not named, nor in `also`.

@@ -67,15 +67,17 @@ class Effect(Value):
         rest = {"level": self.level, "method": self.method, "kernel": repr(self.kernel), "sizes": list(self.sizes)}
         return {**intervals, **rest, "warnings": list(self.warnings)}
 
+    def lines(self) -> list[tuple[str, str]]:
+        """What is told, in words."""
+        shift = [] if self.shift is None else [("as a shift of all columns", f"{self.shift} standard deviations")]
+        correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
+        always = [("rows that would change", f"at least {self.share}"), ("distance of embeddings", str(self.distance))]
+        return [*shift, *correlation, *always]
+
     def __str__(self) -> str:
-        lines = [f"{self.method}, with intervals of {100 * self.level:g} %"]
-        if self.shift is not None:
-            lines.append(f"  as a shift of all columns  {self.shift} standard deviations")
-        if self.correlation is not None:
-            lines.append(f"  correlation of features    {self.correlation}")
-        lines.append(f"  rows that would change     at least {self.share}")
-        lines.append(f"  distance of embeddings     {self.distance}")
-        return "\n".join([*lines, *(f"  warning  {text}" for text in self.warnings)])
+        title = f"{self.method}, with intervals of {100 * self.level:g} %"
+        said = [f"  {what:25}  {value}" for what, value in self.lines()]
+        return "\n".join([title, *said, *(f"  warning  {text}" for text in self.warnings)])
 
     @staticmethod
     def scaled(interval: Interval, factor: float, most: float = np.inf) -> Interval:
