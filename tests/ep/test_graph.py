@@ -79,7 +79,11 @@ W = ep.Variable("w", ep.MultivariateNormal.standard(2))
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ep.Dot(np.ones((4, 2)), W, plate()), ShapeError, "has 4 rows and 'z' 3 members"),
+        (
+            lambda: ep.Dot(np.ones((4, 2)), W, plate()),
+            ShapeError,
+            "has 4 rows and 'z' has a plate of 3; expected a member for each row, plate=4",
+        ),
         (lambda: ep.Dot(np.ones((3, 3)), W, plate()), ShapeError, "3 columns and 'w' has length 2"),
         (lambda: ep.Dot([[np.nan, 1]] * 3, W, plate()), NonFiniteError, "X holds"),
         (lambda: ep.Dot(np.ones((3, 2)), plate(), W), KindError, "w of Dot.z, w. is the Normal 'z'"),

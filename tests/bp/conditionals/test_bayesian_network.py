@@ -170,6 +170,11 @@ def test_what_cannot_be_asked_is_refused(model):
         model.query({"w": 1.0})
     with pytest.raises(KindError, match="expected a single one"):
         model.do({"x": [1.0, 2.0]})
+    with pytest.raises(InputError, match=r"'x'\] is missing \(nan\); leave out"):
+        model.query({"x": np.nan})
+    towns = mm.bp.BayesianNetwork([("town", "v")]).fit({"town": ["Ulm", "Bonn"] * 20, "v": np.arange(40.0) % 7})
+    with pytest.raises(InputError, match="never seen; expected 'Bonn', 'Ulm'"):
+        towns.do({"town": "bonn"})
     with pytest.raises(InputError, match="set and seen"):
         model.do({"x": 1.0}, evidence={"x": 2.0})
     with pytest.raises(InputError, match="a target and known already"):

@@ -27,6 +27,9 @@ from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import relevant
 from meanmap.learning.default import kernel_for
 
+# Labels that an error names.
+MOST_TOLD = 10
+
 __all__ = ["FittedBayesianNetwork", "parents_of"]
 
 # Beliefs come from so many draws; from fewer, but not below these, where all variables together would take more numbers
@@ -343,8 +346,13 @@ class FittedBayesianNetwork:
             if np.ndim(value) > 0:
                 raise KindError(f"{argument}[{name!r}] has {np.size(value)} values; expected a single one.")
             found[name] = self.columns[name].read([value], argument)
-            if np.isnan(found[name]).any() or not (self.columns[name].labels is None or found[name].any()):
-                raise InputError(f"{argument}[{name!r}] is {value!r}, which was never seen; expected a known value.")
+            if np.isnan(found[name]).any():
+                raise InputError(f"{argument}[{name!r}] is missing ({value!r}); leave out what is not known.")
+            labels = self.columns[name].labels
+            if labels is not None and not found[name].any():
+                some = ", ".join(repr(label) for label in labels[:MOST_TOLD].tolist())
+                more = ", ..." if len(labels) > MOST_TOLD else ""
+                raise InputError(f"{argument}[{name!r}] is {value!r}, which was never seen; expected {some}{more}.")
         return found
 
     def _targets(self, targets: Iterable[Hashable] | None, known: Iterable[Hashable]) -> tuple[Hashable, ...]:

@@ -107,9 +107,9 @@ class Column:
         read = read if told is None else as_kind(read, told, where)
         block = read.ndim > 1 and told is None
         if family_of(read) != FAMILIES[self.kind] or block != (self.kind == "vector"):
+            convert = (advice(read, where) if read.dtype.kind == "U" else "") or "Convert it first."
             raise KindError(
-                f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. "
-                f"{advice(read, where) if read.dtype.kind == 'U' else ''}Convert it first."
+                f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. {convert.strip()}"
             )
         return read
 

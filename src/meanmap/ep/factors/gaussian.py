@@ -64,7 +64,9 @@ class Dot(Factor):
         if not isinstance(w, Variable) or w.plate is not None:
             raise ShapeError(f"w of {label} has a plate; expected one vector of weights, shared by all rows.")
         if z.plate != matrix.shape[0]:
-            raise ShapeError(f"X of {label} has {matrix.shape[0]} rows and {z.name!r} {z.plate or 1} members.")
+            has = "no plate" if z.plate is None else f"a plate of {z.plate}"
+            expected = f"expected a member for each row, plate={matrix.shape[0]}"
+            raise ShapeError(f"X of {label} has {matrix.shape[0]} rows and {z.name!r} has {has}; {expected}.")
         if w.dimension != matrix.shape[1]:
             raise ShapeError(f"X of {label} has {matrix.shape[1]} columns and {w.name!r} has length {w.dimension}.")
         self.arguments = (Given(matrix, "X"), w, z)
