@@ -199,6 +199,7 @@ def test_a_run_with_mcmc_stands_still_within_its_doubt():
     ("make", "error", "message"),
     [
         (lambda: ep.ask(SIGMOID, ep.Normal(0.0, 1.0)), ShapeError, "2 variables; got 1"),
+        (lambda: ep.ask(SIGMOID, ep.Normal([0.0, 2.0], 1.0), ep.Beta(2.0, 3.0)), ShapeError, r"shapes \(2,\), \(\)"),
         (lambda: ep.ask(SIGMOID, ep.Beta(1, 1), ep.Beta(1, 1)), KindError, "is a Beta; expected a Normal"),
         (lambda: ep.ask(ep.Probit(Z, observed=1), ep.Normal(0.0, 1.0), oracle=ep.Quadrature()), KindError, "leave out"),
         (lambda: ep.ask(SIGMOID, ep.Normal(0.0, 1.0), ep.Beta(1, 1), oracle=3), KindError, "expected an oracle"),

@@ -93,7 +93,11 @@ def ask(
 
 def _questions(factor: FactorLike, filled: tuple[Any, ...], power: float, key: Array, error: float | None) -> Answer:
     """A black box is asked in batches; one question is a batch of one."""
-    shape = next(message.shape for message in filled if isinstance(message, Family))
+    shapes = [message.shape for message in filled if isinstance(message, Family)]
+    shape = shapes[0]
+    if set(shapes) != {shape}:
+        listed = ", ".join(map(str, shapes))
+        raise ShapeError(f"the messages to {factor.name} have batch shapes {listed}; expected the same one for all.")
     if len(shape) > 1:
         raise ShapeError(f"the messages to {factor.name} have batch shape {shape}; expected one axis, the plate.")
     batch = filled if shape else jax.tree.map(lambda leaf: np.asarray(leaf)[None], filled)

@@ -201,8 +201,8 @@ def with_oracle(factor: FactorLike, messages: Any) -> BlackBoxFactor:
     if not isinstance(oracle, Oracle | HostOracle):
         if not callable(oracle) or isinstance(oracle, type):
             raise KindError(
-                f"messages is {oracle!r}; expected an oracle such as ep.Quadrature() or ep.ImportanceSampling(), "
-                "a function of ep.Questions, or a dictionary of them by factor name."
+                f"messages is {oracle!r}; expected an oracle such as ep.Quadrature(), ep.ImportanceSampling() or "
+                "ep.Learned(), a function of ep.Questions, or a dictionary of them by factor name."
             )
         oracle = FunctionOracle(oracle)
     oracle.check(factor)
