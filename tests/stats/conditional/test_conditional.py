@@ -368,7 +368,7 @@ GOOD = np.random.default_rng(11).normal(size=(3, 40))
             ColumnError,
             "column 'b' of x is constant",
         ),
-        ({"y": GOOD[1, :30]}, ShapeError, "y has 30 points and z has 40"),
+        ({"y": GOOD[1, :30]}, ShapeError, "x has 40, y has 30, z has 40 points; expected as many of each"),
         ({"x": [1.0, np.nan, *GOOD[0, 2:]]}, NonFiniteError, "not finite"),
         ({"x": GOOD[0, :4], "y": GOOD[1, :4], "z": GOOD[2, :4]}, EmptyError, "at least 5"),
         ({"z": np.random.default_rng(0).normal(size=(40, 12))}, InputError, "condition on less"),

@@ -209,7 +209,7 @@ def test_rows_with_gaps_are_left_out_of_all_variables_and_counted():
         (
             lambda f: mm.conditional_independence_test(f.sun, f.harvest[1:], f.water, missing="drop"),
             ShapeError,
-            "there are 120 of x, 119 of y, 120 of z",
+            "x has 120, y has 119, z has 120 points; expected as many of each",
         ),
         (
             lambda f: mm.conditional_independence_test(f.sun, f.harvest, f.water, clusters=5, null="gamma"),

@@ -18,7 +18,7 @@ from meanmap.learning.default import is_default
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan, doubts
 from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
-from meanmap.stats.conditional.variables import Variable, holds_texts, read_given
+from meanmap.stats.conditional.variables import Variable, check_given, holds_texts, read_given
 from meanmap.stats.designs.design import Design
 from meanmap.stats.designs.reading import from_strata, observed
 from meanmap.stats.independence.joint_variables import common_length
@@ -173,6 +173,7 @@ def conditional_independence_test(
     if data is not None:
         x, y, z, within, clusters = picked(data, x=x, y=y, z=z, within=within, clusters=clusters)
     check_no_names(x=x, y=y, z=z)
+    check_given(z)
     kernels = _kernels(for_two(kernel, kernel_x, kernel_y))
     if z is not None and any(map(comes_in_pieces, (x, y, z))) and common_length(NAMES, (x, y, z)) <= WHOLE:
         x, y, z = map(in_memory, (x, y, z))

@@ -70,7 +70,7 @@ def grouped(
 
 def without_design(samples: Sequence[Any], names: Sequence[str], *columns: Any) -> list[Any]:
     """The samples without the columns that say how rows belong together."""
-    used = [name for wanted in columns for name in _names(wanted, samples[0])]
+    used = [name for wanted in columns for name in _names(wanted, samples[0], names[0])]
     if not used:
         return list(samples)
     found = []
@@ -101,7 +101,9 @@ def design_of(
     if all(value is None for value in given.values()):
         return None
     arrays = [
-        each for each in given.values() if each is not None and not is_whole(each) and not _names(each, samples[0])
+        each
+        for each in given.values()
+        if each is not None and not is_whole(each) and not _names(each, samples[0], names[0])
     ]
     if arrays and (by is not None or missing != "raise"):
         said, does = (
@@ -195,9 +197,9 @@ def rows_of(sample: Any) -> int:
     return length(raw_columns(sample, "sample")[1][0]) if Table.looks_like_one(sample) else length(sample)
 
 
-def _names(wanted: Any, sample: Any) -> list[str]:
+def _names(wanted: Any, sample: Any, argument: str) -> list[str]:
     """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
-    listed, known = names_of(wanted), Table.names_in(sample) if Table.has_names(sample) else []
+    listed, known = names_of(wanted), Table.names_in(sample, argument) if Table.has_names(sample) else []
     return listed if isinstance(wanted, str) or set(listed) <= set(known) else []
 
 
@@ -209,7 +211,7 @@ def _with_names(sample: Any, name: str) -> Table:
 
 def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> list[np.ndarray]:
     """The columns of all rows that were asked for."""
-    columns = _names(wanted, samples[0])
+    columns = _names(wanted, samples[0], names[0])
     total = sum(map(rows_of, samples))
     if columns:
         tables = [_with_names(sample, name) for sample, name in zip(samples, names, strict=True)]
