@@ -76,6 +76,12 @@ def _one_chain(drawn: Iterable[tuple[object, Any]]) -> Groups:
     return {"posterior": {str(name): np.asarray(values)[None] for name, values in drawn}}
 
 
+def _together(names: Iterable[object], normal: Any, draws: int, generator: np.random.Generator) -> Groups:
+    """Joint draws of several numbers whose belief is normal."""
+    drawn = generator.multivariate_normal(normal.mean, normal.covariance, draws)
+    return _one_chain(zip(names, drawn.T, strict=True))
+
+
 @singledispatch
 def _groups(posterior: Any, draws: int, generator: np.random.Generator, points: Points) -> Groups:
     """The groups of one kind of posterior; others register theirs."""
@@ -92,14 +98,12 @@ def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Genera
 
 @_groups.register
 def _of_coefficients(posterior: Regression, draws: int, generator: np.random.Generator, points: Points) -> Groups:
-    drawn = generator.multivariate_normal(posterior.mean, posterior.covariance, draws)
-    return _one_chain(zip(posterior.names, drawn.T, strict=True))
+    return _together(posterior.names, posterior, draws, generator)
 
 
 @_groups.register
 def _of_skills(posterior: Ranking, draws: int, generator: np.random.Generator, points: Points) -> Groups:
-    drawn = generator.multivariate_normal(posterior.mean, posterior.covariance, draws)
-    return _one_chain(zip(posterior.players, drawn.T, strict=True))
+    return _together(posterior.players, posterior, draws, generator)
 
 
 @_groups.register

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
+from meanmap.core.bisection import bisect
 from meanmap.core.points import pieces
 from meanmap.stats.result import Null
 
@@ -111,8 +112,6 @@ class DistanceLaw:
 
     def _crossing(self, excess: Callable[[float], float]) -> float:
         """Where a falling function of the distance is zero, by bisection."""
-        low, high = 0.0, float(np.sqrt(self.squared) + np.sqrt(self.trace)) + 10 * self._first
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-        return (low + high) / 2
+        most = np.sqrt(self.squared) + np.sqrt(self.trace) + 10 * self._first
+        low, high = bisect(lambda x: np.asarray(excess(float(x)) > 0), np.zeros(()), np.asarray(most), 50)
+        return float(low + high) / 2

@@ -130,9 +130,7 @@ class FittedBayesianNetwork:
         if not fixed:
             raise InputError("values is empty; expected what is set, such as {'dose': 1.0}. Without it use query.")
         chosen = self._targets(targets, (*fixed, *seen))
-        for name in fixed:
-            for target in (*chosen, *seen):
-                refuse_undecided(self.graph, name, target, set(fixed))
+        refuse_undecided(self.graph, fixed, (*chosen, *seen))
         return self._beliefs(seen, fixed, chosen, rng)
 
     def sample(
@@ -162,9 +160,7 @@ class FittedBayesianNetwork:
             A column (n,) for each variable.
         """
         fixed, seen = self._read(values or {}, "values"), self._read(evidence or {}, "evidence")
-        for name in fixed:
-            for target in self.graph.names:
-                refuse_undecided(self.graph, name, target, set(fixed))
+        refuse_undecided(self.graph, fixed, self.graph.names)
         n, random, parents, given = whole_number(n, "n"), Rng.of(rng).generator, self._heard(fixed), {**fixed, **seen}
         free = [name for name in self._order if name not in given]
         hearing = [name for name in seen if not given.keys() >= set(parents[name])]
@@ -223,9 +219,7 @@ class FittedBayesianNetwork:
         if not fixed:
             raise InputError("values is empty; expected what would have been set, such as {'dose': 1.0}.")
         chosen = self._targets([name for name in seen if name not in fixed] if targets is None else targets, fixed)
-        for name in fixed:
-            for target in chosen:
-                refuse_undecided(self.graph, name, target, set(fixed))
+        refuse_undecided(self.graph, fixed, chosen)
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
         return {name: self._in_unit(name, found[name])[0] if name in found else row[name] for name in chosen}

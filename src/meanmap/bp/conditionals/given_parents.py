@@ -11,6 +11,7 @@ from meanmap.bp.conditionals.row_weights import LeafWeights
 from meanmap.bp.conditionals.trees import Trees
 from meanmap.bp.edges.regression import Regression
 from meanmap.bp.edges.samples import NodeSample
+from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
 from meanmap.core.points import slices, spread_rows
 from meanmap.embeddings.bandwidth import diffusion_widths
@@ -128,13 +129,11 @@ class GivenParents:
         here, there = (self.forest.sparse(rows) for rows in (before, after))
         wanted = self._log_odds(here, gap)
         # Each residual is at most `reach` from any other, and so is the rank of what is that far away.
-        low, high = gap - reach, gap + reach
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._log_odds(there, middle) < wanted else (low, middle)
+        ends = np.array(gap - reach), np.array(gap + reach)
+        low, high = bisect(lambda middle: np.asarray(self._log_odds(there, middle) < wanted), *ends, STEPS)
         return float(self.means(after)[0] + (low + high) / 2)
 
-    def _log_odds(self, weights: Any, gap: float) -> float:
+    def _log_odds(self, weights: Any, gap: Any) -> float:
         """log F / (1 − F) of a residual among weighted ones (1, n): it keeps its digits however far away."""
         away = (gap - self.values[weights.indices]) / self.width
         below, above = (np.asarray(logsumexp(log_ndtr(side), b=weights.data)) for side in (away, -away))

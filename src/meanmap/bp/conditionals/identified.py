@@ -1,6 +1,6 @@
 """What a graph does not decide is refused: effects that hang on an edge without a direction."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 
 import numpy as np
 
@@ -10,22 +10,32 @@ from meanmap.graphs.partial import PDAG
 __all__ = ["refuse_undecided"]
 
 
-def refuse_undecided(graph: PDAG, cause: Hashable, target: Hashable, fixed: set[Hashable]) -> None:
-    """Refuse an effect that hangs on a direction which is not known (Perković 2020, theorem 3.6): a way along which the
-    cause may act on the target begins with an undirected edge.
+def refuse_undecided(graph: PDAG, causes: Collection[Hashable], targets: Collection[Hashable]) -> None:
+    """Refuse effects that hang on a direction which is not known (Perković 2020, theorem 3.6): a way along which one of
+    the causes, all of which are set, may act on a target begins with an undirected edge.
     """
     matrix, names = graph.matrix, list(graph.names)
-    start, others = names.index(cause), {names.index(name) for name in fixed}
-    for first in np.flatnonzero(matrix[start] & matrix[:, start]).tolist():
-        reached, stack = {first} - others, [first] if first not in others else []
-        while stack:
-            for after in np.flatnonzero(matrix[stack.pop()]).tolist():
-                if after not in reached and after not in others:
-                    reached.add(after)
-                    stack.append(after)
-        if names.index(target) in reached:
-            raise InputError(
-                f"the effect of {cause!r} on {target!r} hangs on the direction of the edge {cause!r} — "
-                f"{names[first]!r}, which the graph does not say: both are possible. If you know it, say so, "
-                "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
-            )
+    others = {names.index(cause) for cause in causes}
+    for cause in causes:
+        start = names.index(cause)
+        undirected = np.flatnonzero(matrix[start] & matrix[:, start]).tolist()
+        reached = {first: _reached(matrix, first, others) for first in undirected}
+        for target in targets:
+            first = next((first for first, found in reached.items() if names.index(target) in found), None)
+            if first is not None:
+                raise InputError(
+                    f"the effect of {cause!r} on {target!r} hangs on the direction of the edge {cause!r} — "
+                    f"{names[first]!r}, which the graph does not say: both are possible. If you know it, say so, "
+                    "mm.graphs.PDAG.of(arrows, lines), or mm.pc(..., with what you know as required= and forbidden=)."
+                )
+
+
+def _reached(matrix: np.ndarray, first: int, others: set[int]) -> set[int]:
+    """Where ways lead that begin at a variable and go around those that are set."""
+    found, stack = {first} - others, [first] if first not in others else []
+    while stack:
+        for after in np.flatnonzero(matrix[stack.pop()]).tolist():
+            if after not in found and after not in others:
+                found.add(after)
+                stack.append(after)
+    return found

@@ -1,12 +1,13 @@
 """How far errors that the predictions of a plate share move the beliefs that its members feed together."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from meanmap.ep.doubt import Lean
 from meanmap.ep.oracles.host import Asked
-from meanmap.ep.sweeps.plan import Plan, Port, State
+from meanmap.ep.sweeps.plan import Plan, State
 from meanmap.ep.sweeps.sweep import Settings, compiled_absorb, compiled_moved
 
 __all__ = ["lean"]
@@ -56,5 +57,5 @@ def lean(
     return Lean(whole, np.sqrt(np.maximum(variance, 0)))
 
 
-def _member_by_member(plan: Plan, at: int, port: object) -> bool:
-    return isinstance(port, Port) and port.way == "same" and bool(plan.shapes[at])
+def _member_by_member(plan: Plan, at: int, port: Any) -> bool:
+    return not port.known and port.way == "same" and bool(plan.shapes[at])

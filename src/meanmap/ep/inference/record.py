@@ -10,7 +10,6 @@ from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.sweeps.plan import Plan, fetched
 from meanmap.ep.sweeps.sweep import EVENTS, Happened
-from meanmap.ep.variables import Selection, Variable
 
 __all__ = ["Record"]
 
@@ -129,7 +128,7 @@ class Record:
             if factor.plate is None or doubt is None or factor.name in predicted:
                 continue
             total = float(np.sqrt((doubt**2).sum()))
-            shares = any(isinstance(v, Variable | Selection) and _plate(v) != factor.plate for v in variables)
+            shares = any(not v.known and v.variable.plate != factor.plate for v in variables)
             if shares and _DOUBTED_SAMPLES < total < np.inf:
                 notes.append(
                     f"{factor.name}: errors of its {factor.plate} messages, if independent, may add up to {total:.2g} "
@@ -152,10 +151,6 @@ def _off(doubt: float) -> str:
     if doubt >= 1:
         return "a standard deviation or more: give the oracle more points, or take another one"
     return f"{doubt:.2g} standard deviations, as the oracle says"
-
-
-def _plate(argument: Variable | Selection) -> int | None:
-    return argument.variable.plate if isinstance(argument, Selection) else argument.plate
 
 
 def _where(flags: np.ndarray) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
 from meanmap.core.settings import probability
@@ -234,10 +235,7 @@ def average(mean: np.ndarray, variance: np.ndarray, function: Callable[[np.ndarr
 
 def quantiles(cdf: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, p: float) -> np.ndarray:
     """Where increasing functions reach p, by halving [low, high] until rounding."""
-    for _ in range(60):
-        middle = (low + high) / 2
-        below = cdf(middle) < p
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    low, high = bisect(lambda x: cdf(x) < p, low, high, 60)
     return (low + high) / 2
 
 

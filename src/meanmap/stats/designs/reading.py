@@ -199,8 +199,11 @@ def rows_of(sample: Any) -> int:
 
 def _names(wanted: Any, sample: Any, argument: str) -> list[str]:
     """The names of columns that were given, none of an array; a list of text is one unless it names columns."""
-    listed, known = names_of(wanted), Table.names_in(sample, argument) if Table.has_names(sample) else []
-    return listed if isinstance(wanted, str) or set(listed) <= set(known) else []
+    listed = names_of(wanted)
+    if not listed or isinstance(wanted, str):
+        return listed
+    known = Table.names_in(sample, argument) if Table.has_names(sample) else []
+    return listed if set(listed) <= set(known) else []
 
 
 def _with_names(sample: Any, name: str) -> Table:
