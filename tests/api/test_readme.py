@@ -29,3 +29,9 @@ def test_every_command_is_a_target():
     commands = set(re.findall(r"(?:^|`)make ([a-z-]+)", README.read_text(encoding="utf-8"), re.MULTILINE))
     assert {"demo", "test"} <= commands
     assert [name for name in commands if f"\n{name}:" not in makefile] == []
+
+
+def test_nothing_says_to_install_the_package_from_where_it_is_not():
+    root = README.parent
+    texts = [README, *root.glob("docs/*.rst"), *root.glob("docs/examples/**/*.py"), *root.glob("src/**/*.py")]
+    assert [str(text) for text in texts if re.search(r"install [\"']?meanmap", text.read_text(encoding="utf-8"))] == []

@@ -63,7 +63,7 @@ def _workers_of(scheduler: str | None) -> Any:
     try:
         from dask.distributed import Client
     except ImportError:
-        raise refused("--scheduler needs Dask: pip install 'meanmap[dask]'") from None
+        raise refused("--scheduler needs Dask: pip install 'dask[dataframe,distributed]'") from None
     try:
         return Client(scheduler, timeout=PATIENCE).get_executor()
     except (OSError, ValueError) as problem:

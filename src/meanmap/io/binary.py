@@ -56,7 +56,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None) -> dict[str, Any]:
     try:
         import polars
     except ImportError:
-        raise InputError(f"{path}: Parquet files need polars: pip install 'meanmap[tables]'.") from None
+        raise InputError(f"{path}: Parquet files need polars: pip install polars.") from None
     if not path.is_file() and not path.is_dir() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
     failures = (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError)

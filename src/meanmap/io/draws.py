@@ -61,13 +61,13 @@ def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points:
 def to_arviz(posterior: Any, draws: int = 1000, rng: Seed = None, points: Points = None) -> Any:
     """`posterior_draws` as ArviZ's InferenceData (from ArviZ 1.0 on a DataTree), for its plots and tables.
 
-    ArviZ comes with `pip install 'meanmap[arviz]'`; the arguments are those of [`posterior_draws`][].
+    ArviZ comes with `pip install arviz`; the arguments are those of [`posterior_draws`][].
     """
     groups = posterior_draws(posterior, draws, rng, points)
     try:
         arviz: Any = import_module("arviz")
     except ImportError as error:
-        raise KindError("ArviZ is not installed here: type pip install 'meanmap[arviz]'.") from error
+        raise KindError("ArviZ is not installed here: type pip install arviz.") from error
     before_1 = int(arviz.__version__.split(".")[0]) < 1
     return arviz.from_dict(**groups) if before_1 else arviz.from_dict(groups)
 

@@ -184,6 +184,6 @@ def _polars(source: Any) -> Any:
         import polars
     except ImportError as error:
         raise KindError(
-            f"{str(source)!r} is the path of a file, and reading Parquet needs polars: pip install 'meanmap[tables]'."
+            f"{str(source)!r} is the path of a file, and reading Parquet needs polars: pip install polars."
         ) from error
     return polars
