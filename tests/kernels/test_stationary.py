@@ -113,3 +113,11 @@ def test_huge_and_tiny_numbers_stay_finite():
         np.testing.assert_allclose(gram[2:, 2:], 1)
         np.testing.assert_array_equal(gram.diagonal(), 1)
     np.testing.assert_allclose(RBF(1e150)(x)[0, 1], np.exp(-2))
+
+
+@pytest.mark.parametrize("kernel", [RBF([0.5, 2.0]), Matern(0.7, 1.5), Laplace(1.5)], ids=repr)
+def test_columns_are_those_of_the_gram_matrix(kernel):
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    column, gram = kernel.columns(x), kernel(x)
+    for i in (0, 7, 19):
+        np.testing.assert_allclose(column(i), gram[:, i], rtol=1e-14, atol=0)

@@ -31,6 +31,7 @@ from meanmap.learning.default import asks_to_learn, unit_free_kernel
 from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
+from meanmap.linalg.spectrum import target_columns
 
 __all__ = ["condition"]
 
@@ -251,16 +252,14 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, do
     x, y = rows(first.points, index), rows(second.points, index)
     with Door():
         x, y = (jax.tree.map(np.asarray, points) if not any_sparse(points) else points for points in (x, y))
-        if second.basis.orthonormal:
-            targets, target_gram = np.asarray(second.kernel.transform(y)), None
-        else:
-            targets, target_gram = None, gram_matrix(second.kernel, y)
+        in_features = second.basis.orthonormal
+        targets = second.kernel.transform(y) if in_features else target_columns(gram_matrix(second.kernel, y))
         median = np.asarray(kernel.lengthscale, dtype=float)
         ridges = None if ridge is None else np.atleast_1d(np.asarray(ridge, dtype=float))
 
         def score(multiple: float) -> tuple[np.ndarray, Any]:
             gram = gram_matrix(RBF(multiple * median), x)
-            path = choose_ridge(gram, targets, target_gram=target_gram, ridges=ridges)
+            path = choose_ridge(gram, np.asarray(targets), ridges=ridges)
             return np.asarray(path.scores), multiple * median
 
         chosen = least(LENGTHSCALE_GRID, score)[2]

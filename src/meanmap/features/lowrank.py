@@ -17,7 +17,7 @@ from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.features.base import Features, made_from
 from meanmap.kernels.base import Kernel
-from meanmap.kernels.gram import gram_matrix, numpy_gram, point_values, suits_numpy
+from meanmap.kernels.gram import gram_matrix, point_values, suits_numpy
 from meanmap.kernels.reading import check_alike, read_points
 from meanmap.linalg.pivoted import PivotedCholesky as Factor
 from meanmap.linalg.pivoted import pivoted_cholesky
@@ -160,19 +160,19 @@ def _column(kernel: Kernel, x: Points, point: Points) -> jax.Array:
 
 def _by_tolerance(kernel: Kernel, points: Points, tolerance: float, max_rank: int | None, door: Door) -> Factor:
     n, sparse = count(points), any_sparse(points)
-    at = lambda i: rows(points, slice(i, i + 1))  # noqa: E731
     if n <= (SPARSE_ROWS if sparse else FEW_ROWS) and (sparse or not door.follows):
         gram = gram_matrix(kernel, points)
         diagonal, values = gram.diagonal(), gram.__getitem__
     elif sparse or suits_numpy(kernel, points):
-        diagonal, values = np.asarray(kernel.diagonal(points)), lambda i: np.array(numpy_gram(kernel, at(i), points))[0]
+        diagonal, values = np.asarray(kernel.diagonal(points)), kernel.columns(points)
     else:
         kernel, padded = on_device((kernel, pad(points, bucket(n))))
         diagonal = np.asarray(point_values(kernel, padded))[:n]
-        values = lambda i: np.array(_column(kernel, padded, at(i)))[:n]  # noqa: E731
+        values = lambda i: np.asarray(_column(kernel, padded, rows(points, slice(i, i + 1))))[:n]  # noqa: E731
 
     def column(i: int) -> np.ndarray:
-        found = values(i)
+        with np.errstate(all="ignore"):
+            found = np.array(values(i))
         found[i] = diagonal[i]  # distances by expansion leave 1e-16 there, of which a root makes 1e-8
         return found
 

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from meanmap.core.arrays import array_of, check_finite, is_factor, parameter
 from meanmap.core.domains import Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.points import count
+from meanmap.core.points import count, rows
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Values
 from meanmap.kernels.geometry import side_by_side
@@ -42,6 +43,11 @@ class Kernel(eqx.Module):
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The (n, m) Gram matrix of points already read: pure, traceable, everything at once."""
         return jax.vmap(lambda p: jax.vmap(lambda q: self.evaluate(p, q))(y))(x)
+
+    def columns(self, x: Points) -> Callable[[int], Any]:
+        """`columns(x)(i)` is k(x, xᵢ), (n,), for one i after another: what all of them share is computed once."""
+        gram = self.gram
+        return lambda i: gram(rows(x, slice(i, i + 1)), x)[0]
 
     def diagonal(self, x: Points) -> jax.Array:
         """k(x, x) for each of n points already read."""

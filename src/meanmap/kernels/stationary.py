@@ -1,6 +1,7 @@
 """Kernels of the distance between points: RBF, Matérn, rational quadratic; and Laplace, of the sum of distances."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -33,7 +34,13 @@ class Stationary(Kernel):
 
     def gram(self, x: Points, y: Points) -> jax.Array:
         """The Gram matrix through one matrix product."""
-        return self.profile(squared_distances(self.coordinates(x), self.coordinates(y)))
+        at = self.coordinates
+        return self.profile(squared_distances(at(x), at(y)))
+
+    def columns(self, x: Points) -> Callable[[int], Any]:
+        """Columns of the Gram matrix, with coordinates that are found once."""
+        profile, at = self.profile, self.coordinates(x)
+        return lambda i: profile(squared_distances(at[i : i + 1], at))[0]
 
     def diagonal(self, x: Points) -> jax.Array:
         """Ones: a point is at distance zero from itself."""

@@ -75,7 +75,7 @@ class Spectrum(eqx.Module):
         scores = []
         for g in range(shrink.shape[1]):
             residual = multiply(self.vectors, shrink[:, g, None] * coordinates)
-            squares = constant + ((residual + outside) ** 2).sum(1)
+            squares = constant + ((residual if self.complete else residual + outside) ** 2).sum(1)
             scores.append((squares / leverage_left[:, g] ** 2).mean())
         return library.stack(scores)
 
