@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import ParameterError
 
-__all__ = ["is_number", "is_whole", "probability", "whole_number"]
+__all__ = ["is_number", "is_whole", "probability", "reads_as_number", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -17,6 +17,15 @@ def is_whole(value: object) -> TypeGuard[int]:
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is one real number of Python or NumPy; truth values are not."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def reads_as_number(word: str | float) -> bool:
+    """Whether a word is a number as Python writes it."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def whole_number(value: object, name: str, least: int = 1) -> int:

@@ -41,9 +41,9 @@ class Distribution(eqx.Module):
     _shown: ClassVar[dict[str, str]] = {"mean": "mean", "sd": "sd"}
 
     @property
-    @abstractmethod
     def _own_axes(self) -> tuple[int, ...]:
-        """How many trailing axes of each leaf belong to one member."""
+        """How many trailing axes of each leaf belong to one member: none where it is a number."""
+        return (0,) * len(jax.tree.leaves(self))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -47,10 +47,6 @@ class Laplace(Distribution):
         """Location 0 and scale 1, repeated to a batch shape."""
         return cls(np.zeros(shape), np.ones(shape))
 
-    @property
-    def _own_axes(self) -> tuple[int, ...]:
-        return (0, 0)
-
     def _proper(self) -> Any:
         return self.scale > 0
 

@@ -189,10 +189,6 @@ class Flat(Limit):
     """
 
     @property
-    def _own_axes(self) -> tuple[int, ...]:
-        return ()
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Of one law: `()`."""
         return ()
@@ -235,24 +231,10 @@ class Flat(Limit):
         """The logarithm of a constant: zero everywhere."""
         return x * 0.0 if isinstance(x, jax.Array) else np.zeros_like(self._read_points(x))
 
-    def _mean(self) -> jax.Array:
-        raise _no_law()
+    def _refused(self, *_: Any, **__: Any) -> Any:
+        raise KindError("Flat is not a probability law: it has no moments, no density and no characteristic function.")
 
-    def _variance(self) -> jax.Array:
-        raise _no_law()
-
-    def _log_density(self, x: jax.Array) -> jax.Array:
-        raise _no_law()
-
-    def _characteristic_function(self, w: jax.Array, coordinate: str) -> jax.Array:
-        raise _no_law()
-
-    def _sample(self, n: int, key: jax.Array) -> jax.Array:
-        raise _no_law()
+    _mean = _variance = _log_density = _characteristic_function = _sample = _refused
 
     def __repr__(self) -> str:
         return "Flat()"
-
-
-def _no_law() -> KindError:
-    return KindError("Flat is not a probability law: it has no moments, no density and no characteristic function.")

@@ -47,10 +47,6 @@ class Uniform(Distribution):
         """The unit interval, repeated to a batch shape."""
         return cls(np.zeros(shape), np.ones(shape))
 
-    @property
-    def _own_axes(self) -> tuple[int, ...]:
-        return (0, 0)
-
     def _proper(self) -> Any:
         return self.high > self.low
 

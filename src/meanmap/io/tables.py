@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.settings import reads_as_number
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.missing import MISSING_LABEL
 from meanmap.core.tables.table import Table
@@ -178,7 +179,7 @@ def _text(
     mark = _delimiter(first, kind, delimiter, path)
     rows = _rows(chain([first], lines), mark, path)
     names = [cell.strip() for cell in next(rows)]
-    if all(_is_number(name) for name in names):
+    if all(reads_as_number(name) for name in names):
         rows = chain([names], rows)
         names = [f"x{i}" for i in range(len(names))]
         tell(
@@ -254,7 +255,7 @@ def _joined(parts: list[np.ndarray], name: str, as_labels: bool, path: str | Pat
             row += 1
             if value != value or value == "":
                 continue
-            if _is_number(value):
+            if reads_as_number(value):
                 number = value
             elif word is None:
                 word = f"in row {row} {value!r}"
@@ -299,11 +300,3 @@ def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path) -
             f"pass --delimiter {most!r}."
         )
     return expected
-
-
-def _is_number(cell: str | float) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

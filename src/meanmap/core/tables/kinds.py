@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import is_sparse
+from meanmap.core.settings import reads_as_number
 from meanmap.core.types import Data, DType
 from meanmap.core.values import is_sequence
 
@@ -77,7 +78,7 @@ def advice(column: Data, where: str) -> str:
     words = np.unique(column)[:LOOKED_AT].tolist()
     if set(words) <= {"True", "False", "true", "false"}:
         return f"{where} says true or false: convert it, for example with == 'True'. "
-    if all(map(_is_number, words)):
+    if all(map(reads_as_number, words)):
         return f"{where} looks like numbers: convert it, for example with .astype(float). "
     if all(DECIMAL_COMMA.fullmatch(word) for word in words):
         return f"{where} looks like numbers with a decimal comma: read the file with decimal=','. "
@@ -180,21 +181,13 @@ def _parsed(column: np.ndarray, dtype: DType, where: str, kind: str) -> np.ndarr
     try:
         return column.astype(dtype)
     except ValueError:
-        test = _is_date if kind == "time" else _is_number
+        test = _is_date if kind == "time" else reads_as_number
         bad = next(word for word in column.tolist() if not test(word))
         raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.") from None
 
 
 def _circle(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_date(word: str) -> bool:

@@ -14,11 +14,12 @@ from meanmap.core.points import bucket
 from meanmap.core.progress import track
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Axes, Data
-from meanmap.core.values import Value, plain
+from meanmap.core.values import plain
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.binary import LINKS
 from meanmap.ep.models.design import label_text, read_labels
 from meanmap.ep.models.regression import average, fit_linear, moments
+from meanmap.ep.models.summary import Inferred
 from meanmap.families import MultivariateNormal, Normal
 from meanmap.features import PivotedCholesky
 from meanmap.kernels import RBF, Kernel
@@ -36,7 +37,7 @@ _MOST_FEATURES = 512
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GPClassification(Value):
+class GPClassification(Inferred):
     """A Gaussian-process classifier after its data.
 
     Attributes
@@ -73,16 +74,6 @@ class GPClassification(Value):
     tried: tuple[tuple[Kernel, float, float], ...]
     names: tuple[str, ...] | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of the probability of the labels, to compare kernels by."""
-        return self.posterior.log_evidence
-
-    @property
-    def report(self) -> Any:
-        """How inference went."""
-        return self.posterior.report
 
     def latent(self, X: Data) -> Normal:
         """The belief about the process at new points."""

@@ -13,7 +13,6 @@ from jax.scipy.special import gammaln
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.types import Axes, Data
-from meanmap.core.values import Value
 from meanmap.ep.calling import is_host_function
 from meanmap.ep.factor import common_plate
 from meanmap.ep.factors.blackbox import BlackBox, Density
@@ -21,7 +20,7 @@ from meanmap.ep.factors.precision import Gaussian
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
-from meanmap.ep.models.summary import Summary
+from meanmap.ep.models.summary import Inferred, Summary
 from meanmap.ep.variables import Argument, Given, Variable, read_given
 from meanmap.families import Family, Gamma, Normal
 
@@ -29,7 +28,7 @@ __all__ = ["Program", "compound_gamma", "simulator"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Program(Value):
+class Program(Inferred):
     """Named parameters of a model, and what is believed about each.
 
     Attributes
@@ -45,16 +44,6 @@ class Program(Value):
     title: str
     parameters: dict[str, Family]
     posterior: Posterior
-
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of the probability of what was observed."""
-        return self.posterior.log_evidence
-
-    @property
-    def report(self) -> Any:
-        """How inference went."""
-        return self.posterior.report
 
     def __getitem__(self, name: str) -> Family:
         if name not in self.parameters:

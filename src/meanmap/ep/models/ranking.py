@@ -13,19 +13,19 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, ParameterError, ShapeError
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes
-from meanmap.core.values import Value, plain
+from meanmap.core.values import plain
 from meanmap.ep.factors.interval import Interval
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import as_given
 from meanmap.ep.models.regression import fit_linear, moments
-from meanmap.ep.models.summary import Summary
+from meanmap.ep.models.summary import Inferred, Summary
 from meanmap.families import MultivariateNormal
 
 __all__ = ["Ranking", "ranking"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(Value):
+class Ranking(Inferred):
     """Players and what is believed about their skills.
 
     Attributes
@@ -56,16 +56,6 @@ class Ranking(Value):
     def skills(self) -> MultivariateNormal:
         """The belief about all skills together."""
         return MultivariateNormal(self.mean, self.covariance)
-
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of the probability of the results."""
-        return self.posterior.log_evidence
-
-    @property
-    def report(self) -> Any:
-        """How inference went."""
-        return self.posterior.report
 
     def summary(self, level: float = 0.95) -> Summary:
         """The table of skills, best first; P(>0) is the probability of being better than the average of the prior."""

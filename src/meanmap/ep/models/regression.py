@@ -13,14 +13,13 @@ from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
 from meanmap.core.settings import probability
 from meanmap.core.types import Array, Axes, Data
-from meanmap.core.values import Value
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.design import Design
-from meanmap.ep.models.summary import Summary
+from meanmap.ep.models.summary import Inferred, Summary
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
@@ -28,7 +27,7 @@ __all__ = ["Regression", "average", "fit_linear", "interval_ends", "moments", "p
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Value):
+class Regression(Inferred):
     """A regression after its data.
 
     Attributes
@@ -65,16 +64,6 @@ class Regression(Value):
     def coefficients(self) -> MultivariateNormal:
         """The belief about all coefficients together."""
         return MultivariateNormal(self.mean, (self.covariance + self.covariance.T) / 2)
-
-    @property
-    def log_evidence(self) -> float:
-        """The logarithm of the probability of the outcomes, to compare models by."""
-        return self.posterior.log_evidence
-
-    @property
-    def report(self) -> Any:
-        """How inference went."""
-        return self.posterior.report
 
     def summary(self, level: float = 0.95) -> Summary:
         """The table of coefficients, with intervals of this probability."""

@@ -11,8 +11,9 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.settings import probability
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
+from meanmap.ep.inference.posterior import Posterior
 
-__all__ = ["Summary"]
+__all__ = ["Inferred", "Summary"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,3 +117,19 @@ class Summary(Value):
 
 def _short(value: float) -> str:
     return f"{value:.4g}" if np.isfinite(value) else "-"
+
+
+class Inferred(Value):
+    """A model after its data; `posterior` is what inference returned."""
+
+    posterior: Posterior
+
+    @property
+    def log_evidence(self) -> float:
+        """The logarithm of the probability of what was observed, to compare models and kernels by."""
+        return self.posterior.log_evidence
+
+    @property
+    def report(self) -> Any:
+        """How inference went."""
+        return self.posterior.report
