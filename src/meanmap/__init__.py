@@ -14,7 +14,9 @@
 Importing this package is cheap: JAX and everything built on it load when a name is first used.
 """
 
+import gc
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -138,10 +140,21 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
-        return getattr(import_module(_NAMES[name]), name)
+        return getattr(_loaded(_NAMES[name]), name)
     if name in __all__:
-        return import_module(f"meanmap.{name}")
+        return _loaded(f"meanmap.{name}")
     raise AttributeError(f"module 'meanmap' has no attribute {name!r}")
+
+
+def _loaded(module: str) -> ModuleType:
+    """Import a module while the garbage collector rests, which would walk over all objects of JAX and free none."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -44,6 +44,7 @@ def test_first_use_of_every_name_loads_nothing_that_few_calls_need():
         "numpyro",
         "scipy.ndimage",
         "scipy.optimize",
+        "scipy.spatial",
         "scipy.stats",
         "sklearn",
     ]
@@ -59,15 +60,16 @@ def test_nothing_is_printed_or_warned(statement):
 
 def test_settings_of_others_stay_as_they_were():
     code = f"""
-import json, warnings
+import gc, json, warnings
 {OTHERS}
 settings, filters = dict(jax.config.values), list(warnings.filters)
 {TOUCH_ALL}
 after = dict(jax.config.values)
 print(json.dumps([[key for key in after if key not in settings or after[key] != settings[key]],
-                  len(warnings.filters) - len(filters), warnings.filters == filters]))
+                  len(warnings.filters) - len(filters), warnings.filters == filters, gc.isenabled()]))
 """
-    assert json.loads(run(code).stdout) == [[], 0, True]
+    assert json.loads(run(code).stdout) == [[], 0, True, True]
+    assert json.loads(run(f"import gc; gc.disable()\n{code}").stdout) == [[], 0, True, False]
 
 
 def test_no_backend_is_started():

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
-from meanmap.core.bisection import bisect
+from meanmap.core.bisection import bisect, highest
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import probability, whole_number
 
@@ -32,3 +33,24 @@ def test_bisection_finds_each_root_between_its_ends():
     roots = np.array([0.0, 0.3, 1.7])
     low, high = bisect(lambda x: x < roots, np.full(3, -1.0), np.full(3, 2.0), 40)
     assert ((low <= roots) & (roots <= high) & (high - low <= 3 * 2.0**-40)).all()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda s: -np.cosh(2 * (s - 0.4)),
+        lambda s: -(abs(s - 1.3) ** 1.5),  # no parabola
+        lambda s: max(-abs(s + 0.7), -1.0),  # flat on both sides
+        lambda s: s,  # highest at an end
+    ],
+)
+def test_the_top_is_found_in_as_many_steps_as_by_scipy(value):
+    ours, theirs = [], []
+    top, height = highest(lambda s: ours.append(s) or value(s), -2.0, 2.5, within=1e-3)
+    options = {"xatol": 1e-3}
+    found = minimize_scalar(
+        lambda s: theirs.append(s) or -value(s), bounds=(-2.0, 2.5), method="bounded", options=options
+    )
+    assert top == pytest.approx(found.x, abs=1e-3)
+    assert height == value(top) == max(map(value, ours))
+    assert len(ours) <= len(theirs) + 2

@@ -8,10 +8,17 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
 from meanmap.core import KindError
-from meanmap.kernels.geometry import inner_products, known, safe_sqrt, side_by_side, squared_distances
+from meanmap.kernels.geometry import (
+    inner_products,
+    known,
+    pair_distances,
+    safe_sqrt,
+    side_by_side,
+    squared_distances,
+)
 
 pytestmark = pytest.mark.oldest
 
@@ -24,6 +31,14 @@ def test_squared_distances(x):
     assert (ours >= 0).all()
     sparse = squared_distances(scipy.sparse.csr_array(x), scipy.sparse.csr_array(x[:2]))
     np.testing.assert_allclose(sparse, cdist(x, x[:2], "sqeuclidean"), atol=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_distances_of_all_pairs_are_those_of_scipy(metric):
+    points = np.random.default_rng(0).normal(size=(7, 4)) + 1e3
+    for x in (points, points[:, :1], points[:2], points[:1]):
+        np.testing.assert_allclose(pair_distances(x, metric), pdist(x, metric), rtol=1e-13)
+    assert pair_distances(np.array([[-1.5e308], [1.5e308]]), metric).tolist() == [np.inf]
 
 
 def test_root_and_its_derivatives():

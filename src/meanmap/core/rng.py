@@ -78,7 +78,7 @@ class Rng:
             return self.traced_key
         words = np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=np.uint32)
         with jax.ensure_compile_time_eval():  # it is kept, so it must not be a tracer of the `jit` that asks first
-            return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+            return jax.random.wrap_key_data(jax.device_put(words), impl="threefry2x32")
 
     @cached_property
     def generator(self) -> np.random.Generator:

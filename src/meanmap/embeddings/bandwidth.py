@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.fft import dct
 
 __all__ = ["diffusion_widths"]
 
@@ -33,6 +32,8 @@ def diffusion_widths(points: np.ndarray) -> np.ndarray:
 
 
 def _width(column: np.ndarray) -> float:
+    from scipy.fft import dct
+
     n = len(column)
     scott = max(float(column.std()) * n ** (-1 / 5), 1e-12)
     low, high = column.min(), column.max()

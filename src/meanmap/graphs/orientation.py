@@ -1,6 +1,7 @@
 """Directions that follow from others: Meek's rules, and the equivalence class of a directed acyclic graph."""
 
 from collections.abc import Hashable, Iterable
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
@@ -88,13 +89,14 @@ def reaches(arrows: np.ndarray) -> np.ndarray:
 
 def find_cycle(graph: PDAG) -> list[Hashable]:
     """The names along some cycle of arrows; empty without one."""
-    import networkx
-
-    arrows = networkx.DiGraph(graph.named("directed"))
+    order = TopologicalSorter(dict.fromkeys(graph.names, ()))
+    for start, end in graph.named("directed"):
+        order.add(end, start)
     try:
-        return [edge[0] for edge in networkx.find_cycle(arrows)]
-    except networkx.NetworkXNoCycle:
-        return []
+        order.prepare()
+    except CycleError as error:
+        return error.args[1][:-1]  # it ends where it begins
+    return []
 
 
 def unshielded_colliders(graph: PDAG) -> set[tuple[frozenset, Hashable]]:

@@ -1,6 +1,6 @@
 """Inner products and squared distances between rows, dense or sparse."""
 
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ __all__ = [
     "FEW_COLUMNS",
     "inner_products",
     "known",
+    "pair_distances",
     "safe_sqrt",
     "scale_columns",
     "side_by_side",
@@ -75,6 +76,20 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
     centre = np.mean(y, axis=0) if library is np else jax.lax.stop_gradient(jnp.mean(y, axis=0))
     x, y = x - centre, y - centre
     return library.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
+
+
+def pair_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"] = "euclidean") -> np.ndarray:
+    """Distances of all pairs i < j of NumPy rows, by differences.
+
+    As `scipy.spatial.distance.pdist`, which takes longer to import than these do to compute.
+    """
+    if len(points) < 2:
+        return np.zeros(0)
+    apart = (points[i + 1 :] - row for i, row in enumerate(points[:-1]))
+    with np.errstate(over="ignore"):  # infinitely far apart
+        if metric == "cityblock":
+            return np.concatenate([np.abs(steps).sum(axis=1) for steps in apart])
+        return np.sqrt(np.concatenate([np.einsum("ij,ij->i", steps, steps) for steps in apart]))
 
 
 def scale_columns(x: Points, lengthscale: Array) -> Any:

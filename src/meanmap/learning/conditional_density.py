@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from meanmap.core.errors import ColumnError, EmptyError, ShapeError
 from meanmap.core.settings import whole_number
@@ -70,6 +69,8 @@ def least_squares_density(u: Array, v: Array, *, centres: int = 300) -> Conditio
     >>> bool(at[1] < -2 < at[0]), bool(at[1] < -2 < at[2])
     (True, True)
     """
+    from scipy.linalg import cho_factor, cho_solve  # here: a learned kernel needs no SciPy
+
     whole_number(centres, "centres")
 
     def solve(of_u: np.ndarray, of_v: np.ndarray, between: np.ndarray) -> np.ndarray:
@@ -77,8 +78,8 @@ def least_squares_density(u: Array, v: Array, *, centres: int = 300) -> Conditio
         moments = between * (of_u.T @ of_u) / len(of_u)
         size = np.trace(moments) / len(moments)
         # A hair of the ridge more, so that rounding leaves no negative pivot.
-        factors = [scipy.linalg.cho_factor(moments + (r + 1e-10) * size * np.eye(len(h))) for r in RIDGES]
-        found = [scipy.linalg.cho_solve(factor, h) for factor in factors]
+        factors = [cho_factor(moments + (r + 1e-10) * size * np.eye(len(h))) for r in RIDGES]
+        found = [cho_solve(factor, h) for factor in factors]
         return np.maximum(np.stack(found, axis=1), 0)
 
     return _chosen(u, v, centres, solve, RIDGES)

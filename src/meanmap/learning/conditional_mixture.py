@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import ShapeError
@@ -53,7 +52,7 @@ class ConditionalMixture:
     def log_weights(self, u: np.ndarray) -> np.ndarray:
         """log gₖ(u) for points (..., d_u): (..., b)."""
         logs = self.log_coefficients - scaled_squares(u, self.u_centres, self.u_width) / 2
-        return logs - np.asarray(logsumexp(logs, axis=-1, keepdims=True))
+        return logs - _log_total(logs)[..., None]
 
     def log_components(self, v: np.ndarray) -> np.ndarray:
         """log N(v; rₖ, diag σ_v²) for points (..., d_v): (..., b)."""
@@ -65,7 +64,7 @@ class ConditionalMixture:
         u, v = self._read(u, "u", self.u_centres), self._read(v, "v", self.v_centres)
         if len(u) != len(v):
             raise ShapeError(f"u has {len(u)} points and v has {len(v)}; expected pairs, one v for each u.")
-        return np.asarray(logsumexp(self.log_weights(u) + self.log_components(v), axis=-1))
+        return _log_total(self.log_weights(u) + self.log_components(v))
 
     def mean(self, u: Array) -> np.ndarray:
         """E[v | u], (n, d_v), or (n,) where v has one column."""
@@ -112,3 +111,9 @@ def scaled_squares(x: np.ndarray, centres: np.ndarray, width: np.ndarray) -> np.
     middle = b.mean(axis=0)
     a, b = a - middle, b - middle
     return np.maximum(np.sum(a**2, axis=-1, keepdims=True) + np.sum(b**2, axis=-1) - 2 * a @ b.T, 0)
+
+
+def _log_total(logs: np.ndarray) -> np.ndarray:
+    from scipy.special import logsumexp  # here: a learned kernel needs no SciPy
+
+    return np.asarray(logsumexp(logs, axis=-1))

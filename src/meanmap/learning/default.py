@@ -23,7 +23,7 @@ from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Composite, Kernel, Product, Wrapper
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Delta, Hamming
-from meanmap.kernels.geometry import FEW_COLUMNS, safe_sqrt, squared_distances, squared_norms
+from meanmap.kernels.geometry import FEW_COLUMNS, pair_distances, safe_sqrt, squared_distances, squared_norms
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF, Laplace
@@ -149,16 +149,14 @@ def _distances(points: Points, metric: Literal["euclidean", "cityblock"] = "eucl
     """Distances of all pairs i < j."""
     n = count(points)
     if isinstance(points, np.ndarray):
-        from scipy.spatial.distance import pdist
-
         # Without squares in one column, and in units of a typical number in several, where squares would be zero or
         # infinite: a power of two changes no digit.
         if points.shape[1] == 1:
-            return pdist(points, "cityblock")
+            return pair_distances(points, "cityblock")
         sizes = np.abs(points[points != 0])
         exponent = int(np.frexp(np.median(sizes))[1]) if sizes.size else 0
         unit = np.ldexp(1.0, exponent) if abs(exponent) > 400 else 1.0
-        return pdist(points / unit, metric) * unit
+        return pair_distances(points / unit, metric) * unit
     first, second = np.triu_indices(n, 1)
     if metric == "cityblock":
         return jnp.sum(jnp.abs(points[first] - points[second]), axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.points import bucket, pad
 from meanmap.core.types import Array, Points
+from meanmap.kernels.geometry import pair_distances
 from meanmap.learning.held_out import held_out
 from meanmap.learning.hyperparameters import Hyperparameters
 from meanmap.learning.pseudolikelihood import objective
@@ -49,9 +50,7 @@ def landscape_of(
     score: str, what: Hyperparameters, points: np.ndarray, z: np.ndarray, noise: float, width: Array
 ) -> Landscape:
     """The objective of a sample, compiled once for a size of it; `score` is "pseudolikelihood" or "held-out"."""
-    from scipy.spatial.distance import pdist
-
-    distances = pdist(points[:: -(-len(points) // 500)])
+    distances = pair_distances(points[:: -(-len(points) // 500)])
     distances = distances[distances > 0]
     shortest = SHORTEST * float(np.quantile(distances, NEAREST))
     size = bucket(len(points))

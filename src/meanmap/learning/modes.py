@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.bisection import highest
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
 from meanmap.learning.hyperparameters import Hyperparameters
@@ -127,20 +128,17 @@ def _bounds(what: Hyperparameters, landscape: Landscape, d: int) -> np.ndarray:
 
 def _refined(landscape: Landscape, profile: Profile, peak: int, bounds: np.ndarray) -> np.ndarray:
     """The top between the neighbours of a peak on the grid, of one lengthscale."""
-    from scipy.optimize import minimize_scalar
-
     grid = np.linspace(float(bounds[0, 0]), float(bounds[0, 1]), len(profile.multiples))
     lowest = float(np.min(profile.mean[np.isfinite(profile.mean)])) - 1.0
-    around = grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]
-    found: Any = minimize_scalar(
-        lambda s: -max(landscape.values(np.array([s])).mean(), lowest),
-        bounds=around,
-        method="bounded",
-        options={"xatol": 5e-4},
+    top, height = highest(
+        lambda s: max(float(landscape.values(np.array([s])).mean()), lowest),
+        float(grid[max(peak - 1, 0)]),
+        float(grid[min(peak + 1, len(grid) - 1)]),
+        within=5e-4,
     )
-    # The bounded search never looks at the ends themselves.
-    at_end = peak in (0, len(grid) - 1) and -found.fun <= profile.mean[peak]
-    return np.array([grid[peak] if at_end else found.x])
+    # The search never looks at the ends themselves.
+    at_end = peak in (0, len(grid) - 1) and height <= profile.mean[peak]
+    return np.array([grid[peak] if at_end else top])
 
 
 def _starts(

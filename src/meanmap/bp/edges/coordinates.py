@@ -12,6 +12,7 @@ from meanmap.core.points import any_sparse, count, dense, rows, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
+from meanmap.kernels.geometry import squared_distances
 from meanmap.kernels.gram import diagonal_array, gram_matrix
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.density_ratio import LeftOut
@@ -213,8 +214,6 @@ class CoordinatesByScale:
         otherwise spend half of their time on the way into compiled programs and out.
         """
         if self.squared is None:
-            from scipy.spatial.distance import cdist
-
             points = np.asarray(self.sample.points) / np.asarray(self.sample.kernel.lengthscale)  # pyright: ignore[reportAttributeAccessIssue]
-            self.squared = cdist(points, points, "sqeuclidean")
+            self.squared = np.asarray(squared_distances(points, points))
         return np.exp(-0.5 / multiple**2 * self.squared)

@@ -15,14 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.fft
 from numpy.lib.stride_tricks import as_strided
+
+from meanmap.core.points import slices
 
 __all__ = ["Shifts", "correlations", "feature_sums", "lag_spectra", "shift_sums"]
 
 # Diagonals that are transformed together: a column of them stays in cache.
-from meanmap.core.points import slices
-
 LAGS = 64
 # Terms that are summed in single precision before they join a sum in double.
 TERMS = 256
@@ -105,8 +104,12 @@ def feature_sums(phi: np.ndarray, psi: np.ndarray) -> np.ndarray:
 
 def _rfft(values: np.ndarray, axis: int = -1) -> np.ndarray:
     """SciPy's transform: it keeps single precision, and takes n of any size."""
-    return np.asarray(scipy.fft.rfft(values, axis=axis))
+    from scipy.fft import rfft
+
+    return np.asarray(rfft(values, axis=axis))
 
 
 def _irfft(values: np.ndarray, n: int) -> np.ndarray:
-    return np.asarray(scipy.fft.irfft(values, n))
+    from scipy.fft import irfft
+
+    return np.asarray(irfft(values, n))
