@@ -15,26 +15,46 @@ from meanmap.bp.surroundings.estimates import (
     shrunken,
 )
 
-__all__ = ["surroundings"]
+__all__ = ["noise_alone", "surroundings"]
 
 SCALES = (16, 8, 4, 2, 1)
 
 
-def surroundings(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float, float] | None:
+    """The deviation of noise with wild pixels pulled in, and with all, a mean over images; None where none is known.
+
+    It is estimated as from an image, but from the noise alone: in an image, texture makes it too large and shadows make
+    it too small. Pixels whose noise is not known are given that of others.
+    """
+    found = []
+    for truth, image in zip(clean, noisy, strict=True):
+        noise = image - truth
+        there = ~np.isnan(noise)
+        if there.any():
+            noise[~there] = np.resize(noise[there], np.count_nonzero(~there))
+            found.append((noise_scale(clipped(noise)), noise_scale(noise)))
+    if not found:
+        return None
+    calm, whole = np.mean(found, axis=0)
+    return float(calm), float(whole)
+
+
+def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (H, W, a) that grow by c where the image grows by c, and others (H, W, b) that do not change.
 
     The first are the pixels around, averages of different widths and shapes, and guesses of the pixel without noise;
-    the second slopes, spreads, and how far away the next observed pixel is. Missing pixels, NaN, are filled first.
+    the second slopes, spreads, and how far away the next observed pixel is. Missing pixels, NaN, are filled first. The
+    noise, with wild pixels pulled in and with all, is estimated where it is not given.
     """
     there = ~np.isnan(image)
     whole, averages = filled(image, SCALES)
     calm = clipped(whole)
-    noise = noise_scale(calm)
+    calm_noise, whole_noise = noise or (noise_scale(calm), noise_scale(whole))
     levels = [*averages, *(median_filter(whole, size, mode="reflect") for size in (3, 5, 9))]
     levels += [gaussian_filter(calm, scale) for scale in (1, 2, 4)]
-    smooth = shrunken(calm, 1.6 * noise)
-    levels += [shrunken(calm, noise), smooth, shrunken(whole, noise_scale(whole))]
-    levels += [like_patches(calm, noise, 0.6), like_patches(calm, noise, 0.4, guide=smooth)]
+    smooth = shrunken(calm, 1.6 * calm_noise)
+    levels += [shrunken(calm, calm_noise), smooth, shrunken(whole, whole_noise)]
+    levels += [like_patches(calm, calm_noise, 0.6), like_patches(calm, calm_noise, 0.4, guide=smooth)]
     away = calm - calm.mean()
     others: list[Any] = [
         gaussian_filter1d(gaussian_filter1d(away, scale, axis=0, order=down), scale, axis=1, order=right)

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.bp.kernel.images import read_images
 from meanmap.bp.kernel.restored import Restored
+from meanmap.bp.surroundings.even_noise import EvenNoise
 from meanmap.bp.surroundings.reader import Reader, Rows
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import slices
@@ -42,6 +43,10 @@ class ForestGrid:
     they differ. Reports say how often intervals of 90 % held images that had no part in their correction. Trees are not
     told how bright a pixel is: of three images they would learn how bright plain parts are, and be sure of it in a
     fourth. How often intervals hold new images is measured on the page of benchmarks.
+
+    Noise that grows with brightness, as that of photons, is made even first: all of this is on a scale learned from the
+    pairs. How much noise there is, is learned from them, too, not estimated from new images, where texture is easily
+    taken for noise. Images with another amount of noise than those learned from need a model of their own.
 
     `KernelGrid` is for noise that is known, relations that are of interest themselves, and images without clean ones
     beside noisy ones.
@@ -81,13 +86,20 @@ class ForestGrid:
                 "expected one of the same shape for each."
             )
         generator = Rng.of(rng).generator
-        kinds = _rows(clean, noisy, generator)
+        scale = EvenNoise.of(clean, noisy)
+        if scale is not None:
+            clean = [scale.stretch_clean(image) for image in clean]
+            noisy = [scale.stretch(image) for image in noisy]
+        noise = _noise_alone(clean, noisy)
+        kinds = _rows(clean, noisy, noise, generator)
         readers = [Reader.fit(rows, generator) for rows in kinds]
         truth = np.concatenate([rows.truth for rows in kinds])
         low, high = truth.min(), truth.max()
         atoms = np.linspace(low, high if high > low else low + 1, ATOMS)
         # Where there are pixels of one kind only, they say what there is to say about the other.
-        return FittedForestGrid(readers[0], readers[-1], atoms, kernel_for(kinds[0].truth[:1000]))
+        some = kinds[0].truth[:1000]
+        kernel = kernel_for(some if scale is None else scale.back(some))
+        return FittedForestGrid(readers[0], readers[-1], atoms, kernel, scale, noise)
 
     def __repr__(self) -> str:
         return "ForestGrid()"
@@ -105,22 +117,30 @@ class FittedForestGrid:
         Values that beliefs are about, unless an image is darker or brighter than all that were learned from.
     kernel : Kernel
         Of pixel values, for beliefs as embeddings.
+    scale : EvenNoise or None
+        Readers and atoms are on this scale, in which noise is even; None where it is so already.
+    noise : pair of numbers, or None
+        The deviation of noise on that scale, with wild pixels pulled in and with all; None to estimate it anew from
+        each image, as files of earlier versions do.
     """
 
     seen: Reader
     unseen: Reader
     atoms: np.ndarray
     kernel: Kernel
+    scale: EvenNoise | None = None
+    noise: tuple[float, float] | None = None
 
     def restore(self, observed: Data) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed."""
         images = read_images(observed, "observed")
         if len({image.shape for image in images}) > 1:
             raise ShapeError("observed holds images of different sizes: restore those of one size together.")
-        read = [self._read(image) for image in images]
+        read = [self._read(image if self.scale is None else self.scale.stretch(image)) for image in images]
         atoms = self._atoms([part for parts in read for part in parts])
         weights = [_weights(parts, images[0].size, atoms) for parts in track(read, "restoring images")]
         report = Report("read off surroundings: no messages", True, 0, notes=self._held())
+        atoms = atoms if self.scale is None else self.scale.back(atoms)
         variable = _Values(atoms[:, None], self.kernel)
         return Restored(variable, np.stack(weights, axis=1), images[0].shape, np.ndim(observed) == 3, report)
 
@@ -129,7 +149,7 @@ class FittedForestGrid:
         missing = np.isnan(image).ravel()
         if missing.all():
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")
-        levels, others = (part.reshape(image.size, -1) for part in _surroundings(image))
+        levels, others = (part.reshape(image.size, -1) for part in _surroundings(image, self.noise))
         kinds = (self.seen, np.flatnonzero(~missing)), (self.unseen, np.flatnonzero(missing))
         return [_Part(reader, pixels, levels[pixels], others[pixels]) for reader, pixels in kinds if len(pixels)]
 
@@ -184,7 +204,12 @@ class _Values:
     kernel: Kernel
 
 
-def _rows(clean: list[np.ndarray], noisy: list[np.ndarray], generator: np.random.Generator) -> list[Rows]:
+def _rows(
+    clean: list[np.ndarray],
+    noisy: list[np.ndarray],
+    noise: tuple[float, float] | None,
+    generator: np.random.Generator,
+) -> list[Rows]:
     """Observed and missing pixels of each image, and missing ones of four copies with rectangles cut out: these hold a
     twentieth of an image, and errors in one are much alike. A kind without any pixel is left out.
     """
@@ -196,7 +221,7 @@ def _rows(clean: list[np.ndarray], noisy: list[np.ndarray], generator: np.random
             seen = _cut(image, generator) if cut else image
             if np.isnan(seen).all():
                 continue
-            levels, others = _surroundings(seen)
+            levels, others = _surroundings(seen, noise)
             there = ~np.isnan(truth) & (np.isnan(seen) & ~np.isnan(image) if cut else True)
             parts.append((levels[there], others[there], truth[there], fold[there], np.isnan(seen)[there]))
     if not sum(len(part[2]) for part in parts):
@@ -206,11 +231,19 @@ def _rows(clean: list[np.ndarray], noisy: list[np.ndarray], generator: np.random
     return [Rows(*(column[chosen] for column in columns)) for chosen in kinds if len(chosen)]
 
 
-def _surroundings(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    # Trees and other fields need not wait for SciPy's filters.
+# Trees and other fields need not wait for SciPy's filters.
+
+
+def _noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float, float] | None:
+    from meanmap.bp.surroundings.features import noise_alone
+
+    return noise_alone(clean, noisy)
+
+
+def _surroundings(image: np.ndarray, noise: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
     from meanmap.bp.surroundings.features import surroundings
 
-    return surroundings(image)
+    return surroundings(image, noise)
 
 
 def _cut(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
