@@ -16,6 +16,7 @@ from meanmap.cli.options import (
     Seed,
     kinds_in,
     names_in,
+    pairs_in,
     refused,
     to_be_written,
 )
@@ -79,8 +80,4 @@ def discover(
 
 
 def _arrows(text: str | None) -> list[tuple[str, str]]:
-    pairs = [tuple(part.strip() for part in arrow.split(">")) for arrow in names_in(text)]
-    for pair in pairs:
-        if len(pair) != 2 or not all(pair):
-            raise refused(f"{'>'.join(pair)!r} is no arrow; expected cause>effect")
-    return [(cause, effect) for cause, effect in pairs]
+    return pairs_in(text, ">", "is no arrow; expected cause>effect")

@@ -17,6 +17,7 @@ from meanmap.cli.options import (
     Report,
     kinds_in,
     names_in,
+    pairs_in,
     refused,
     say,
     to_be_written,
@@ -48,7 +49,7 @@ def fit(
     from meanmap.core.progress import waiting
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=True)
-    pairs = _pairs(edges)
+    pairs = pairs_in(edges, "-", "is no edge; expected a-b")
     table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
         graph: Any = pairs or mm.chow_liu(table, kinds=reading.kinds)
@@ -104,14 +105,6 @@ def draw(
     from meanmap.cli import outputs
 
     outputs.draw(_loaded(model), output)
-
-
-def _pairs(edges: str | None) -> list[tuple[str, ...]]:
-    pairs = [tuple(part.strip() for part in edge.split("-")) for edge in names_in(edges)]
-    for pair in pairs:
-        if len(pair) != 2 or not all(pair):
-            raise refused(f"{'-'.join(pair)!r} is no edge; expected a-b")
-    return pairs
 
 
 def _loaded(path: Path) -> Any:

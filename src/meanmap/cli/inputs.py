@@ -71,6 +71,11 @@ class Reading:
         self._look_at(texts, path, chosen)
         return found
 
+    def of_many_rows(self) -> dict[str, Any]:
+        """How a test reads what is not read here."""
+        missing = "raise" if self.missing == "fail" else self.missing
+        return {"kinds": {**self.kinds, **dict.fromkeys(self.labels, "label")}, "missing": missing}
+
     def _look_at(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
         """Notes on columns that may not be what they seem."""
         for name, column in columns.items():

@@ -10,7 +10,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-__all__ = ["Command", "before_errors", "kinds_in", "names_in", "refusals", "refused", "say", "to_be_written"]
+__all__ = [
+    "Command",
+    "before_errors",
+    "kinds_in",
+    "names_in",
+    "pairs_in",
+    "refusals",
+    "refused",
+    "say",
+    "to_be_written",
+]
 
 KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learned, or nothing for the default.")]
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
@@ -67,6 +77,15 @@ Delimiter = Annotated[str | None, typer.Option(help="What separates cells, where
 def names_in(text: str | None) -> list[str]:
     """Names in a list such as a,b,c."""
     return [name.strip() for name in text.split(",")] if text else []
+
+
+def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:
+    """Pairs of names with a mark between, as in a-b,b-c."""
+    pairs = [tuple(part.strip() for part in pair.split(mark)) for pair in names_in(text)]
+    for pair in pairs:
+        if len(pair) != 2 or not all(pair):
+            raise refused(f"{mark.join(pair)!r} {refusal}")
+    return [(first, second) for first, second in pairs]
 
 
 def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:

@@ -167,8 +167,7 @@ def two_sample(
     options: dict[str, Any] = {"n_permutations": permutations, "scale": scale, "kinds": reading.kinds, "rng": seed}
     options |= design
     if long:
-        options["kinds"] = {**reading.kinds, **dict.fromkeys(reading.labels, "label")}
-        options["missing"] = "raise" if missing == "fail" else missing
+        options |= reading.of_many_rows()
     tables: list[Any] = list(samples.values())
     plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
     if margin is not None and (many or design):
@@ -222,8 +221,7 @@ def independence(
     options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
     long = None if effect or within or clusters else inputs.long_variables(data, wanted)
     if long:
-        options["kinds"] = {**reading.kinds, **dict.fromkeys(reading.labels, "label")}
-        options["missing"] = "raise" if missing == "fail" else missing
+        options |= reading.of_many_rows()
     (first, second), design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
     options |= design
     result = mm.independence_test(first, second, kernel, null=null, **options)
