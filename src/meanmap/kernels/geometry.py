@@ -81,7 +81,7 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
 def pair_distances(points: np.ndarray, metric: Literal["euclidean", "cityblock"] = "euclidean") -> np.ndarray:
     """Distances of all pairs i < j of NumPy rows, by differences.
 
-    As `scipy.spatial.distance.pdist`, which takes longer to import than these do to compute.
+    For what is asked once: `scipy.spatial.distance.pdist` takes a fifth of the time, and fifty milliseconds to import.
     """
     if len(points) < 2:
         return np.zeros(0)

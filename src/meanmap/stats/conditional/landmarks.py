@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.kernels.geometry import pair_distances
 from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 
 __all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks"]
@@ -86,8 +85,10 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 
 def median_distance(points: np.ndarray) -> float:
     """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero."""
-    median = float(np.median(pair_distances(_spread(points))))
-    return median if median > 0 else float(np.median(pair_distances(_spread(np.unique(points, axis=0)))))
+    from scipy.spatial.distance import pdist
+
+    median = float(np.median(pdist(_spread(points))))
+    return median if median > 0 else float(np.median(pdist(_spread(np.unique(points, axis=0)))))
 
 
 def _spread(points: np.ndarray) -> np.ndarray:
