@@ -77,6 +77,12 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
         x[:, 1],
         kernel_x=mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x[:10, :1], n_features=300, rng=0),
     ),
+    "condition, features of both": lambda x: mm.condition(
+        x[:, :1],
+        x[:, 1],
+        kernel_x=mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x[:10, :1], n_features=300, rng=0),
+        kernel_y=mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=1, n_features=100, rng=1),
+    ),
     "estimators.LowRankFeatures": lambda x: mm.estimators.LowRankFeatures().fit(x),
     "estimators.ConditionalMeanRegressor": lambda x: mm.estimators.ConditionalMeanRegressor().fit(x[:, :1], x[:, 1]),
     "DriftMonitor.of": lambda x: mm.DriftMonitor.of(x, rng=0),

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import meanmap as mm
-from meanmap.cli import app
+from meanmap.cli import app, inputs
 from meanmap.cli.options import refusals
 
 
@@ -350,7 +350,7 @@ def test_several_parquet_files_are_one_sample(tmp_path):
     assert "has a column 'b'; choose columns that both have, with --columns" in refused.stderr
 
 
-def test_several_parquet_files_are_one_table(tmp_path):
+def test_several_parquet_files_are_one_table(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=21_000)
     frame = polars.DataFrame({"a": x, "b": x**2 + 9 * rng.normal(size=21_000), "c": rng.integers(0, 3, 21_000)})
@@ -368,7 +368,8 @@ def test_several_parquet_files_are_one_table(tmp_path):
     twice = run("independence", tmp_path / "day", "--x", "a", "--y", "a")
     assert "the column 'a' is named twice among the variables" in twice.stderr
     pattern = tmp_path / "day" / "[01].parquet"
-    given = json.loads(run("conditional", pattern, "--x", "a", "--y", "b", "--z", "c", *options).stdout)
-    some = frame[:14_000].drop_nulls()
-    whole = mm.conditional_independence_test(*(some.select(name) for name in "abc"), n_permutations=99, rng=0)
-    assert (given["pvalue"], given["sizes"]) == (whole.pvalue, [13_999])
+    monkeypatch.delattr(inputs, "read_table")  # which reads them whole
+    found = run("conditional", pattern, "--x", "a", "--y", "b", "--z", "c", *options, "--labels", "c")
+    given, some = json.loads(found.stdout), (frame[:14_000].select(name) for name in "abc")
+    whole = mm.conditional_independence_test(*some, kinds={"c": "label"}, **settings)
+    assert (given["pvalue"], given["statistic"], given["sizes"]) == (whole.pvalue, whole.statistic, [13_999])

@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from meanmap.cli import app, reproducing
 from meanmap.core.errors import KindError
 from meanmap.experiments import registry, reproduce
 from meanmap.experiments.experiment import SCALES, Claim, Experiment, Number, Outcome, Setting, verdict
@@ -87,6 +89,27 @@ def test_an_executor_runs_experiments(tmp_path):
     assert first == second == read_record(record_path(tmp_path, TOY.id, setting))
     with pytest.raises(KindError, match=r"executor is a int; expected a concurrent\.futures\.Executor"):
         reproduce.reproduce([TOY], setting, tmp_path, executor=4)
+
+
+def test_the_workers_of_a_scheduler_run_experiments(tmp_path, monkeypatch):
+    """By the command, which leaves no client behind."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(registry, "find", {TOY.id: TOY}.__getitem__)
+    monkeypatch.setattr(reproducing, "PATIENCE", 2)
+    command = ["reproduce", TOY.id, "--scale", "smoke", "--seed", "3", "--folder", str(tmp_path), "--scheduler"]
+    one_here = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**one_here) as cluster:
+        done = CliRunner().invoke(app, [*command, cluster.scheduler_address])
+        assert not cluster.scheduler.clients.keys() - {"fire-and-forget"}
+        address = cluster.scheduler_address
+    assert done.stdout.startswith("toy-figure-1: reproduced. It is <about> 0.")
+    assert done.exit_code == 0
+    kept = read_record(record_path(tmp_path, TOY.id, Setting("smoke", 3)))
+    assert kept is not None
+    assert kept.numbers == dict(measure(Setting("smoke", 3)).numbers)
+    refused = CliRunner().invoke(app, [*command, address])
+    assert refused.exit_code == 2
+    assert "no scheduler answers at" in refused.stderr
 
 
 def test_what_was_measured_before_a_stop_is_not_measured_again(tmp_path, monkeypatch):

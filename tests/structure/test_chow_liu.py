@@ -200,6 +200,10 @@ def test_who_does_the_half_samples_does_not_matter():
             alone, together = (discover(table, half_samples=6, executor=each, rng=0) for each in (None, threads))
             assert alone.support == together.support
             assert min(alone.support.values()) > 0
+        alone, together = (mm.chow_liu(table, alpha=0.1, n_permutations=33, executor=e, rng=0) for e in (None, threads))
+        assert alone.pvalues.tolist() == together.pvalues.tolist()
+        assert 1 / 34 in alone.pvalues
+        for discover in (mm.chow_liu, mm.pc):
             with pytest.raises(KindError, match=r"executor is a int; expected a concurrent.futures.Executor"):
                 discover(table, executor=2)
 
@@ -219,3 +223,5 @@ def test_processes_do_the_half_samples():
         for discover in (mm.chow_liu, mm.pc):
             alone, together = (discover(table, half_samples=2, executor=each, rng=0) for each in (None, processes))
             assert alone.support == together.support
+            assert list(alone.pvalues) == list(together.pvalues)
+            assert str(alone) == str(together)

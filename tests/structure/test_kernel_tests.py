@@ -1,5 +1,7 @@
 """Shared tests against the single ones; functions as tests; searches on data."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import networkx
 import numpy as np
 import pytest
@@ -142,6 +144,47 @@ def test_functions_as_tests():
         mm.pc(table, test=lambda x, y, z: 2.0)
     with pytest.raises(InputError, match="returned None"):
         FunctionTests(table, lambda x, y, z: None).pvalues([("sun", "water")], ())
+
+
+class Counted(FunctionTests):
+    """How dependent columns look linearly, with a count of what was asked."""
+
+    def __init__(self, table):
+        super().__init__(table, partial_correlation)
+        self.asked = []
+
+    def pvalues(self, pairs, given):
+        self.asked += [(pair, given) for pair in pairs]
+        return super().pvalues(pairs, given)
+
+
+def partial_correlation(x, y, z):
+    if z is not None:
+        z = np.column_stack([np.ones(len(x)), *z.values()])
+        x, y = (v - z @ np.linalg.lstsq(z, v, rcond=None)[0] for v in (x, y))
+    return pearsonr(x, y).pvalue
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_who_does_the_tests_does_not_matter(workers):
+    """Whole answers: p-values, sets that separate, and notes, in the order of a search alone."""
+    generator = np.random.default_rng(7)
+    causes = generator.normal(size=(200, 3))
+    table = np.concatenate([causes, causes @ generator.normal(size=(3, 5)) + generator.normal(size=(200, 5))], axis=1)
+    alone, sent = Counted(table), Counted(table)
+    with ThreadPoolExecutor(workers) as threads:
+        expected, found = mm.pc(alone, 0.2, rng=0), mm.pc(sent, 0.2, executor=threads, rng=0)
+        assert str(found) == str(expected)
+        assert (found.pvalues, found.separators) == (expected.pvalues, expected.separators)
+        assert found.report.counts == expected.report.counts
+        assert set(alone.asked) <= set(sent.asked)
+        assert len(sent.asked) < 2 * len(alone.asked)
+        a = generator.normal(size=60)
+        steps = {"a": a, "b": np.abs(a), "c": np.abs(a) ** 1.5, "d": 2 * a, "e": generator.normal(size=60)}
+        expected, found = mm.pc(steps, rng=0), mm.pc(steps, executor=threads, rng=0)
+        assert (found.pvalues, found.separators) == (expected.pvalues, expected.separators)
+        assert found.report.notes == expected.report.notes
+        assert any("is a function of" in note for note in found.report.notes)
 
 
 def test_functions_of_what_is_given_are_told():

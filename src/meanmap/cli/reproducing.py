@@ -1,5 +1,7 @@
 """`meanmap list` and `meanmap reproduce`: figures of the papers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,7 +49,8 @@ def reproduce(
         setting = Setting(scale, seed)  # pyright: ignore[reportArgumentType]
     except ValueError as problem:
         raise refused(str(problem)) from None
-    records = run(chosen, setting, folder.absolute(), workers, _workers_of(scheduler))
+    with _workers_of(scheduler) as executor:
+        records = run(chosen, setting, folder.absolute(), workers, executor)
     for experiment, record in zip(chosen, records, strict=True):
         said = f"not run: {record.reason}" if isinstance(record, Failure) else f"{record.verdict}. {record.answer}"
         say(f"{experiment.id}: {said}")
@@ -56,15 +59,19 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _workers_of(scheduler: str | None) -> Any:
-    """The workers of a Dask scheduler as an executor."""
+@contextmanager
+def _workers_of(scheduler: str | None) -> Iterator[Any]:
+    """The workers of a Dask scheduler as an executor, and the client gone in the end; None where there is none."""
     if scheduler is None:
-        return None
+        yield None
+        return
     try:
         from dask.distributed import Client
     except ImportError:
         raise refused("--scheduler needs Dask: pip install 'dask[dataframe,distributed]'") from None
     try:
-        return Client(scheduler, timeout=PATIENCE).get_executor()
+        client = Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as problem:
         raise refused(f"no scheduler answers at {scheduler!r}: {problem}") from None
+    with client:
+        yield client.get_executor()

@@ -260,8 +260,13 @@ def conditional(
     from meanmap.cli import inputs
 
     reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
-    tables, design = variables_in(reading, data, [names_in(each) for each in (x, y, z)], within, clusters)
-    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed, **design}
+    wanted = [names_in(each) for each in (x, y, z)]
+    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
+    long = None if effect or within or clusters else inputs.long_variables(data, wanted)
+    if long:
+        options |= reading.of_many_rows()
+    tables, design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
+    options |= design
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
     inside: dict[str, Any] = {"within": design.get("within"), "kinds": reading.kinds, "rng": seed}
     size = mm.conditional_independence_effect(*tables, **inside) if effect else None

@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.pieces.row_by_row import numbers_by_partition
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.estimators.reading import read
+from meanmap.estimators.reading import learned_from, read
 from meanmap.features import Features, Fourier, PivotedCholesky
 from meanmap.kernels import RBF, Kernel
 from meanmap.learning.default import unit_free_kernel
@@ -30,14 +31,15 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     features_: Features
 
     def fit(self, X: Data, y: Data = None) -> Any:
-        """Choose the features by the rows of X."""
-        X = read(self, X)
+        """Choose the features by the rows of X, or by 100,000 of them; also Parquet files, and collections of Dask."""
+        X = learned_from(self, X)
         self.kernel_ = kernel_at(self.kernel, X)
         self.features_ = self._features(X)
         return self
 
+    @numbers_by_partition(lambda self: (self.features_.size,))
     def transform(self, X: Data) -> np.ndarray:
-        """The features of each row, (n, D)."""
+        """The features of each row, (n, D); of a collection of Dask an array of Dask."""
         check_is_fitted(self)
         return np.asarray(self.features_(read(self, X, reset=False)))
 
@@ -170,7 +172,7 @@ class LearnedFeatures(LowRankFeatures):
 
     def fit(self, X: Data, y: Data = None) -> Any:
         """Learn the kernel from the rows of X, and choose features."""
-        X = read(self, X, ensure_min_samples=LEAST)
+        X = learned_from(self, X, ensure_min_samples=LEAST)
         check_kernel(self.kernel, "mm.kernels.RBF(1.0)")
         seed = seed_of(self.random_state)
         if self.kernel is None and X.shape[1] > 1 and np.ptp(X, axis=0).any():

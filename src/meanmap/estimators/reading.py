@@ -7,10 +7,17 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from meanmap.core.errors import NonFiniteError
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.points import refuse_dask
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data
+from meanmap.features.states.passes import drawn
 
-__all__ = ["read"]
+__all__ = ["MOST_ROWS", "learned_from", "read"]
+
+# Kernels, features and operators are learned from up to so many rows, drawn by their numbers alone: always the same
+# ones, wherever they lie. An operator of so many holds most of a gigabyte.
+MOST_ROWS = 100_000
 
 
 def read(estimator: Any, *data: Data, **settings: Any) -> Any:
@@ -18,6 +25,8 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
 
     `schema_` is what the columns of X were at the fit; later a warning says which numbers are far outside.
     """
+    for each, name in zip(data, ("X", "y"), strict=False):
+        refuse_dask(each, name)
     try:
         found = validate_data(estimator, *data, dtype=np.float64, **settings)
     except OverflowError:
@@ -30,3 +39,13 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
         for note in estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"):
             warnings.warn(note, stacklevel=4)
     return found
+
+
+def learned_from(estimator: Any, *data: Data, **settings: Any) -> Any:
+    """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
+    names = ("X", "y")[: len(data)]
+    if any(map(comes_in_pieces, data)):
+        data = tuple(drawn(data, np.random.default_rng(0), names, MOST_ROWS))
+    found = read(estimator, *data, **settings)
+    kept = drawn(found if len(data) > 1 else [found], np.random.default_rng(0), names, MOST_ROWS)
+    return kept if len(data) > 1 else kept[0]

@@ -6,10 +6,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from meanmap.core.pieces.row_by_row import numbers_by_partition
+from meanmap.core.points import is_dask
 from meanmap.core.types import Array, Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import seed_of
-from meanmap.estimators.reading import read
+from meanmap.estimators.reading import learned_from, read
 from meanmap.kernels import Kernel
 
 __all__ = ["ConditionalMeanRegressor"]
@@ -55,9 +57,14 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         self.ridge = ridge
 
     def fit(self, X: Data, y: Data) -> "ConditionalMeanRegressor":
-        """Learn the operator from n pairs; y may have several columns."""
+        """Learn the operator from n pairs; y may have several columns.
+
+        Of more than 100,000 pairs so many are drawn, always the same ones, wherever they lie: in memory, in Parquet
+        files (paths, or lazy frames with the columns of each), or in collections of Dask.
+        """
         several = self._several_columns
-        X, y = read(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)
+        X, y = learned_from(self, X, y, multi_output=several, y_numeric=True, ensure_min_samples=2)
+        self._columns = y.shape[1:]
         self._learn(X, np.asarray(y, float))
         return self
 
@@ -65,14 +72,26 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         self.operator_ = condition(X, y, kernel_x=self.kernel, ridge=self.ridge)
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
-        """The mean of y at each row, and its standard deviation if asked for."""
+        """The mean of y at each row, and its standard deviation if asked for; of Dask's rows, Dask's arrays."""
+        if is_dask(X):
+            return (self._mean(X), self._std(X)) if return_std else self._mean(X)
         belief = self._belief(X)
         return (belief.mean(), belief.std()) if return_std else belief.mean()
 
+    @numbers_by_partition(lambda self: self._columns)
+    def _mean(self, X: Data) -> np.ndarray:
+        return self._belief(X).mean()
+
+    @numbers_by_partition(lambda self: self._columns)
+    def _std(self, X: Data) -> np.ndarray:
+        return self._belief(X).std()
+
+    @numbers_by_partition(lambda _, q: np.shape(q))
     def predict_quantile(self, X: Data, q: Array) -> np.ndarray:
         """Quantiles of y, (n,) for one q and (n, len(q)) for several; of a single column."""
         return self._belief(X).quantile(q)
 
+    @numbers_by_partition(lambda _, grid: np.shape(grid))
     def predict_density(self, X: Data, grid: Array) -> np.ndarray:
         """The density of y on a grid, (n, len(grid))."""
         return self._belief(X).density(grid)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ from meanmap.stats.settings import check_draws
 from meanmap.structure.dependence import Dependence
 
 __all__ = ["DependenceTree", "chow_liu"]
+
+# Shuffles of one task.
+SHUFFLES_AT_ONCE = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +133,8 @@ def chow_liu(
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     executor : concurrent.futures.Executor, optional
-        Who does the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
+        Who does the shuffles and the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The
+        answer is the same.
     rng : None, int, numpy.random.Generator or JAX key
         For shuffles and halves; `result.seed` repeats the run.
 
@@ -178,7 +184,7 @@ def chow_liu(
     pvalues = np.zeros(0)
     if alpha is not None:
         weights = values[edges[:, 0], edges[:, 1]]
-        pvalues = _pvalues(dependence, weights, n_permutations, random.generator)
+        pvalues = _pvalues(dependence, weights, n_permutations, random.generator, executor)
         edges, pvalues = edges[pvalues <= alpha], pvalues[pvalues <= alpha]
     called = tuple(names) if labelled else tuple(schema.names.index(name) for name in names)
     support = _support(dependence, called, half_samples, random.generator, executor)
@@ -199,14 +205,33 @@ def _tree_of(dependence: Dependence) -> np.ndarray:
     return _strongest_tree(dependence.values())
 
 
+def _strongest(dependence: Dependence, draws: tuple[np.random.Generator, int]) -> np.ndarray:
+    """The largest dependence of any pair in each of several shuffles, in whichever process."""
+    generator, size = draws
+    orders = (dependence.order(generator) for _ in range(size))
+    return np.array([np.triu(dependence.shuffled(order).values(), 1).max() for order in orders])
+
+
+def _ahead(dependence: Dependence, generator: np.random.Generator, size: int) -> np.random.Generator:
+    """The generator as it is, which itself goes on by so many orders: much smaller to send than these."""
+    as_it_is = deepcopy(generator)
+    for _ in range(size):
+        dependence.order(generator)
+    return as_it_is
+
+
 def _pvalues(
-    dependence: Dependence, weights: np.ndarray, n_permutations: int, generator: np.random.Generator
+    dependence: Dependence,
+    weights: np.ndarray,
+    n_permutations: int,
+    generator: np.random.Generator,
+    executor: Executor | None,
 ) -> np.ndarray:
     """Against the strongest pair of independent variables (Westfall & Young 1993)."""
-    largest = np.empty(n_permutations)
-    for draw_ in track(range(n_permutations), "shuffles"):
-        largest[draw_] = np.triu(dependence.shuffled(generator).values(), 1).max()
-    law = Null("shuffles", largest, exact=True)
+    sizes = [min(SHUFFLES_AT_ONCE, n_permutations - done) for done in range(0, n_permutations, SHUFFLES_AT_ONCE)]
+    draws = ((_ahead(dependence, generator, size), size) for size in sizes)
+    found = track(worked(partial(_strongest, dependence), draws, executor), "shuffles", len(sizes))
+    law = Null("shuffles", np.concatenate(list(found)), exact=True)
     return np.array([law.pvalue(weight) for weight in weights.tolist()])
 
 

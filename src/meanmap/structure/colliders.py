@@ -72,7 +72,7 @@ def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, mos
         for size in range(most_given + 1):
             for given in subsets_beside(adjacency, a, c, size):
                 questions.setdefault(given, []).append((a, c))
-    for given, pairs in track(sorted(questions.items()), "tests of colliders"):
+    for given, pairs in track(answers.ahead(iter(sorted(questions.items()))), "tests of colliders", len(questions)):
         answers.ask(pairs, given)
 
 

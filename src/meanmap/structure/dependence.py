@@ -82,9 +82,12 @@ class Dependence:
         """Dependence measured on some of the rows."""
         return replace(self, features=self.features[index], there=self.there[index])
 
-    def shuffled(self, generator: np.random.Generator) -> "Dependence":
-        """Every column in a random order of its own: all of them independent."""
-        order = np.stack([generator.permutation(len(self.there)) for _ in range(self.there.shape[1])], axis=1)
+    def order(self, generator: np.random.Generator) -> np.ndarray:
+        """A random order of the rows for every column, (n, d)."""
+        return np.stack([generator.permutation(len(self.there)) for _ in range(self.there.shape[1])], axis=1)
+
+    def shuffled(self, order: np.ndarray) -> "Dependence":
+        """Every column in an order of its own: all of them independent."""
         across = np.arange(self.there.shape[1])
         return replace(self, features=self.features[order, across], there=self.there[order, across])
 

@@ -1,6 +1,6 @@
 """The kernel tests of this library for the many questions of one search: what they share is computed once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ NEAR = 6.0
 # Fourier transforms of Gram matrices are kept up to this many bytes; beyond, pairs are tested one by one.
 MOST_BYTES = 1.0e9
 PERMUTATIONS = 1000
+# A p-value, and what regressions left where something was given.
+Answer = tuple[float, Fitted | None]
 
 
 class KernelTests:
@@ -107,9 +109,25 @@ class KernelTests:
 
     def pvalues(self, pairs: Sequence[Pair], given: tuple[str, ...]) -> np.ndarray:
         """A p-value for each pair; consecutive calls with the same variables given share their regressions."""
-        given = tuple(sorted(given))
         # Without anything given all pairs come at once, and the search has no other progress to show.
-        return np.array([self._pvalue(x, y, given) for x, y in track(pairs, f"tests given {len(given)}")])
+        return self.told(pairs, given, self.answers(track(pairs, f"tests given {len(given)}"), given))
+
+    def answers(self, pairs: Iterable[Pair], given: tuple[str, ...]) -> list[Answer]:
+        """The same, and what regressions left, of which nothing is noted yet."""
+        return [self._answer(x, y, tuple(sorted(given))) for x, y in pairs]
+
+    def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Answer]) -> np.ndarray:
+        """The p-values of answers, wherever these were found, of which notes are made."""
+        for (x, y), (_, fitted) in zip(pairs, answers, strict=True):
+            if fitted is not None:
+                x, y = self._ordered(x, y)
+                self._keep(x, y, tuple(sorted(given)), fitted)
+        return np.array([p for p, _ in answers])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy in another thread or process, which finds what its questions share by itself."""
+        pairwise = None if self._pairwise is None else self._pairwise.unread()
+        return {**self.__dict__, "_given": None, "_pairwise": pairwise}
 
     def notes(self) -> list[str]:
         """What a reader of the answers should know of the data."""
@@ -133,35 +151,36 @@ class KernelTests:
         settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self.n_permutations}
         return KernelTests(table, method=self._asked, rng=self.seed, **settings)
 
-    def _pvalue(self, x: str, y: str, given: tuple[str, ...]) -> float:
-        x, y = sorted((x, y), key=self.names.index)
+    def _ordered(self, x: str, y: str) -> list[str]:
+        return sorted((x, y), key=self.names.index)
+
+    def _answer(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
+        x, y = self._ordered(x, y)
         if given:
             return self._streamed(x, y, given) if self._method == "features" else self._conditional(x, y, given)
         if self._pairwise is not None:
-            return self._pairwise.pvalue(x, y)
+            return self._pairwise.pvalue(x, y), None
         settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y)}
-        return independence_test(self._table[x], self._table[y], **settings).pvalue
+        return independence_test(self._table[x], self._table[y], **settings).pvalue, None
 
-    def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> float:
+    def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
         with Door() as door:
             sides, random = (self._variables[x], self._variables[y]), self._generator(x, y, *given)
             conditions = read_given({name: self._table[name] for name in given})
             value, law, _, fitted = judge_streamed(sides, conditions, "spectral", self.n_permutations, random, door)
-        self._keep(x, y, given, fitted)
-        return law.pvalue(value)
+        return law.pvalue(value), fitted
 
-    def _conditional(self, x: str, y: str, given: tuple[str, ...]) -> float:
+    def _conditional(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
         """The gamma law first, the bootstrap where it is near the level. Residuals have permutations only."""
         with Door() as door:
             conditions, (left, right) = self._residuals(x, y, given, door)
-            self._keep(x, y, given, Fitted.of(left, right))
             null = "permutation" if self._method == "residuals" else "gamma"
             value, law = self._judged(left, right, conditions, null, (x, y, *given))
             p = law.pvalue(value)
             if null == "gamma" and self._alpha / NEAR < p < self._alpha * NEAR:
                 value, law = self._judged(left, right, conditions, "bootstrap", (x, y, *given))
                 p = law.pvalue(value)
-        return p
+        return p, Fitted.of(left, right)
 
     def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted) -> None:
         """What notes are made of."""

@@ -79,7 +79,8 @@ def pc(
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     executor : concurrent.futures.Executor, optional
-        Who does the half-samples: processes, threads, Dask's workers (`client.get_executor()`). The answer is the same.
+        Who does the tests of one level, and the half-samples: processes, threads, Dask's workers
+        (`client.get_executor()`). The answer is the same; a few more tests are done than are needed.
     rng : None, int, numpy.random.Generator or JAX key
         For the permutations and halves; `result.seed` repeats the run.
 
@@ -143,7 +144,7 @@ def pc(
             f"half_samples needs rows to choose from, and {type(tests).__name__} has no method rows(index)."
         )
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
-    matrix, answers, notes = _search(tests, alpha, knowledge, most_given)
+    matrix, answers, notes = _search(tests, alpha, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
     support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator, executor)
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
@@ -171,10 +172,14 @@ def _tests(table: Data, test: Any, alpha: float, random: Rng) -> ConditionalTest
 
 
 def _search(
-    tests: ConditionalTests, alpha: float, knowledge: Knowledge, most_given: int | None
+    tests: ConditionalTests,
+    alpha: float,
+    knowledge: Knowledge,
+    most_given: int | None,
+    executor: Executor | None = None,
 ) -> tuple[np.ndarray, Answers, tuple[str, ...]]:
     """The PDAG as a matrix, all answers, and what a reader should know."""
-    adjacency, answers = find_skeleton(tests, alpha, knowledge, most_given)
+    adjacency, answers = find_skeleton(tests, alpha, knowledge, most_given, executor)
     found = find_colliders(adjacency, answers, alpha, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
     return matrix, answers, tuple(_notes(tests, answers, found, refused))

@@ -1,18 +1,32 @@
 """Which variables are joined: those that nothing separates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import partial
+from itertools import combinations, groupby, islice
+from typing import Any
 
 import numpy as np
 
+from meanmap.core.executors import worked
 from meanmap.core.progress import track
+from meanmap.core.threads import one_blas_thread
 from meanmap.structure.conditional_tests import ConditionalTests, checked_pvalue
 from meanmap.structure.knowledge import Knowledge
 
 __all__ = ["Answers", "find_skeleton"]
 
 Given = tuple[int, ...]
+Pairs = list[tuple[int, int]]
+
+# Sets whose questions an executor is asked at a time. Some answers are then not needed: a pair that one set separates
+# is not asked about again.
+SETS_AT_ONCE = 16
+# With nothing given, pairs of so many variables with so many go together, since a variable is read once for all of its
+# pairs in a task.
+VARIABLES_AT_ONCE = 4
 
 
 @dataclass
@@ -20,18 +34,49 @@ class Answers:
     """Every question that was asked, by numbers of variables, with its p-value: none is asked twice.
 
     `levels` counts the questions with 0, 1, 2, ... variables given; `skipped` says that larger sets could not be given.
+    An `executor` finds answers ahead; which questions are asked, and what is answered, is the same with and without.
     """
 
-    tests: ConditionalTests
+    tests: Any
+    executor: Executor | None = None
     pvalues: dict[tuple[int, int], dict[Given, float]] = field(default_factory=dict)
     skipped: bool = False
+    known: dict[tuple[Given, tuple[int, int]], Any] = field(default_factory=dict)
 
-    def ask(self, pairs: list[tuple[int, int]], given: Given) -> list[float]:
+    def ahead(self, questions: Iterator[tuple[Given, Pairs]]) -> Iterator[tuple[Given, Pairs]]:
+        """The same questions, some of them at a time, whose answers an executor finds before they are asked."""
+        if self.executor is None:
+            yield from questions
+            return
+        while some := list(islice(questions, SETS_AT_ONCE)):
+            tasks = [(given, task) for given, pairs in some for task in self._tasks(given, pairs)]
+            answered = worked(partial(_answered, self.tests), [self._named(*task) for task in tasks], self.executor)
+            for (given, pairs), answers in zip(tasks, answered, strict=True):
+                self.known |= {(given, pair): answer for pair, answer in zip(pairs, answers, strict=True)}
+            yield from some
+            self.known.clear()
+
+    def _tasks(self, given: Given, pairs: Pairs) -> list[Pairs]:
+        """New questions about one set, as they are sent: together, for they share its regressions."""
+        new = [pair for pair in pairs if given not in self.pvalues.get(pair, {})]
+        if given:
+            return [new] if new else []
+        tile = lambda pair: tuple(i // VARIABLES_AT_ONCE for i in pair)  # noqa: E731
+        return [list(together) for _, together in groupby(sorted(new, key=tile), tile)]
+
+    def _named(self, given: Given, pairs: Pairs) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+        names = self.tests.names
+        return [(names[a], names[b]) for a, b in pairs], tuple(names[i] for i in given)
+
+    def ask(self, pairs: Pairs, given: Given) -> list[float]:
         """p-values of pairs a < b."""
         new = [pair for pair in pairs if given not in self.pvalues.get(pair, {})]
         if new:
-            names = self.tests.names
-            found = self.tests.pvalues([(names[a], names[b]) for a, b in new], tuple(names[i] for i in given))
+            named, names = self._named(given, new), self.tests.names
+            if all((given, pair) in self.known for pair in new):
+                found = _told(self.tests, *named, [self.known[given, pair] for pair in new])
+            else:
+                found = self.tests.pvalues(*named)
             for pair, p in zip(new, found, strict=True):
                 self.pvalues.setdefault(pair, {})[given] = checked_pvalue(float(p), (names[pair[0]], names[pair[1]]))
         return [self.pvalues[pair][given] for pair in pairs]
@@ -48,7 +93,11 @@ class Answers:
 
 
 def find_skeleton(
-    tests: ConditionalTests, alpha: float, knowledge: Knowledge, most_given: int | None
+    tests: ConditionalTests,
+    alpha: float,
+    knowledge: Knowledge,
+    most_given: int | None,
+    executor: Executor | None = None,
 ) -> tuple[np.ndarray, Answers]:
     """The symmetric adjacency matrix, by the order-independent PC algorithm (Colombo & Maathuis 2014, algorithm 4.1).
 
@@ -58,7 +107,7 @@ def find_skeleton(
     """
     adjacency = ~np.eye(len(tests.names), dtype=bool) & ~knowledge.apart
     known = knowledge.required | knowledge.required.T
-    answers, size = Answers(tests), 0
+    answers, size = Answers(tests, executor), 0
     while True:
         questions = _questions(adjacency, adjacency & ~known, size)
         if not questions or (most_given is not None and size > most_given):
@@ -66,12 +115,26 @@ def find_skeleton(
         if size > tests.most_given:
             answers.skipped = True
             return adjacency, answers
-        for given, pairs in track(sorted(questions.items()), f"tests given {size}"):
-            left = [(a, b) for a, b in pairs if adjacency[a, b]]
+        joined = lambda pairs: [(a, b) for a, b in pairs if adjacency[a, b]]  # noqa: E731
+        asked = ((given, joined(pairs)) for given, pairs in sorted(questions.items()))
+        for given, pairs in track(answers.ahead(asked), f"tests given {size}", len(questions)):
+            left = joined(pairs)
             for (a, b), p in zip(left, answers.ask(left, given), strict=True):
                 if p > alpha:
                     adjacency[a, b] = adjacency[b, a] = False
         size += 1
+
+
+@one_blas_thread()
+def _answered(tests: Any, question: tuple[list[tuple[str, str]], tuple[str, ...]]) -> Sequence[Any]:
+    """The answers to one question for several pairs, in whichever thread or process."""
+    alone, (pairs, given) = copy(tests), question
+    return alone.answers(pairs, given) if hasattr(tests, "answers") else alone.pvalues(pairs, given)
+
+
+def _told(tests: Any, pairs: list[tuple[str, str]], given: tuple[str, ...], answers: list[Any]) -> Sequence[float]:
+    """p-values of answers that were found ahead, with what they say of the data told."""
+    return tests.told(pairs, given, answers) if hasattr(tests, "told") else answers
 
 
 def _questions(adjacency: np.ndarray, open_: np.ndarray, size: int) -> dict[Given, list[tuple[int, int]]]:

@@ -13,7 +13,7 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
+from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -110,6 +110,7 @@ class FittedDependencyNetwork:
         >>> beliefs["b"].mode().tolist()
         ['up', 'down']
         """
+        refuse_beliefs(frame)
         names = [str(name) for name in targets]
         for name in names:
             self.table.place(name)

@@ -12,7 +12,9 @@ from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count, is_sparse, joined
+from meanmap.core.pieces.sources import columns_of, is_file
+from meanmap.core.points import count, is_dask, is_sparse, joined
+from meanmap.core.tables.chunks import count_rows, sampled
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.missing import by_pairs, length, present, take
@@ -231,17 +233,18 @@ def _from_table(
     graph: Graph, data: Data, missing: str
 ) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
+    data, number, argument = _where_they_lie(graph, data, missing)
     columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
     raw = {name: _column(columns, name) for name in graph.names}
     lengths = {name: length(column) for name, column in raw.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    raw, told = _seen_to(raw, missing)
-    number = length(next(iter(raw.values())))
-    some = _some(number)
+    raw, told = _seen_to(raw, missing, argument)
+    here = length(next(iter(raw.values())))
+    some = _some(here)
     columns, masks = [], []
     for name, whole in raw.items():
-        column = whole if len(some) == number else take(whole, some)
+        column = whole if len(some) == here else take(whole, some)
         there = present(column)
         if not there.any():
             raise EmptyError(f"data[{name!r}] has no value that is not missing.")
@@ -253,13 +256,31 @@ def _from_table(
         both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), f"the edge {graph.named_edges[e]!r}")
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
-    return columns, pairs, number, told
+    return columns, pairs, max(here, number), told
 
 
-def _seen_to(raw: dict[Hashable, Any], missing: str) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
+def _where_they_lie(graph: Graph, data: Data, missing: str) -> tuple[Data, int, str]:
+    """A table in memory as it is; of files and collections of Dask the rows that are learned from, how many rows there
+    are, and what messages call them.
+    """
+    if not (is_file(data) or is_dask(data)):
+        return data, 0, "data"
+    if missing != "pairwise":
+        raise ParameterError(
+            f"missing={missing!r} is for tables in memory: pass missing='pairwise', or see to it in the "
+            "files or the collection."
+        )
+    named = not hasattr(data, "chunks")
+    data = columns_of(data, [str(name) for name in graph.names]) if named else data
+    number = count_rows(data) or 0
+    (rows,) = sampled([data], np.random.default_rng(0), ["data"], MOST_ROWS)
+    return rows, number, "data" if number <= MOST_ROWS else f"the {MOST_ROWS} rows drawn from data"
+
+
+def _seen_to(raw: dict[Hashable, Any], missing: str, argument: str) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
     """Columns whose missing values are seen to, as far as not each edge leaves out its own."""
     named = {str(name): column for name, column in raw.items()}
-    table, told = by_pairs(named, "data", missing, LEAST_PAIRS)
+    table, told = by_pairs(named, argument, missing, LEAST_PAIRS)
     return {name: table[str(name)] for name in raw}, told
 
 

@@ -93,7 +93,8 @@ class KernelGraph:
             A table with a column for each node: a DataFrame, a mapping from names to columns, or an (n, d) array for
             nodes 0 to d − 1; a column may be a block (n, k), labels or rotations. Or `{("s", "t"): (xs, xt), ...}`:
             pairs for each edge, that need not be seen together with those of any other edge. Of more than 20,000 rows
-            so many are drawn, always the same ones.
+            so many are drawn, always the same ones. Tables may be Parquet files (a path, a folder, a pattern), lazy
+            frames, or arrays and frames of Dask: these rows alone are read, and what is learned is the same.
         missing : {"pairwise", "raise", "drop", "category"}
             What happens to missing values in a table: the row is left out of the edges that meet it; an error; the row
             is left out altogether; or missing labels are a label of their own. Reports of queries tell how many.

@@ -18,7 +18,7 @@ from meanmap.bp.model import FittedModel
 from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition
+from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
 from meanmap.core.points import count, in_columns, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
@@ -129,6 +129,7 @@ class ManyRows(FittedModel):
         >>> beliefs["a"].mean().round(0).tolist()
         [2.0, -1.0]
         """
+        refuse_beliefs(frame)
         numbered = self.numbered(targets)
         with Door() as door:
             asked = AskedRows.of(self, self._rooted, frame, door, set(numbered.values()))

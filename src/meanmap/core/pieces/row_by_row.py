@@ -6,30 +6,43 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from meanmap.core.errors import KindError
 from meanmap.core.pieces.partitions import delayed, partitions
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
-__all__ = ["filled_by_partition", "number_by_partition"]
+__all__ = ["filled_by_partition", "number_by_partition", "numbers_by_partition", "refuse_beliefs"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Method], Method]:
+    """For methods that give an array for each row: of a collection of Dask, an array of Dask in the same partitions.
+
+    The shape of each row's array is `shape(self, *arguments)`, known before any row is looked at.
+    """
+
+    def by_partition(method: Method) -> Method:
+        @wraps(method)
+        def call(self: Any, rows: Data, *arguments: Any, **named: Any) -> Any:
+            if not is_dask(rows):
+                return method(self, rows, *arguments, **named)
+            from dask.array import concatenate, from_delayed
+
+            there, parts, each = delayed(self), partitions(rows, "rows"), shape(self, *arguments, **named)
+            sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
+            tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named, each) for part in parts]
+            shapes = [(size, *each) for size in sizes]
+            return concatenate([from_delayed(task, size, float) for task, size in zip(tasks, shapes, strict=True)])
+
+        return call  # pyright: ignore[reportReturnType]
+
+    return by_partition
+
+
 def number_by_partition(method: Method) -> Method:
-    """For methods that give a number for each row: of a collection of Dask, an array of Dask in the same partitions."""
-
-    @wraps(method)
-    def call(self: Any, rows: Data, *arguments: Any, **named: Any) -> Any:
-        if not is_dask(rows):
-            return method(self, rows, *arguments, **named)
-        from dask.array import concatenate, from_delayed
-
-        there, parts = delayed(self), partitions(rows, "rows")
-        sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
-        tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named) for part in parts]
-        return concatenate([from_delayed(task, (size,), float) for task, size in zip(tasks, sizes, strict=True)])
-
-    return call  # pyright: ignore[reportReturnType]
+    """The same for methods that give a number for each row."""
+    return numbers_by_partition(lambda *_, **__: ())(method)
 
 
 def filled_by_partition(method: Method) -> Method:
@@ -44,8 +57,18 @@ def filled_by_partition(method: Method) -> Method:
     return call  # pyright: ignore[reportReturnType]
 
 
-def _numbers(name: str, model: Any, part: Any, arguments: tuple, named: dict) -> np.ndarray:
-    return np.asarray(getattr(model, name)(part, *arguments, **named), float) if len(part) else np.zeros(0)
+def refuse_beliefs(frame: Data) -> None:
+    """Beliefs about the rows of a collection are no collection: say what to type for what is read off them."""
+    if is_dask(frame):
+        raise KindError(
+            "frame is a collection of Dask, and beliefs are no collection of it. Pass what you need of them to its "
+            "partitions: frame.map_partitions(lambda part: model.predict(part, ['a'])['a'].mean(), meta=('a', float)); "
+            "or fill in missing cells, model.impute(frame)."
+        )
+
+
+def _numbers(name: str, model: Any, part: Any, arguments: tuple, named: dict, shape: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(getattr(model, name)(part, *arguments, **named), float) if len(part) else np.zeros((0, *shape))
 
 
 def _filled(part: Any, name: str, model: Any, arguments: tuple, named: dict) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError
+from meanmap.core.errors import ColumnError, KindError
 from meanmap.core.pieces.files import ParquetFiles, is_lazy, names_files
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
@@ -41,6 +41,9 @@ def column_names(source: Data) -> list[str]:
 
 def columns_of(source: Data, names: Sequence[str]) -> Any:
     """Some columns of files, a lazy frame or a frame of Dask, of which nothing is read yet."""
+    there = column_names(source)
+    for name in (name for name in names if name not in there):
+        raise ColumnError(f"data has no column {name!r}; it has {', '.join(map(repr, there))}.")
     if is_lazy(source):
         return source.select(list(names))
     return ParquetFiles.of(source, names) if is_file(source) else source[list(names)]

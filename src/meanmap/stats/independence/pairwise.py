@@ -1,5 +1,6 @@
 """Independence tests of many pairs of variables, each Gram matrix read once."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,12 @@ class PairwiseHSIC:
         self.shifts = Shifts.draw(self.n, n_permutations, generator)
         self._seed = int(generator.integers(2**53))
         self._read: dict[str, tuple[list[Margins], list[list[np.ndarray]]]] = {}
+
+    def unread(self) -> "PairwiseHSIC":
+        """The same tests, with no variable transformed yet."""
+        other = copy(self)
+        other._read = {}
+        return other
 
     def pvalue(self, x: str, y: str) -> float:
         """That two variables are independent."""
