@@ -82,7 +82,7 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         return []
     sections = []
     first, second = samples
-    if 1 <= len(result.columns) <= 2 and in_columns(result.witness.points):
+    if 1 <= len(result.columns) <= 2 and not result.widths and in_columns(result.witness.points):
         text = f"Above zero {first} is denser, below zero {second} is."
         picture = (figure_of(lambda: result.plot_witness(names=(first, second))), "The witness function.")
         sections.append(Section("Where they differ", "The witness function of both samples.", text, figures=(picture,)))
@@ -97,7 +97,7 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
     pictures = [
         (_column(name, samples), f"{name} in both samples.")
         for name, share in shares[:MOST_PICTURES]
-        if share > 0 and all(name in table.names for table in samples.values())
+        if share > 0 and name not in result.widths and all(name in table.names for table in samples.values())
     ]
     return [*sections, Section("The columns that differ most", "", figures=tuple(pictures))] if pictures else sections
 

@@ -6,6 +6,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import InputError, KindError, ParameterError
+from meanmap.kernels import RBF, OnColumns, Spectrum
 
 
 @pytest.fixture(scope="module")
@@ -195,3 +196,33 @@ def test_a_share_without_its_groups_is_that_of_the_points_that_stay():
 
     expected = [square(np.ones(40, bool)), *(square(groups != group) for group in range(4))]
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("beside", ["numbers", "labels"])
+@pytest.mark.parametrize("moved", ["review", "stars"])
+def test_columns_of_several_coordinates_are_among_those_that_drive(beside, moved):
+    """A column of texts becomes ten numbers: those beside it are still found, and it has a share itself."""
+    rng = np.random.default_rng(6)
+    words = np.array(["good", "bad", "warm", "cold", "wet", "dry", "light", "dark", "early", "late"])
+
+    def sample(shift):
+        first = words[rng.integers(0, 5 if shift and moved == "review" else 10, (60, 4))]
+        last = [" ".join(row) + f" {i}" for i, row in enumerate(first)]
+        table = {"review": last, "stars": rng.normal(3.0 if shift and moved == "stars" else 0.0, 1.0, 60)}
+        return table if beside == "numbers" else table | {"town": rng.choice(["Ulm", "Bonn"], 60).tolist()}
+
+    result = mm.two_sample_test(sample(False), sample(True), n_permutations=19, rng=0)
+    shares = result.driving_columns(rng=0)
+    assert set(shares) == {"review", "stars", "town"} - ({"town"} if beside == "numbers" else set())
+    assert max(shares, key=shares.get) == moved
+    with pytest.raises(KindError, match="over 1 or 2 columns of numbers"):
+        result.plot_witness()
+
+
+def test_columns_that_only_their_kernel_reads_are_among_those_that_drive():
+    rng = np.random.default_rng(7)
+    x = {"word": ["abc", "abd"] * 20, "age": rng.normal(size=40)}
+    y = {"word": ["xyz", "abd"] * 20, "age": rng.normal(size=40)}
+    kernel = OnColumns(Spectrum(2), "word") * OnColumns(RBF(2.0), "age")
+    shares = mm.two_sample_test(x, y, kernel, n_permutations=19, rng=0).driving_columns(rng=0)
+    assert shares["word"] > 0.8 > shares["age"]

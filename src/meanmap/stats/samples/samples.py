@@ -1,7 +1,7 @@
 """From what users pass as samples to one pooled sample and the kernels to compare it with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,8 @@ __all__ = ["Outcome", "Samples", "columns_of", "read_samples", "values_of"]
 class Samples:
     """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
 
-    `names` are the columns of tables, in order. Beside the default kernels there is one for each of a few columns, in
+    `names` are the columns of tables, in order, and `widths` how many coordinates those have that have more than one,
+    such as texts. Beside the default kernels there is one for each of a few columns, in
     `alone`.
     """
 
@@ -48,6 +49,7 @@ class Samples:
     doubts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     alone: tuple[Laplace, ...] = ()
+    widths: Mapping[str, int] = field(default_factory=dict)
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
@@ -121,7 +123,7 @@ def read_samples(
     pooled, sizes = joined(*points), tuple(map(count, points))
     doubts = _strangers(samples, names, kinds)
     if given:
-        return Samples(given, pooled, sizes, doubts, tuple(kinds))
+        return Samples(given, pooled, sizes, doubts, tuple(kinds), widths=_widths(together))
     dull = _constant(together, pooled)
     if must_vary and dull and all(dull.values()):
         raise InputError(f"all points of {' and '.join(names)} are equal: there is nothing to compare.")
@@ -129,7 +131,7 @@ def read_samples(
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
     kernels, alone, more = _chosen(together, pooled, kernel, rng, scale)
-    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone)
+    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone, _widths(together))
 
 
 def _chosen(
@@ -158,6 +160,12 @@ def _chosen(
         fit = learned_multiple(pooled, rng)
         return (fit.kernel,), (), fit.report.notes
     return (at_median(RBF(units), pooled, rng),), (), ()
+
+
+def _widths(together: Any) -> dict[str, int]:
+    """The columns of a table that have several coordinates, and how many."""
+    columns = together.columns if isinstance(together, Table) else {}
+    return {name: column.shape[1] for name, column in columns.items() if column.ndim > 1}
 
 
 def _constant(together: Any, pooled: Any) -> dict[str, bool]:
@@ -208,7 +216,7 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
 def columns_of(samples: Samples) -> tuple[str, ...]:
     """The names of the columns, where points are rows of numbers or of a table."""
     if not in_columns(samples.pooled):
-        return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled))
+        return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled, widths=samples.widths))
     return samples.names or tuple(f"column {j}" for j in range(samples.pooled.shape[1]))
 
 

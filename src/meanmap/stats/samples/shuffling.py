@@ -1,6 +1,6 @@
 """Points with one of their columns shuffled, whatever kinds of columns they have."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,44 +13,66 @@ __all__ = ["Place", "places_of_columns", "with_shuffled"]
 
 
 class Place(NamedTuple):
-    """Where a column's values are: positions into nested tuples of arrays, and the place in that array."""
+    """Where a column's values are: positions into nested tuples of arrays, and the coordinates in that array.
+
+    None for the coordinates are all of it.
+    """
 
     path: tuple[int, ...]
-    column: int
+    coordinates: slice | None
 
 
-def places_of_columns(domain: Any, points: Points, names: Sequence[str] = ()) -> dict[str, list[Place]]:
-    """The places of each column, which several kernels may read; `names` are those of points that are plain rows."""
+def places_of_columns(
+    domain: Any, points: Points, names: Sequence[str] = (), widths: Mapping[str, int] | None = None
+) -> dict[str, list[Place]]:
+    """The places of each column, which several kernels may read; `names` are those of points that are plain rows.
+
+    `widths` says how many coordinates columns have that have more than one, such as texts.
+    """
+    widths = widths or {}
     if in_columns(points):
-        return {name: [Place((), j)] for j, name in enumerate(names)}
+        return {name: [Place((), part)] for name, part in _spans(names, widths).items()}
     found: dict[str, list[Place]] = {}
-    for name, place in _places(domain, points, ()):
+    for name, place in _places(domain, points, (), widths):
         found.setdefault(str(name), []).append(place)
     return found
 
 
 def with_shuffled(points: Points, places: Sequence[Place], order: np.ndarray) -> Any:
     """The points with a column's values in another order, the same one at all its places."""
-    for path, column in places:
-        points = _reordered(points, path, column, order)
+    for path, coordinates in places:
+        points = _reordered(points, path, coordinates, order)
     return points
 
 
-def _places(domain: Any, points: Points, path: tuple[int, ...]):
+def _spans(names: Sequence[Any], widths: Mapping[str, int]) -> dict[Any, slice]:
+    """Which coordinates those of each column are, side by side in order."""
+    ends = np.cumsum([widths.get(str(name), 1) for name in names]).tolist()
+    return {name: slice(end - widths.get(str(name), 1), end) for name, end in zip(names, ends, strict=True)}
+
+
+def _places(
+    domain: Any, points: Points, path: tuple[int, ...], widths: Mapping[str, int]
+) -> Iterator[tuple[Any, Place]]:
     if isinstance(domain, Each):
         for i, (part, leaf) in enumerate(zip(domain.parts, points, strict=True)):
-            yield from _places(part, leaf, (*path, i))
-    elif isinstance(domain, Columns) and isinstance(points, np.ndarray) and points.shape[1:2] == (len(domain.names),):
+            yield from _places(part, leaf, (*path, i), widths)
+    elif isinstance(domain, Columns):
         # Labels have a third axis, the two words of their codes.
-        for j, name in enumerate(domain.names):
-            yield name, Place(path, j)
+        spans = _spans(domain.names, widths)
+        if isinstance(points, np.ndarray) and points.shape[1:2] == (list(spans.values())[-1].stop,):
+            yield from ((name, Place(path, part)) for name, part in spans.items())
+        else:  # counts of substrings, rotations and the like, which cannot be told apart
+            yield ", ".join(map(str, domain.names)), Place(path, None)
 
 
-def _reordered(points: Points, path: tuple[int, ...], column: int, order: np.ndarray) -> Any:
+def _reordered(points: Points, path: tuple[int, ...], coordinates: slice | None, order: np.ndarray) -> Any:
     if path:
         first, *rest = path
-        inner = _reordered(points[first], tuple(rest), column, order)
+        inner = _reordered(points[first], tuple(rest), coordinates, order)
         return (*points[:first], inner, *points[first + 1 :])
+    if coordinates is None:
+        return points[order]
     points = points.copy()
-    points[:, column] = points[order, column]
+    points[:, coordinates] = points[order, coordinates]
     return points

@@ -200,6 +200,7 @@ def two_sample_test(
         warnings=(*_warnings(found, n_permutations, samples.sizes), *told, *samples.doubts),
         witness=_witness(found, samples, x),
         columns=columns_of(samples),
+        widths=dict(samples.widths),
     )
 
 

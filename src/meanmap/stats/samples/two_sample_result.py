@@ -42,6 +42,8 @@ class TwoSampleResult(TestResult):
         saw most; for samples too large for one Gram matrix in the features of all.
     columns : tuple of str
         Names of the columns, where points are rows of numbers or of a table.
+    widths : dict
+        How many coordinates columns have that have several, such as texts.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class TwoSampleResult(TestResult):
 
     witness: Any = field(default=None, repr=False)
     columns: tuple[str, ...] = field(default=(), repr=False)
+    widths: dict[str, int] = field(default_factory=dict, repr=False)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
@@ -95,7 +98,7 @@ class TwoSampleResult(TestResult):
         parts = [np.sort(generator.choice(k, size, replace=False)) for k, size in zip((n, m), sizes, strict=True)]
         chosen = np.concatenate([parts[0], n + parts[1]])
         points = rows(witness.points, chosen)
-        places = places_of_columns(witness.kernel.domain, points, self.columns)
+        places = places_of_columns(witness.kernel.domain, points, self.columns, self.widths)
         number, groups = 1, np.zeros(len(chosen), int)
         if level is not None:
             probability(level)
@@ -125,7 +128,7 @@ class TwoSampleResult(TestResult):
         `names` are what the samples are called in the picture.
         """
         witness = self._on_points()
-        if len(self.columns) not in (1, 2) or not in_columns(witness.points):
+        if len(self.columns) not in (1, 2) or self.widths or not in_columns(witness.points):
             raise KindError(
                 "a witness is drawn over 1 or 2 columns of numbers, and these points have other ones "
                 f"({', '.join(self.columns) or 'none'}): see driving_columns() and driving_points()."
