@@ -1,6 +1,6 @@
 """What results have in common: a short line at a prompt, equality that looks into arrays, plain values for JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeGuard
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.types import Array
 
-__all__ = ["Value", "as_tuple", "is_sequence", "label_text", "plain"]
+__all__ = ["Value", "as_known", "as_tuple", "is_sequence", "label_text", "plain"]
 
 # Arrays of up to so many numbers, and sequences of up to so many entries, are written out.
 MOST_NUMBERS, MOST_ENTRIES = 4, 3
@@ -60,6 +60,21 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 def label_text(label: object) -> str:
     """A label as people write it: files hold whole numbers as 1.0, which is 1 here."""
     return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
+
+
+def as_known(name: object, known: Collection[Any]) -> Any:
+    """A name as it stands among those that are known, where 0 and "0" are one: tables make texts of whole numbers.
+
+    Examples
+    --------
+    >>> as_known(0, ("0", "1")), as_known("b", ["a", "b"]), as_known("c", ["a", "b"]) is None
+    ('0', 'b', True)
+    """
+    if isinstance(name, Hashable) and name in known:
+        return name
+    other = int if isinstance(name, str) else str if isinstance(name, int | np.integer) else ()
+    like = [each for each in known if isinstance(each, other) and str(each) == str(name)]
+    return like[0] if like else None
 
 
 def plain(of: object, *names: str) -> dict[str, Any]:

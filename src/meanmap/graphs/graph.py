@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.types import Data
+from meanmap.core.values import as_known
 
 __all__ = ["Graph"]
 
@@ -111,12 +112,12 @@ class Graph:
         return {name: i for i, name in enumerate(self.names)}
 
     def index(self, name: Hashable) -> int:
-        """The number of a node."""
-        number = self._number.get(name) if isinstance(name, Hashable) else None
-        if number is None:
+        """The number of a node; "0" is found as 0, and 0 as "0"."""
+        known = as_known(name, self._number)
+        if known is None:
             shown = ", ".join(map(repr, self.names[:10])) + (", ..." if self.size > 10 else "")
             raise InputError(f"the graph has no node {name!r}; it has {shown}.")
-        return number
+        return self._number[known]
 
     @property
     def named_edges(self) -> list[tuple]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, KindError
-from meanmap.core.values import is_sequence
+from meanmap.core.values import as_known, is_sequence
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import find_cycle
 
@@ -89,9 +89,10 @@ def _pair(pair: object, number: dict[str, int], argument: str) -> tuple[int, int
 
 
 def _known(name: object, number: dict[str, int], argument: str) -> int:
-    if not isinstance(name, str) or name not in number:
+    known = as_known(name, number)
+    if known is None:
         raise ColumnError(f"{argument} names {name!r}; the columns are {', '.join(map(repr, number))}.")
-    return number[name]
+    return number[known]
 
 
 def _forbid_backwards(forbidden: np.ndarray, tiers: Iterable[Iterable[str]], number: dict[str, int]) -> None:

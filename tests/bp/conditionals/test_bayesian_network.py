@@ -179,3 +179,39 @@ def test_what_cannot_be_asked_is_refused(model):
         model.do({"x": 1.0}, evidence={"x": 2.0})
     with pytest.raises(InputError, match="a target and known already"):
         model.query({"x": 1.0}, ["x"])
+
+
+def test_columns_called_by_numbers_are_found_by_number_and_by_text():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    frame = pd.DataFrame({0: a, 1: 2 * a + rng.normal(size=300), 2: rng.normal(size=300)})
+    found = mm.pc(frame, forbidden=[(1, 0)], rng=0)
+    model = mm.bp.BayesianNetwork([("0", "1")]).fit(frame)
+    numbered = mm.bp.BayesianNetwork([(0, 1)]).fit(frame)
+    assert mm.bp.BayesianNetwork(found).fit(frame).do({0: 1.0}, [1], rng=0)[1].mean() == pytest.approx(2.0, abs=0.4)
+    for one, other in ((0, 1), ("0", "1")):
+        for each in (model, numbered):
+            beliefs = each.do({one: 1.0}, [other], rng=0)
+            assert beliefs[1].mean() == beliefs["1"].mean() == pytest.approx(2.0, abs=0.4)
+            row = {one: 0.0, other: 0.5}
+            assert each.counterfactual(row, {one: 1.0}).popitem()[1] == pytest.approx(2.5, abs=0.5)
+            assert (each.sample(5, values={one: 1.0}, rng=0)[each.graph.names[0]] == 1.0).all()
+        chain = mm.KernelGraph([("0", "1"), ("1", "2")] if one == 0 else [(0, 1), (1, 2)]).fit(frame)
+        assert chain.query({one: 1.0}, [other])[other].mean() == pytest.approx(2.0, abs=0.5)
+        assert mm.bp.DependencyNetwork([]).fit(frame).query({one: 1.0}, [other])[other].mean() == pytest.approx(
+            2, abs=0.5
+        )
+    with pytest.raises(InputError, match="the graph has no node 3; it has '0', '1'"):
+        model.do({3: 1.0})
+
+
+def test_values_far_beyond_the_data_are_told_of_whatever_is_asked():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    model = mm.bp.BayesianNetwork([("a", "b")]).fit({"a": a, "b": a + rng.normal(size=200)})
+    far = "the value of 'a' has 1 value far outside"
+    assert model.do({"a": 1e6}, ["b"], rng=0).report.notes[0].startswith(far)
+    with pytest.warns(UserWarning, match=far):
+        model.counterfactual({"a": 0.0, "b": 0.0}, {"a": 1e6})
+    with pytest.warns(UserWarning, match=far):
+        model.sample(3, values={"a": 1e6}, rng=0)

@@ -9,6 +9,7 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
 from meanmap.core.types import Axes
+from meanmap.core.values import as_known
 
 __all__ = ["Beliefs"]
 
@@ -42,10 +43,11 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     labels: Mapping[Hashable, tuple] = field(default_factory=dict)
 
     def __getitem__(self, name: Hashable) -> Belief:
-        if name not in self.targets:
+        known = as_known(name, self.targets)
+        if known is None:
             shown = ", ".join(map(repr, self.targets[:10])) + (", ..." if len(self) > 10 else "")
             raise InputError(f"there is no belief about {name!r}; the targets were {shown}.")
-        return self.answer[name] if isinstance(self.answer, Mapping) else self.answer(name)
+        return self.answer[known] if isinstance(self.answer, Mapping) else self.answer(known)
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.targets)
@@ -56,6 +58,7 @@ class Beliefs(Mapping[Hashable, Belief], Generic[Belief]):
     def probabilities(self, name: Hashable) -> dict[Any, Any]:
         """The probability of each label of a variable that has labels, a number or (B,)."""
         belief: Any = self[name]
+        name = as_known(name, self.targets)
         if isinstance(belief, LabelBelief):
             return belief.probabilities()
         if name not in self.labels:

@@ -1,5 +1,6 @@
 """What a Bayesian network that has learned answers: what follows from evidence, and what an intervention does."""
 
+import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -162,13 +163,15 @@ class FittedBayesianNetwork:
         fixed, seen = self._read(values or {}, "values"), self._read(evidence or {}, "evidence")
         refuse_undecided(self.graph, fixed, self.graph.names)
         n, random, parents, given = whole_number(n, "n"), Rng.of(rng).generator, self._heard(fixed), {**fixed, **seen}
+        for note in self._oddities(given):
+            warnings.warn(note, stacklevel=2)
         free = [name for name in self._order if name not in given]
         hearing = [name for name in seen if not given.keys() >= set(parents[name])]
         drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, free, hearing, given, parents, random)
         if seen:
             chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
             drawn = {name: each[chosen] for name, each in drawn.items()}
-        known = {**(values or {}), **(evidence or {})}
+        known = self._known({**(values or {}), **(evidence or {})})
         return {
             name: np.repeat(np.asarray([known[name]]), n) if name in known else self._in_unit(name, drawn[name])
             for name in self.graph.names
@@ -222,7 +225,10 @@ class FittedBayesianNetwork:
         refuse_undecided(self.graph, fixed, chosen)
         laws = self.columns, self.conditionals
         found = what_would_have_been(self.graph, self._heard(), self._order, *laws, seen, fixed, chosen)
-        return {name: self._in_unit(name, found[name])[0] if name in found else row[name] for name in chosen}
+        for note in self._oddities({**seen, **fixed}):
+            warnings.warn(note, stacklevel=2)
+        was = self._known(row)
+        return {name: self._in_unit(name, found[name])[0] if name in found else was[name] for name in chosen}
 
     def to_pgmpy(self) -> Any:
         """A `DiscreteBayesianNetwork` of pgmpy with the probabilities of all labels given their parents."""
@@ -263,11 +269,7 @@ class FittedBayesianNetwork:
     ) -> Beliefs[PointEmbedding]:
         names = self._targets(targets, (*seen, *fixed))
         known = {**seen, **fixed}
-        told = (
-            self.columns[name].odd(self._in_unit(name, value), f"the value of {name!r}")
-            for name, value in known.items()
-        )
-        notes = tuple(note for note in told if note)
+        notes = self._oddities(known)
         parents = self._heard(fixed)
         needed = relevant(parents, names, known)
         order = [name for name in self._order if name in needed]
@@ -286,6 +288,11 @@ class FittedBayesianNetwork:
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} count"
         report = Report(status, count >= FEW_DRAWS, n, notes=notes, measures={"draws that count": count})
         return Beliefs(names, {name: self._belief(name, drawn[name], weights) for name in names}, report)
+
+    def _oddities(self, known: Mapping[Hashable, np.ndarray]) -> tuple[str, ...]:
+        """What is odd about values that were given: labels never seen, numbers far outside."""
+        told = (self.columns[n].odd(self._in_unit(n, value), f"the value of {n!r}") for n, value in known.items())
+        return tuple(note for note in told if note)
 
     def _drawn(
         self,
@@ -334,9 +341,7 @@ class FittedBayesianNetwork:
         if not isinstance(values, Mapping):
             raise KindError(f'{argument} is a {type(values).__name__}; expected a mapping such as {{"dose": 1.0}}.')
         found = {}
-        for name, value in values.items():
-            if name not in self.columns:
-                raise InputError(f"the graph has no node {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
+        for name, value in self._known(values).items():
             if np.ndim(value) > 0:
                 raise KindError(f"{argument}[{name!r}] has {np.size(value)} values; expected a single one.")
             found[name] = self.columns[name].read([value], argument)
@@ -349,12 +354,16 @@ class FittedBayesianNetwork:
                 raise InputError(f"{argument}[{name!r}] is {value!r}, which was never seen; expected {some}{more}.")
         return found
 
+    def _known(self, values: Mapping[Any, Any]) -> dict[Hashable, Any]:
+        """Values by the names that the graph has."""
+        return {self.graph.names[self.graph.skeleton.index(name)]: value for name, value in values.items()}
+
     def _targets(self, targets: Iterable[Hashable] | None, known: Iterable[Hashable]) -> tuple[Hashable, ...]:
         given = set(known)
-        chosen = [name for name in self.graph.names if name not in given] if targets is None else list(targets)
+        if targets is None:
+            return tuple(name for name in self.graph.names if name not in given)
+        chosen = [self.graph.names[self.graph.skeleton.index(name)] for name in targets]
         for name in chosen:
-            if name not in self.columns:
-                raise InputError(f"the graph has no node {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
             if name in given:
                 raise InputError(f"{name!r} is a target and known already; expected one or the other.")
         return tuple(chosen)
