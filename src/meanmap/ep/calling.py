@@ -110,18 +110,23 @@ def _logit(program: Any, constants: Any, arguments: Any) -> Any:
 
 @contextmanager
 def user_errors() -> Iterator[None]:
-    """Raise what a user's function raised, an interruption too, instead of the runtime's report of it."""
-    _raised.clear()
+    """Raise what a user's function raised, an interruption too, once the program that called it has ended."""
+    raised: list[BaseException] = []
+    _waiting.append(raised)
     try:
         yield
-    except jax.errors.JaxRuntimeError:
-        if not _raised:
+    except Exception:
+        if not raised:
             raise
-        raise _raised.pop() from None
+    finally:
+        _waiting.pop()
+    if raised:
+        raise raised[0] from None
 
 
-# The runtime turns an exception of a callback into text; the exception itself waits here.
-_raised: list[BaseException] = []
+# The runtime prints an exception of a callback and turns it into text. So the exception waits here, in the list of each
+# scope of `user_errors`, and what is computed from then on is not a number.
+_waiting: list[list[BaseException]] = []
 
 
 class _Host:
@@ -137,12 +142,16 @@ class _Host:
         batch = values[0].shape[:-1] if self.random else _batch(values)
         wanted = _without_copies(values)
         flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
+        if _waiting and _waiting[-1]:
+            return np.full(batch, np.nan)[..., None].view(np.uint32)
         try:
             out = self._all(flat) if self.vectorised else self._each(flat)
         except BaseException as error:
             error.add_note(f"in the function of {self.name}")
-            _raised.append(error)
-            raise
+            if not _waiting:
+                raise
+            _waiting[-1].append(error)
+            return np.full(batch, np.nan)[..., None].view(np.uint32)
         filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
         return filled[..., None].view(np.uint32)
 

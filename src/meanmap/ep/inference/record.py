@@ -37,6 +37,8 @@ class Record:
         self.converged = self.interrupted = False
         self.starts: list[str] = []
         self.advice: tuple[str, ...] = ()
+        # That a function leaves the range of its output, in words.
+        self.beyond = ""
 
     def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
         """One more sweep."""
@@ -90,6 +92,8 @@ class Record:
                 if flags.any():
                     treatment = f" ({policy})" if what == EVENTS[0] else " (message kept)"
                     notes.append(f"in the last sweep {factor.name}{_where(flags)}: {what}{treatment}")
+        if self.beyond and self.stuck:
+            notes.insert(0, self.beyond)
         if self.starts:
             notes.append(f"steps led nowhere, and the run started anew {', and '.join(self.starts)}")
         for name, size in self.effective.items():

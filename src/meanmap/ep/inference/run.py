@@ -15,6 +15,7 @@ from meanmap.ep.factor import Factor
 from meanmap.ep.inference.lean import lean
 from meanmap.ep.inference.order import FAR
 from meanmap.ep.inference.pace import Pace
+from meanmap.ep.inference.ranges import left_range
 from meanmap.ep.inference.record import Record
 from meanmap.ep.oracles.host import Asked, HostOracle, ask_host
 from meanmap.ep.sweeps.plan import Plan, State, fetched
@@ -98,7 +99,7 @@ class Run:
                     pace = Pace(careful)
                     continue
                 if not pace.after(record.moved, over_two, record.left_out) or still:
-                    if not pace.may_start_anew(record.limit - len(record.residuals)):
+                    if record.beyond or not pace.may_start_anew(record.limit - len(record.residuals)):
                         break
                     pace.start_anew()
                     record.started_anew(pace.share)
@@ -148,9 +149,22 @@ class Run:
                 found = compiled_sequential_sweep(self.last, *rest, self.orders, backwards)
             # While beliefs still move far, messages need not be better than they will be in the next sweep.
             limit = np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
-            if not any(self._doubtful(self.level, at, one, limit) for at, one in enumerate(found.happened)):
+            doubtful = [at for at, one in enumerate(found.happened) if self._doubtful(self.level, at, one, limit)]
+            # No rule integrates a function that leaves the range of its output.
+            if not doubtful or self._beyond(state, found, doubtful):
                 return found
             self.level -= 1
+
+    def _beyond(self, state: State, found: Swept, doubtful: list[int]) -> bool:
+        """Whether answers have no numbers because functions leave the range of their output; the record is told."""
+        for at in doubtful:
+            without = np.flatnonzero(fetched(found.happened[at].events)[2].ravel()[: int(self.plan.sizes[at])])
+            why = left_range(self.plan, state, at, self.record.factors[at], without, self.power)
+            if why:
+                self.record.beyond = why
+                return True
+        self.record.beyond = ""
+        return False
 
     def _doubtful(self, level: int, at: int, happened: Happened, limit: float) -> bool:
         """Whether this form of a factor leaves a member in more doubt than this, and there is a better one."""

@@ -1,0 +1,70 @@
+"""Whether the function of a black box gives values that its output cannot have."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.ep.calling import call, user_errors
+from meanmap.ep.lines import inside, to_nodes
+from meanmap.ep.sweeps.plan import Plan, State
+from meanmap.ep.sweeps.sweep import compiled_cavities
+from meanmap.families import Family
+
+__all__ = ["left_range"]
+
+# Where functions are looked at, in standard deviations of what comes in: a rule that integrates goes much further.
+LOOKED_AT = (-1.0, 0.0, 1.0)
+
+
+def left_range(plan: Plan, state: State, at: int, factor: Any, members: np.ndarray, power: float) -> str:
+    """A sentence if the function of a factor leaves the range of its output for one of these members; empty if not.
+
+    Only black boxes have outputs; those that draw at random are not asked.
+    """
+    out = factor.arguments[-1].variable if factor.asks_oracle and not getattr(factor, "powered", False) else None
+    if out is None or factor.random or not len(members):
+        return ""
+    incoming, _ = compiled_cavities(plan, state, at, power)
+    member = int(members[0])
+    with user_errors():
+        return _of_member(factor, out, tuple(_one(value, member, factor.plate) for value in incoming), member)
+
+
+def _one(value: Any, member: int, plate: int | None) -> Any:
+    """What comes in for one member."""
+    return value if plate is None else jax.tree.map(lambda leaf: jnp.asarray(leaf)[member], value)
+
+
+def _of_member(factor: Any, out: Any, incoming: tuple[Any, ...], member: int) -> str:
+    over, arguments = factor.inputs(incoming), list(incoming[:-1])
+    for position in over:
+        arguments[position] = _points(arguments[position])
+    images = np.asarray(call(factor, arguments, over), float)
+    outside = np.flatnonzero(np.isnan(np.asarray(inside(type(incoming[-1]), jnp.asarray(images)).x)))
+    if not len(outside):
+        return ""
+    point = int(outside[0])
+    shown = [
+        f"{factor.arguments[at].name} = {np.array2string(np.asarray(arguments[at][point]), precision=3)}" for at in over
+    ]
+    where = f" at [{member}]" if factor.plate is not None else ""
+    return (
+        f"the function of {factor.name}{where} is {images[point]:.3g} for {', '.join(shown)}, and {out.name!r} is a "
+        f"{out.family.__name__}, {_range_of(out.family)}: give a function that stays there, or another family"
+    )
+
+
+def _points(message: Family) -> jax.Array:
+    """Where a proper law mostly is, along the first axis."""
+    name = message.coordinates[-1]
+    middle, reach = jnp.asarray(message.mean_in(name)), jnp.sqrt(jnp.asarray(message.variance_in(name)))
+    points = jnp.stack([middle + each * reach for each in LOOKED_AT])
+    return points if message.event_shape else to_nodes(type(message), points, jnp.zeros(())).x
+
+
+def _range_of(family: type[Family]) -> str:
+    if family.states is not None:
+        return f"one of {', '.join(f'{state:g}' for state in family.states)}"
+    return {"log": "above 0", "logit": "between 0 and 1"}.get(family.coordinates[-1], "a number")

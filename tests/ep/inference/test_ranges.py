@@ -1,0 +1,48 @@
+"""A function that leaves the range of its output is said to, at once, and where it only begins outside runs go on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from meanmap import ep
+
+
+def model(function, family=ep.Beta):
+    z, p = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3), ep.Variable("p", family, plate=3)
+    seen = ep.Bernoulli(p, observed=[0, 1, 1]) if family is ep.Beta else ep.Poisson(p, observed=[1, 4, 2])
+    return ep.FactorGraph(ep.BlackBox(function, z, p, name="link"), seen)
+
+
+@pytest.mark.parametrize(
+    ("function", "family", "words"),
+    [
+        (lambda z: 3 * z, ep.Beta, "-3 for z = -1., and 'p' is a Beta, between 0 and 1"),
+        (lambda z: float(z) - 2.0, ep.Gamma, "-3 for z = -1., and 'p' is a Gamma, above 0"),
+    ],
+)
+def test_a_function_that_leaves_the_range_of_its_output_is_named_with_a_value(function, family, words):
+    report = ep.infer(model(function, family)).report
+    assert not report.converged
+    assert (
+        report.notes[0]
+        == f"the function of link at [0] is {words}: give a function that stays there, or another family"
+    )
+    assert report.steps <= 4
+
+
+def test_functions_that_stay_inside_are_let_be():
+    assert ep.infer(model(jax.nn.sigmoid)).report.notes == ()
+    assert ep.infer(model(jnp.exp, ep.Gamma)).report.converged
+
+
+def test_a_function_that_is_outside_only_before_others_have_spoken_converges():
+    """z / 10 is negative for half of the prior of z, and far from zero once z was seen, which takes a sweep."""
+    z, p, y = ep.Variable("z", ep.Normal(0.0, 900.0)), ep.Variable("p", ep.Gamma), ep.Variable("y", ep.Normal)
+    seen = ep.Gaussian(z, y, precision=8.0), ep.Gaussian(y, observed=20.0, precision=8.0)
+    post = ep.infer(ep.FactorGraph(ep.BlackBox(lambda z: z / 10, z, p), ep.Poisson(p, observed=2), *seen))
+    assert post.report.converged
+    assert not any("the function of" in note for note in post.report.notes)
+    grid = np.linspace(15, 25, 20_001)
+    weights = np.exp(-2 * (grid - 20) ** 2 - grid**2 / 1800 - grid / 10) * grid**2
+    assert post["z"].mean == pytest.approx(grid @ weights / weights.sum(), abs=1e-4)
