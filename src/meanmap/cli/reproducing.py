@@ -26,6 +26,7 @@ def list_experiments() -> None:
 def reproduce(
     ids: Annotated[list[str] | None, typer.Argument(help="Ids that `meanmap list` shows.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every experiment.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Show the ids, as `meanmap list` does, and run none.")] = False,
     scale: Annotated[str, typer.Option(help="smoke, quick or paper.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Experiments at a time.")] = 2,
@@ -36,6 +37,9 @@ def reproduce(
     fail_on_miss: Annotated[bool, typer.Option("--fail-on-miss", help="Exit with 1 unless all is reproduced.")] = False,
 ) -> None:
     """Run figures of the papers and set what comes out beside what the papers claim, on one page."""
+    if listed:
+        list_experiments()
+        return
     from meanmap.experiments.experiment import Setting
     from meanmap.experiments.registry import all_experiments, find
     from meanmap.experiments.report import write_report
