@@ -19,7 +19,7 @@ from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import NAMES, SideBySide, beside_state
 from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading
+from meanmap.features.states.reading import Reading, notes_of
 from meanmap.kernels.base import Kernel
 from meanmap.linalg.ridge import check_precision
 
@@ -128,7 +128,7 @@ class RegressionPlan(Value):
         second = parts.sum(axis=(0, 2))
         energy = float(np.trace(second[split:, split:]))
         matrix, chosen = solved(second[:split, :split], second[:split, split:], energy, state.n, ridge)
-        return Operator(bases[1], bases[0], matrix, chosen=chosen, conditional=True)
+        return Operator(bases[1], bases[0], matrix, chosen=chosen, conditional=True, notes=notes_of(self.readings))
 
 
 class InTwoParts(Features):

@@ -23,7 +23,8 @@ MOST_ROWS = 100_000
 def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
-    `schema_` is what the columns of X were at the fit; later a warning says which numbers are far outside.
+    `schema_` is what the columns of X were at the fit. A warning says which numbers may stand for missing values, and
+    later which are far outside.
     """
     for each, name in zip(data, ("X", "y"), strict=False):
         refuse_dask(each, name)
@@ -35,6 +36,9 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     if settings.get("reset", True):
         names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
         estimator.schema_ = Schema.of(dict(zip(names, X.T, strict=True)), names=("X",))
+        for column in estimator.schema_.columns:
+            for note in column.strange(f"X[{column.name!r}]"):
+                warnings.warn(note, stacklevel=4)
     elif hasattr(estimator, "schema_"):
         for note in estimator.schema_.notes(dict(zip(estimator.schema_.names, X.T, strict=True)), "X"):
             warnings.warn(note, stacklevel=4)

@@ -172,7 +172,7 @@ def chow_liu(
     whole_number(half_samples, "half_samples", 0)
     check_executor(executor)
     random = Rng.of(rng)
-    table, told = by_pairs(table, "table", missing)
+    table, told = by_pairs(table, "table", missing, told=kinds or ())
     schema = Schema.of(table, kinds=kinds)
     labelled = Table.looks_like_one(table)
     table, dull = varying(table, schema)

@@ -8,7 +8,7 @@ import scipy.sparse
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError
-from meanmap.core.tables.missing import settled
+from meanmap.core.tables.missing import seen_beside, settled
 
 GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
 CONTAINERS = [
@@ -48,7 +48,7 @@ def test_pairs_are_dropped_together_and_arrays_stay_arrays():
     (first, second), notes = settled([x, y], ["x", "y"], "drop", paired=True)
     assert first.tolist() == [1.0, 4.0]
     assert second.tolist() == [[1.0, 2.0], [7.0, 8.0]]
-    told = "2 of 4 rows of x and y were left out: a value is missing in it (1) of x, column 1 (1) of y."
+    told = "2 of 4 rows of x and y were left out: a value is missing in x (1), column 1 (1) of y."
     assert notes == (told,)
     sparse = scipy.sparse.csr_array(np.eye(3))
     assert settled([sparse], ["x"], "drop")[0][0] is sparse
@@ -101,3 +101,11 @@ def test_too_few_rows_say_why():
         mm.two_sample_test(few, FRAME[["a"]], missing="drop")
     with pytest.raises(ParameterError, match="in memory"):
         mm.two_sample_test(iter([FRAME]), iter([FRAME]), missing="drop")
+
+
+def test_samples_without_columns_are_called_by_their_names():
+    x, y = np.array([1.0, np.nan, 3.0]), np.array([1.0, 2.0, 3.0])
+    assert settled((x, y), ("x", "y"), "drop", True)[1] == (
+        "1 of 3 rows of x and y was left out: a value is missing in x (1).",
+    )
+    assert seen_beside((x, y), ("x", "y"), "drop")[1] == {"x": 1}

@@ -1,5 +1,6 @@
 """Columns of a table as numbers with gaps: numbers and times standardised, a column of zeros and ones a label."""
 
+import warnings
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,6 +61,8 @@ class CodedColumn:
         else:
             numbers = seconds(seen) if seen.dtype.kind in "mM" else seen
             coded = cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None)
+        for note in column.strange(f"data[{name!r}]"):
+            warnings.warn(note, stacklevel=5)
         return coded, coded.read(values, "data")
 
     @property

@@ -1,6 +1,6 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -96,7 +96,7 @@ class NodeSample:
             shown = sorted(set(self.names.values()), key=str)
             listed = ", ".join(map(repr, shown[:MOST_SHOWN])) + (", ..." if len(shown) > MOST_SHOWN else "")
             raise InputError(
-                f"{argument} has a label that is not among the {self.count} of the data; expected one of {listed}."
+                f"{argument} has a label that none of the {self.count} rows of the data has; expected one of {listed}."
             )
 
     @property
@@ -172,14 +172,14 @@ def read_samples(
 ) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     names = set(graph.names)  # which may be tuples, too
+    chosen = {graph.names[graph.index(name)]: kind for name, kind in (kinds or {}).items()}
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
         if missing != "pairwise":
             raise ParameterError(f"missing={missing!r} is for a table; pairs with a missing value are left out.")
         columns, pairs, given_rows = _from_pairs(graph, data)
         told: tuple[str, ...] = ()
     else:
-        columns, pairs, given_rows, told = _from_table(graph, data, missing)
-    chosen = {graph.names[graph.index(name)]: kind for name, kind in (kinds or {}).items()}
+        columns, pairs, given_rows, told = _from_table(graph, data, missing, [str(name) for name in chosen])
     nodes = []
     for node, name in enumerate(graph.names):
         if not columns[node]:
@@ -230,7 +230,7 @@ def _some(number: int) -> np.ndarray:
 
 
 def _from_table(
-    graph: Graph, data: Data, missing: str
+    graph: Graph, data: Data, missing: str, meant: Collection[str]
 ) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
     """Columns without their missing values, and for each edge the rows in which both ends are there."""
     data, number, argument = _where_they_lie(graph, data, missing)
@@ -239,7 +239,7 @@ def _from_table(
     lengths = {name: length(column) for name, column in raw.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of data differ in length: {lengths}.")
-    raw, told = _seen_to(raw, missing, argument)
+    raw, told = _seen_to(raw, missing, argument, meant)
     here = length(next(iter(raw.values())))
     some = _some(here)
     columns, masks = [], []
@@ -277,10 +277,12 @@ def _where_they_lie(graph: Graph, data: Data, missing: str) -> tuple[Data, int, 
     return rows, number, "data" if number <= MOST_ROWS else f"the {MOST_ROWS} rows drawn from data"
 
 
-def _seen_to(raw: dict[Hashable, Any], missing: str, argument: str) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
+def _seen_to(
+    raw: dict[Hashable, Any], missing: str, argument: str, meant: Collection[str]
+) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
     """Columns whose missing values are seen to, as far as not each edge leaves out its own."""
     named = {str(name): column for name, column in raw.items()}
-    table, told = by_pairs(named, argument, missing, LEAST_PAIRS)
+    table, told = by_pairs(named, argument, missing, LEAST_PAIRS, meant)
     return {name: table[str(name)] for name in raw}, told
 
 

@@ -1,7 +1,7 @@
 """What is known of one column of a table, its unit among it, and how later values of it are read and judged."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from meanmap.core.tables.kinds import (
     levels_of,
 )
 from meanmap.core.tables.missing import length, present, take
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data
 
@@ -60,6 +61,8 @@ class Column:
         The least and the largest number.
     labels : tuple of str
         All labels, where they are at most 1000; of an order all levels, in it.
+    sentinels : Sentinels or None
+        Numbers that may stand for missing values.
     """
 
     name: Any
@@ -71,6 +74,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     labels: tuple[str, ...] = ()
+    sentinels: Sentinels | None = None
 
     @classmethod
     def of(cls, name: Any, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
@@ -113,6 +117,10 @@ class Column:
             )
         return read
 
+    def strange(self, where: str) -> tuple[str, ...]:
+        """Which numbers of the column, called so, may stand for missing values; none, or one sentence."""
+        return () if self.sentinels is None else (self.sentinels.note(where, drop=False),)
+
     def odd(self, values: Array, where: str) -> str:
         """What is odd about values that were read: labels never seen, numbers far outside; empty if nothing is."""
         if self.kind == "whole object":
@@ -143,7 +151,8 @@ class Column:
             unit = " s" if self.kind in ("time", "duration") else ""
             span = f"{show(self.low)} to {show(self.high)}, median {show(self.centre)}"
             few = f", {counted(self.distinct, 'value')}" if self.kind == "count" and self.distinct <= FEW else ""
-            return f"{span}, scale {self.scale:.6g}{unit}{few}{absent}"
+            far = f"; far from all others: {self.sentinels}, for a missing value?" if self.sentinels else ""
+            return f"{span}, scale {self.scale:.6g}{unit}{few}{absent}{far}"
         between = " < " if self.kind in ("ordered label", "rank") else ", "
         some = between.join(self.labels[:SHOWN]) + (f"{between}..." if len(self.labels) > SHOWN else "")
         return f"{counted(self.distinct, 'value')}{': ' if some else ''}{some}{absent}"
@@ -195,7 +204,9 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
     distinct = 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
-    return Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
+    sentinels = Sentinels.of(numbers) if kind in ("number", "count") and told in (None, "number") else None
+    found = Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
+    return found if sentinels is None else replace(found, sentinels=sentinels)
 
 
 def is_text(distinct: int, rows: int) -> bool:

@@ -1,6 +1,6 @@
 """Samples with missing values: which rows are there, and the one policy that functions share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
+from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
@@ -122,7 +123,7 @@ def settled(
             shown = ", ".join(f"{size} of {name}" for name, size in sizes.items())
             raise ShapeError(f"there are {shown}; expected one row of each for every observation.")
         kept = [np.all(kept, axis=0)] * len(kept)
-        wheres = [f"{where} of {name}" if len(names) > 1 else where for name, _, where in told if where]
+        wheres = [_of(where, name) if len(names) > 1 else where for name, _, where in told if where]
         told = [(_listed(names), kept[0], ", ".join(wheres))]
     notes = []
     for name, keep, where in told:
@@ -161,11 +162,20 @@ def seen_beside(parts: Sequence[Any], names: Sequence[str], missing: str) -> tup
 
 
 def _by_name(gaps: Sequence[Mapping[str, int]], names: Sequence[str]) -> dict[str, int]:
-    return {f"{key} of {name}": n for name, each in zip(names, gaps, strict=True) for key, n in each.items()}
+    return {_of(key, name): n for name, each in zip(names, gaps, strict=True) for key, n in each.items()}
 
 
-def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any, tuple[str, ...]]:
+def _of(where: str, name: str) -> str:
+    """Columns of a sample, and of one without columns the sample itself."""
+    return name + where[2:] if where == "it" or where.startswith("it (") else f"{where} of {name}"
+
+
+def by_pairs(
+    table: Data, name: str, missing: str, least: int = 1, told: Collection[str] = ()
+) -> tuple[Any, tuple[str, ...]]:
     """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
+
+    Numbers that may stand for missing values are told of, but for columns that are `told` to be something.
 
     Examples
     --------
@@ -177,11 +187,12 @@ def by_pairs(table: Data, name: str, missing: str, least: int = 1) -> tuple[Any,
         raise ParameterError(f"missing is {missing!r}; expected one of {expected}.")
     if missing in ("drop", "category"):
         (table,), notes = settled((table,), (name,), missing, least=least)
-        return table, notes
-    where = _where(_masks(table, name))
-    if where and missing == "raise":
-        raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
-    return table, (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
+    else:
+        where = _where(_masks(table, name))
+        if where and missing == "raise":
+            raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
+        notes = (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
+    return table, (*notes, *sentinel_notes([table], [name], told))
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:

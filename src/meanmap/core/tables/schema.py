@@ -15,6 +15,7 @@ from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settled
 from meanmap.core.tables.places import Places, has_names
+from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data
 
@@ -235,16 +236,18 @@ def admitted(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples as functions take them: missing values are seen to, as by `settled`, and columns are what `kinds` says.
 
+    Numbers that may stand for missing values are told of.
+
     Examples
     --------
     >>> samples, notes = admitted([{"zip": [10115, None]}], ["x"], "drop", {"zip": "label"})
     >>> samples[0].columns["zip"].tolist(), notes
     (['10115'], ("1 of 2 rows of x was left out: a value is missing in 'zip' (1).",))
     """
-    if missing == "raise" and not kinds:
-        return list(samples), ()
-    _in_memory(samples, missing)
+    if missing != "raise" or kinds:
+        _in_memory(samples, missing)
     samples, notes = settled(samples, names, missing, paired, least)
+    notes += sentinel_notes(samples, names, kinds or (), apart=paired)
     if not kinds:
         return samples, notes
     split = [_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
@@ -274,7 +277,8 @@ def opened(
     They are None of data that only their kernel can read, and `brief` of arrays, but for the first sample.
     """
     left, notes = settled(samples, names, missing, paired, least) if missing != "raise" else (samples, ())
-    found, _ = admitted(left, names, "raise", kinds)
+    found, more = admitted(left, names, "raise", kinds, paired=paired)
+    notes += more
     schemas = []
     for i, (sample, read, name) in enumerate(zip(left, found, names, strict=True)):
         if read is sample:

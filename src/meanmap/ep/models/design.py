@@ -1,5 +1,6 @@
 """The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,9 @@ class Design:
         With an intercept, or something else that takes the place of one (`centre`), standardised columns have mean 0
         and standard deviation 1; without, they keep their zero and have mean square 1.
         """
-        given, ((X,), _) = X, admitted((X,), ("X",), "raise", kinds)
+        given, ((X,), told) = X, admitted((X,), ("X",), "raise", kinds)
+        for note in told:
+            warnings.warn(note, stacklevel=4)
         centred = intercept if centre is None else centre
         names, values = _columns(X)
         check_rows(len(values), "X", least=2)

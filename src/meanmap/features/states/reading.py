@@ -10,11 +10,12 @@ from meanmap.core.progress import track
 from meanmap.core.tables.chunks import count_rows, pieces_of
 from meanmap.core.tables.missing import MISSING_LABEL, seen_to
 from meanmap.core.tables.schema import Schema, opened
+from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
-__all__ = ["Reading", "left_out"]
+__all__ = ["Reading", "left_out", "notes_of"]
 
 # Rows of a file or an array that are read at once.
 ROWS = 1 << 15
@@ -31,11 +32,14 @@ class Reading(Value):
     table : bool
         Whether kernels are given tables, by the names of their columns.
     missing : {"raise", "drop", "category"}
+    notes : tuple of str
+        Which numbers of the sample may stand for missing values.
     """
 
     schema: Schema | None
     table: bool
     missing: str
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -43,7 +47,8 @@ class Reading(Value):
     ) -> tuple["Reading", list[Any]]:
         """From samples of the same columns, with these as they are read."""
         read, schemas, _ = opened(samples, names, missing, kinds, least=least)
-        return cls(schemas[0], Table.looks_like_one(read[0]), missing), read
+        notes = sentinel_notes(read, names, kinds or ())
+        return cls(schemas[0], Table.looks_like_one(read[0]), missing, notes), read
 
     def pieces(self, source: Data, name: str) -> Iterator[tuple[Any, int, Mapping[str, int]]]:
         """Pieces of a source for a kernel to read, how many rows came, and how many values of a column were missing.
@@ -72,6 +77,11 @@ class Reading(Value):
             return piece
         table = self.schema.read(piece, name)
         return table if self.table else piece
+
+
+def notes_of(readings: Sequence[Reading]) -> tuple[str, ...]:
+    """What is to be said of the samples from which it was learned how variables are read."""
+    return tuple(note for reading in readings for note in reading.notes)
 
 
 def left_out(name: str, rows: int, kept: int, gaps: Mapping[str, int]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.missing import settled
+from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -78,7 +79,8 @@ class Bet(Value, ABC):
 
     def update(self, x: Data, y: Data) -> Any:
         """The bet after one more batch, whose missing values are seen to as those of the first."""
-        x, y = _settled(x, y, self.readings[0].missing, self.paired)
+        told = {name for reading in self.readings if reading.schema for name, _ in reading.schema.kinds}
+        x, y = _settled(x, y, self.readings[0].missing, self.paired, told)
         with Door() as door:
             phi = [
                 np.concatenate([left, _features(features, reading.read(data, name), name, door)])
@@ -161,7 +163,7 @@ class TwoSampleBet(Bet):
             Chooses landmarks.
         """
         random = Rng.of(rng)
-        x, y = _settled(x, y, missing, cls.paired)
+        x, y = _settled(x, y, missing, cls.paired, kinds or ())
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         _warn_of_texts((x, y), NAMES, kernel)
         with Door() as door:
@@ -226,7 +228,7 @@ class IndependenceBet(Bet):
         wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
         random = Rng.of(rng)
         features, readings, phi = [], [], []
-        x, y = _settled(x, y, missing, cls.paired)
+        x, y = _settled(x, y, missing, cls.paired, kinds or ())
         with Door() as door:
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
                 ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
@@ -248,10 +250,13 @@ class IndependenceBet(Bet):
         return products.reshape(n // 2, -1), (x[n:], y[n:])
 
 
-def _settled(x: Data, y: Data, missing: str, paired: bool) -> list[Any]:
-    """A batch without what is missing: of pairs the whole rows, which a warning counts."""
+def _settled(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
+    """A batch without what is missing: of pairs the whole rows, which a warning counts.
+
+    Another warning names numbers that may stand for missing values, in columns that are not `told` to be something.
+    """
     batch, notes = settled((x, y), NAMES, missing, paired)
-    for note in notes:
+    for note in (*notes, *sentinel_notes(batch, NAMES, told, apart=paired)):
         warnings.warn(note, stacklevel=4)
     return batch
 

@@ -18,7 +18,7 @@ from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.features.states.pairs import beside_state, readings_beside
 from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out
+from meanmap.features.states.reading import Reading, left_out, notes_of
 from meanmap.kernels.base import Kernel
 from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.stats.conditional.judging import Fitted, law_of, nothing_left, passes_of
@@ -180,6 +180,7 @@ class ConditionalIndependencePlan(Value):
             value, law = law_of(streamed, null, n_permutations, np.random.default_rng([self.seed, 1]))
         told = (
             *left_out("x and y and z", state.rows, state.n, state.gaps),
+            *notes_of(self.readings),
             *(text for member in self.members for text in member.notes),
             *doubts("features", state.n, fitted, self.members[2].size, n_permutations),
         )

@@ -20,7 +20,7 @@ from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import NAMES, SideBySide, beside_state, readings_beside
 from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out
+from meanmap.features.states.reading import Reading, left_out, notes_of
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
 from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
@@ -148,7 +148,7 @@ class IndependencePlan(Value):
         doubts = *cut_short(self.members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
         label = "independence test, n HSIC of features"
         lost = left_out(" and ".join(NAMES), state.rows, state.n, state.gaps)
-        told = *lost, *doubts, *flat(law, value)
+        told = *lost, *notes_of(self.readings), *doubts, *flat(law, value)
         return TestResult(value, law.pvalue(value), law, self.kernels, label, (moments.n,), self.seed, told)
 
 

@@ -21,7 +21,7 @@ from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import SideBySide, beside_state, readings_beside
 from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out
+from meanmap.features.states.reading import Reading, left_out, notes_of
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import by_position, check_alike, read_points
 from meanmap.learning.default import is_default
@@ -247,6 +247,7 @@ class JointIndependencePlan(Value):
             self.seed,
             (
                 *left_out("the variables", state.rows, n, state.gaps),
+                *notes_of(self.readings),
                 *self.notes,
                 *doubt_about_limit(law.exact, (n,)),
                 *flat(law, value),

@@ -14,6 +14,7 @@ from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import count_rows, pieces_of
 from meanmap.core.tables.missing import seen_to
+from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.types import Points
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -32,7 +33,11 @@ CERTAIN = 0.999
 
 
 def mover(points: Points) -> Callable[[Points, float], Any] | None:
-    """What moves rows like these by so many standard deviations in every column of numbers; None if there is none."""
+    """What moves rows like these by so many standard deviations in every column of numbers; None if there is none.
+
+    Values that may stand for missing ones are neither in the standard deviations nor moved: with -999 in a twentieth of
+    the rows an age has twenty times the standard deviation that it has without.
+    """
     if is_sparse(points):
         return None
 
@@ -41,12 +46,33 @@ def mover(points: Points) -> Callable[[Points, float], Any] | None:
 
     if not any(numbers(leaf) and np.ptp(leaf, axis=0).any() for leaf in jax.tree.leaves(points)):
         return None
-    spreads = jax.tree.map(lambda leaf: np.std(leaf, axis=0, ddof=1) if numbers(leaf) else 0, points)
+    steps = jax.tree.map(lambda leaf: _steps(leaf) if numbers(leaf) else len, points)
 
     def moved(some: Points, shift: float) -> Any:
-        return jax.tree.map(lambda leaf, spread: leaf + shift * spread if numbers(leaf) else leaf, some, spreads)
+        return jax.tree.map(lambda leaf, step: leaf + shift * step(leaf) if numbers(leaf) else leaf, some, steps)
 
     return moved
+
+
+def _steps(numbers: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """What tells by how much each of some rows like these moves with a shift of one standard deviation."""
+    columns = numbers.reshape(len(numbers), -1).T
+    spreads = np.std(numbers, axis=0, ddof=1)
+    found = {j: codes.values for j, codes in enumerate(map(Sentinels.of, columns)) if codes is not None}
+    if not found:
+        return lambda some: spreads
+    spreads = np.array(spreads.reshape(-1))
+    for j, codes in found.items():
+        spreads[j] = np.std(columns[j][~np.isin(columns[j], codes)], ddof=1)
+
+    def step(some: np.ndarray) -> np.ndarray:
+        rows = some.reshape(len(some), -1)
+        moving = np.ones(rows.shape, bool)
+        for j, codes in found.items():
+            moving[:, j] = ~np.isin(rows[:, j], codes)
+        return (moving * spreads).reshape(some.shape)
+
+    return step
 
 
 @dataclass(frozen=True, eq=False, repr=False)

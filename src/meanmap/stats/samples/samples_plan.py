@@ -80,7 +80,8 @@ class SamplesPlan(Value):
         with Door() as door:
             samples = read_samples(sample, names, kernel, random.generator, door, scale)
             features = feature_map(samples, random.generator, door, correlated)
-        return cls(reading, samples.kernels, features, columns_of(samples), seed, tuple(names), samples.doubts)
+        notes = *reading.notes, *samples.doubts
+        return cls(reading, samples.kernels, features, columns_of(samples), seed, tuple(names), notes)
 
     def state(self, rows: Data, name: str = "rows") -> SampleState:
         """What some rows of a sample add.

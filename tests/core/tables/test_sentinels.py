@@ -1,0 +1,176 @@
+"""Numbers that may stand for missing values are told of, and ordinary columns are not."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import meanmap as mm
+from meanmap import ep
+from meanmap.core.tables.sentinels import Sentinels, sentinel_notes
+
+RNG = np.random.default_rng(0)
+AGE = RNG.normal(36, 12, 400).clip(18, 78).round(1)
+
+
+def coded(column, *codes, times=12):
+    column = np.array(column, float)
+    for k, code in enumerate(codes):
+        column[k * times : (k + 1) * times] = code
+    return column
+
+
+@pytest.mark.parametrize("codes", [[-999], [-99], [-1e9], [9999], [1e9], [99999], [-999, -998], [-999, 9999], [-12345]])
+def test_a_code_far_from_all_other_values_is_found(codes):
+    found = Sentinels.of(coded(AGE, *codes))
+    assert found is not None
+    assert (found.values, found.counts) == (tuple(sorted(codes)), (12,) * len(codes))
+    assert (found.low, found.high, found.number) == (AGE[12 * len(codes) :].min(), AGE[12 * len(codes) :].max(), 400)
+
+
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [
+        (RNG.uniform(size=300), -1),
+        (RNG.integers(0, 2, 300), 99),
+        (RNG.integers(1, 6, 300), 99),
+        (RNG.poisson(2, 300), -999),
+        (RNG.normal(10, 9, 300), -99.0),
+        (RNG.lognormal(6, 1, 300).round(2), -99999),
+        (2000 + RNG.integers(0, 20, 300), 0),
+    ],
+)
+def test_codes_of_other_columns_are_found(column, code):
+    assert Sentinels.of(column) is None
+    found = Sentinels.of(coded(column, code))
+    assert found is not None
+    assert found.values == (code,)
+
+
+def ordinary():
+    """Columns that are no reason for doubt, many of each kind."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        yield rng.standard_cauchy(300)
+        yield rng.standard_cauchy(300).round()
+        yield rng.zipf(1.5, 300)
+        yield rng.geometric(0.02, 300)
+        yield rng.lognormal(3, 2, 300).round()
+        yield np.where(rng.uniform(size=300) < 0.7, 0, rng.poisson(4, 300))
+        yield np.where(rng.uniform(size=300) < 0.7, 0, rng.lognormal(7, 1, 300).round(2))
+        yield rng.uniform(size=300) < rng.uniform(0.01, 0.5)
+        yield rng.integers(-1, 2, 300)
+        yield rng.integers(1, 6, 300)
+        yield rng.integers(0, 100, 300)
+        yield np.minimum(rng.exponential(40, 300), 100.0)
+        yield rng.choice([1.0, 2.0, 4.0, 8.0, 16.0], 300)
+        yield np.r_[rng.normal(size=150), rng.normal(50, 1, 150)]
+        yield rng.integers(1990, 2026, 300)
+        yield rng.choice([0.0, 100.0, 1000.0], 300)
+
+
+def test_ordinary_columns_are_let_be():
+    fired = [column for column in ordinary() if Sentinels.of(column) is not None]
+    assert not fired, fired[0]
+
+
+def test_too_few_values_and_columns_of_one_value_say_nothing():
+    for column in ([1.0, 2.0, -999.0], [-999.0] * 30, [5.0] * 20 + [-999.0], [np.nan] * 20, [np.inf] * 30, []):
+        assert Sentinels.of(np.array(column)) is None
+
+
+def test_the_sentence_names_column_value_count_and_what_to_type():
+    (note,) = sentinel_notes([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
+    assert note == (
+        f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5 %), far from all other values, {AGE.min():g} to "
+        f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, put nan in its place and pass "
+        "missing='drop'."
+    )
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        coded(AGE, -999),
+        coded(AGE, -999)[:, None],
+        coded(AGE, -999).tolist(),
+        pd.Series(coded(AGE, -999)),
+        pd.DataFrame({"age": coded(AGE.round(), -999)}).astype("Int64"),
+        {"age": [None, *coded(AGE, -999).tolist()]},
+        [[value] for value in coded(AGE, -999).tolist()],
+    ],
+)
+def test_samples_of_all_kinds_are_looked_at(sample):
+    (note,) = sentinel_notes([sample], ["x"])
+    assert "holds -999 in 12 of 400 rows" in note
+
+
+def test_other_things_than_columns_of_numbers_have_none():
+    for sample in ([[1.0], [1.0, 2.0]], ["a"] * 30, [{"a"}] * 30, {"a": ["-999"] * 30}, np.zeros((30, 2, 2)), []):
+        assert sentinel_notes([sample], ["x"]) == ()
+    assert sentinel_notes([{"zip": coded(AGE, -999)}], ["x"], {"zip": "label"}) == ()
+
+
+def told(ask):
+    """All that a function says in warnings and notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = ask()
+    said = [str(each.message) for each in caught]
+    for name in ("warnings", "notes"):
+        said += getattr(found, name, ())
+    said += getattr(getattr(found, "report", None), "notes", ())
+    return [each for each in said if "holds -999 in" in each]
+
+
+N = 60
+TABLE = {"age": coded(AGE[:N], -999, times=4), "pay": AGE[:N] + RNG.normal(size=N), "size": RNG.normal(size=N)}
+OTHER = {name: column[::-1] + 0.1 for name, column in TABLE.items()} | {"age": TABLE["age"][::-1]}
+ASKED = {
+    "two samples": lambda t, o: mm.two_sample_test(t, o, n_permutations=50, rng=0),
+    "k samples": lambda t, o: mm.k_sample_test([t, o], n_permutations=50, rng=0),
+    "effect": lambda t, o: mm.two_sample_effect(t, o, rng=0),
+    "effects": lambda t, o: mm.stats.k_sample_effect([t, o], rng=0),
+    "closeness": lambda t, o: mm.closeness_test(t, o, rng=0),
+    "independence": lambda t, o: mm.independence_test(t["age"], t["pay"], n_permutations=50, rng=0),
+    "dependence": lambda t, o: mm.stats.independence_effect(t["age"], t["pay"], rng=0),
+    "joint": lambda t, o: mm.joint_independence_test(t, n_permutations=50, rng=0),
+    "conditional": lambda t, o: mm.conditional_independence_test(t["age"], t["pay"], t["size"], rng=0),
+    "ask": lambda t, o: mm.test("age ~ pay", t, n_permutations=50, rng=0),
+    "condition": lambda t, o: mm.condition(t["age"], t["pay"]),
+    "embed": lambda t, o: mm.embed(t),
+    "learn_kernel": lambda t, o: mm.learn_kernel(t, rng=0),
+    "pc": lambda t, o: mm.pc(t, rng=0),
+    "chow_liu": lambda t, o: mm.chow_liu(t),
+    "graph": lambda t, o: mm.KernelGraph([("age", "pay"), ("pay", "size")]).fit(t).query({"pay": 36.0}),
+    "network": lambda t, o: mm.bp.BayesianNetwork([("age", "pay")]).fit(t),
+    "dependency": lambda t, o: mm.bp.DependencyNetwork([]).fit(t),
+    "monitor": lambda t, o: mm.DriftMonitor.of(t, rng=0),
+    "batch": lambda t, o: mm.DriftMonitor.of(t, rng=0).step(o),
+    "bet": lambda t, o: mm.stats.TwoSampleBet.of(t, o, rng=0),
+    "linear model": lambda t, o: ep.models.logistic_regression(t, TABLE["size"] > 0),
+    "estimator": lambda t, o: mm.estimators.ConditionalMeanRegressor().fit(pd.DataFrame(t), TABLE["size"]),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_whatever_takes_its_units_from_data_tells_of_them(name):
+    assert told(lambda: ASKED[name](TABLE, OTHER)), name
+
+
+def test_the_schema_shows_them():
+    assert "; far from all others: -999 in 4 of 60 rows (6.7 %), for a missing value?" in str(mm.Schema.of(TABLE))
+
+
+def test_a_margin_in_standard_deviations_is_that_of_the_other_values():
+    """A shift of one standard deviation is not close, whatever stands for missing ages; without a move it is."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(36, 12, (2, 600))
+    gap = rng.uniform(size=600) < 0.06
+    far = mm.closeness_test(np.where(gap, -999, x), np.where(gap, -999, y + 12), margin=0.2, rng=0)
+    assert far.pvalue > 0.9
+    assert mm.closeness_test(np.where(gap, -999, x), np.where(gap, -999, y), margin=0.4, rng=0).pvalue < 0.01
+    shift = mm.two_sample_effect(np.where(gap, -999, x), np.where(gap, -999, y + 6), rng=0).shift
+    plain = mm.two_sample_effect(x, y + 6, rng=0).shift
+    assert shift.estimate == pytest.approx(plain.estimate, rel=0.15)
