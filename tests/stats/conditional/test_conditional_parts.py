@@ -11,18 +11,19 @@ from meanmap.stats.conditional.landmarks import (
     rbf,
     rbf_landmarks,
 )
-from meanmap.stats.conditional.regression import Basis, Fit, Linear, _gradients, best_fit, candidates, learned_metric
-from meanmap.stats.conditional.statistics import (
-    LOCAL,
-    Products,
-    Straight,
-    _correlated,
-    linear_share,
-    permuted,
-    together,
+from meanmap.stats.conditional.regression import (
+    Basis,
+    Fit,
+    Linear,
+    _gradients,
+    best_fit,
+    candidates,
+    learned_metric,
     variance_parts,
     variance_ratios,
 )
+from meanmap.stats.conditional.statistics import LOCAL, Products, linear_share, permuted
+from meanmap.stats.conditional.straight import Line, Straight, correlated, together
 from meanmap.stats.conditional.streams import Functions, Overlap, Regressions, StreamedFit
 
 
@@ -185,7 +186,7 @@ def test_what_is_linear_is_judged_beside_the_kernels():
     rng = np.random.default_rng(8)
     left, right = rng.normal(size=(2, 40, 2))
     ratios = rng.uniform(0.5, 2.0, size=40)
-    straight = Straight.of(left, right, ratios)
+    straight = Straight((left[:, :, None] * right[:, None, :]).reshape(40, 4), ratios)
     signs = np.sign(rng.normal(size=(40, 5)))
     whole = (left @ left.T) * (right @ right.T)
     scaled = np.c_[np.ones(40), np.sqrt(ratios)[:, None] * signs[:, 1:]]
@@ -194,7 +195,6 @@ def test_what_is_linear_is_judged_beside_the_kernels():
     limit = straight.limit(20_000, np.random.default_rng(0))
     assert limit[0] == pytest.approx(expected[0])
     assert limit[1:].mean() == pytest.approx(ratios @ np.diag(whole) / 40, rel=0.05)
-    assert Straight.of(rng.normal(size=(40, 16)), rng.normal(size=(40, 17)), ratios) is None
 
     first, second = rng.gamma(2.0, size=2000), rng.gamma(0.5, size=2000)
     shapes = [(v[1:].mean() ** 2 / v[1:].var(), v[1:].var() / v[1:].mean()) for v in (first, second)]
@@ -204,15 +204,61 @@ def test_what_is_linear_is_judged_beside_the_kernels():
     np.testing.assert_allclose(together(first, np.zeros(2000)), np.log(0.3 / one + 0.7))
 
 
+def lines(strength, seed, n=300):
+    """Both sides of data whose noise grows with z on both, with `strength` of u in v."""
+    z, linear, basis, _, rng = made(n, 1, seed)
+    u, v = np.exp(0.4 * z) * rng.normal(size=(2, n, 1))
+    fits = [best_fit(linear, [basis], part, charge=1.4) for part in (u, v + strength * u)]
+    return [
+        Line.of(fit.standardised(part), fit, [basis]) for fit, part in zip(fits, (u, v + strength * u), strict=True)
+    ]
+
+
+def test_the_variance_of_covariances_is_that_of_independent_residuals():
+    """Noise that grows on both sides makes it larger than a product of variances, and dependence nothing."""
+    found = {0.0: [], 1.0: []}
+    for strength, factors in found.items():
+        for seed in range(20):
+            left, right = lines(strength, seed)
+            together, apart = Straight.of(left, right, apart=False), Straight.of(left, right)
+            np.testing.assert_allclose(together.products[:, 0], left.columns[:, 0] * right.columns[:, 0])
+            np.testing.assert_array_equal(together.ratios, variance_ratios(*_shrunken(left), *_shrunken(right)))
+            u, v = left.columns[:, 0] ** 2, right.columns[:, 0] ** 2
+            factor = max(left.sizes @ v, u @ right.sizes) / (u @ v)
+            np.testing.assert_allclose(apart.ratios, factor * together.ratios)
+            factors.append((factor, factor * np.mean(u * v) / (u.mean() * v.mean())))
+    # With noise alone the variance is right, and exp(0.64) times a product of two in theory; of v = u + noise half of
+    # the squares is dependence.
+    factor, product = np.mean(found[0.0], axis=0)
+    assert 0.9 < factor < 1.15
+    assert product > 1.4
+    assert np.mean(found[1.0], axis=0)[0] < 0.75 * factor
+    rng = np.random.default_rng(0)
+    wide = [Line(rng.normal(size=(300, columns)), left.fit, left.sizes) for columns in (16, 17)]
+    assert Straight.of(*wide) is None
+
+
+def _shrunken(line):
+    return line.fit, 1 - line.fit.shrinkage
+
+
+def test_a_charge_takes_fewer_degrees_of_freedom():
+    _, linear, basis, targets, _ = made()
+    free, charged = (best_fit(linear, [basis], targets, charge=charge) for charge in (1.0, 1.4))
+    assert charged.freedom < free.freedom
+    n, rest = 40, charged.in_sample(targets)
+    assert charged.score == pytest.approx(np.sum(rest**2) / n / (1 - 1.4 * charged.freedom / n) ** 2)
+
+
 def test_draws_of_the_limit_of_both_parts_go_together():
     """Draws of the first part are what they are by themselves, and have the covariance of the quadratic forms."""
     rng = np.random.default_rng(9)
     left, right, z = rng.normal(size=(60, 1)), rng.normal(size=(60, 1)), rng.normal(size=(60, 1))
     draws, normal = rng.chisquare(3, size=4000), rng.normal(size=4000) ** 2
-    found = _correlated(draws, normal, 0.6 * np.sqrt(draws.var() * normal.var()), np.random.default_rng(1))
+    found = correlated(draws, normal, 0.6 * np.sqrt(draws.var() * normal.var()), np.random.default_rng(1))
     np.testing.assert_array_equal(np.sort(found), np.sort(draws))
     assert scipy.stats.spearmanr(found, normal)[0] == pytest.approx(0.58, abs=0.06)
-    products, straight = Products([(left, right)], [1.0], z), Straight.of(left, right, np.ones(60))
+    products, straight = Products([(left, right)], [1.0], z), Straight(left * right, np.ones(60))
     # Of one pair both parts are nearly one, so that together they order draws as each alone does.
     value, law = products.limit("gamma", np.ones(60), 4000, np.random.default_rng(2), straight)
     boot, null = products.bootstrap(np.ones(60), 4000, np.random.default_rng(3), straight=straight)

@@ -115,7 +115,9 @@ def conditional_independence_test(
     With residual features uᵢ of x and vᵢ of y and a kernel k on z the statistic is (1/n) Σᵢⱼ ⟨uᵢ, uⱼ⟩⟨vᵢ, vⱼ⟩k(zᵢ, zⱼ).
     With the default kernels of "kci" |Σᵢ xᵢ ⊗ yᵢ|²/n of the residuals themselves, which sees what is linear (Shah &
     Peters 2020), is judged beside it: the statistic is then minus the log of the weighted harmonic mean of both
-    p-values (Wilson 2019), and its null that of both together.
+    p-values (Wilson 2019), and its null that of both together. There residuals are of a regression that pays 1.4 for a
+    degree of freedom (Kim & Gu 2004), and their products have the variance E[|x|² | z] E[|y|² | z] that independence
+    gives them, from squares regressed on z.
 
     Divided by n the first vanishes in the limit just for conditional independence (Daudin 1980; Pogodin et al. 2024),
     and no function of x and z together has to be regressed on z.

@@ -9,8 +9,10 @@ import numpy as np
 from meanmap.core.door import Door
 from meanmap.features.states.passes import SAMPLE
 from meanmap.stats.conditional.passes import Passes, Streamed
+from meanmap.stats.conditional.regression import variance_parts, variance_ratios
 from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, residuals
-from meanmap.stats.conditional.statistics import Products, Straight, permuted, variance_parts, variance_ratios
+from meanmap.stats.conditional.statistics import Products, permuted
+from meanmap.stats.conditional.straight import Straight
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
@@ -61,7 +63,7 @@ def judge(
         one, other = (side.third or side.second for side in (left, right))
         plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
         ratios = shares[0] * ratios + shares[1] * plain
-    products, straight = Products(pairs, shares, given.columns), _straight(left, right)
+    products, straight = Products(pairs, shares, given.columns), _straight(left, right, units is None)
     if null == "bootstrap":
         return products.bootstrap(ratios, n_draws, generator, units, straight)
     return products.limit(null, ratios, n_draws, generator, straight)
@@ -137,14 +139,11 @@ class Fitted:
         return not any(self.determined) and max(self.rest) < MISSED
 
 
-def _straight(left: Residuals, right: Residuals) -> Straight | None:
+def _straight(left: Residuals, right: Residuals, apart: bool) -> Straight | None:
     """What is linear in the residuals, where kernels are the default's and there are numbers; of labels indicators."""
-    if not (left.by_default and right.by_default) or (left.first is None and right.first is None):
+    if left.line is None or right.line is None or (left.first is None and right.first is None):
         return None
-    first, second = (side.first or side.second for side in (left, right))
-    ratios = variance_ratios(first, 1 - first.shrinkage, second, 1 - second.shrinkage)
-    u, v = (side.left if side.first is None else side.columns[:, : len(side.scales)] for side in (left, right))
-    return Straight.of(u, v, ratios)
+    return Straight.of(left.line, right.line, apart=apart)
 
 
 def nothing_left(n_draws: int) -> Null:

@@ -14,7 +14,17 @@ from meanmap.stats.conditional.landmarks import (
     rbf_landmarks,
 )
 
-__all__ = ["ROUNDING", "Basis", "Fit", "Linear", "best_fit", "candidates", "learned_metric"]
+__all__ = [
+    "ROUNDING",
+    "Basis",
+    "Fit",
+    "Linear",
+    "best_fit",
+    "candidates",
+    "learned_metric",
+    "variance_parts",
+    "variance_ratios",
+]
 
 # Shrinkages that are tried, relative to the trace of the smooth part, from a nearly free fit to the linear one.
 SHIFTS = np.geomspace(2e-6, 20, 29)
@@ -101,10 +111,13 @@ class Fit:
         return self.linear.vectors.shape[1] + float(self.shrinkage.sum())
 
 
-def best_fit(linear: Linear, bases: Sequence[Basis], targets: np.ndarray, undersmooth: float = 1.0) -> Fit:
+def best_fit(
+    linear: Linear, bases: Sequence[Basis], targets: np.ndarray, undersmooth: float = 1.0, charge: float = 1.0
+) -> Fit:
     """The basis and shrinkage with the lowest error; then `undersmooth` times the chosen shift.
 
-    GCV = |y − ŷ|² / n / (1 − tr H / n)² (Golub, Heath & Wahba 1979), from projections alone: O(n r q) a basis.
+    GCV = |y − ŷ|² / n / (1 − charge tr H / n)² (Golub, Heath & Wahba 1979; the charge: Kim & Gu 2004), from projections
+    alone: O(n r q) a basis.
     """
     n = len(targets)
     rest = linear.residuals(targets)
@@ -115,13 +128,37 @@ def best_fit(linear: Linear, bases: Sequence[Basis], targets: np.ndarray, unders
         shifts = SHIFTS * basis.values.sum()
         shrinkage = basis.values / (basis.values + shifts[:, None])
         squares = total - energy.sum() + (1 - shrinkage) ** 2 @ energy
-        freedom = (linear.vectors.shape[1] + shrinkage.sum(axis=1)) / n
+        freedom = charge * (linear.vectors.shape[1] + shrinkage.sum(axis=1)) / n
         scores = np.where(freedom < MOST_FREEDOM, squares / n / (1 - np.minimum(freedom, MOST_FREEDOM)) ** 2, np.inf)
         lowest_here = int(scores.argmin())
         if best is None or scores[lowest_here] < lowest:
             best, lowest = (basis, shifts[lowest_here]), float(scores[lowest_here])
     basis, shift = best  # pyright: ignore[reportGeneralTypeIssues]
     return Fit(linear, basis, basis.values / (basis.values + undersmooth * shift), lowest)
+
+
+def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each row adds to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
+
+    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first is
+    (A Aᵀ B Bᵀ)ᵢᵢ, the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is
+    1 / (1 − Hᵢᵢ): 2 for the rows of a label that only two have, whose residuals are one number with both signs. Here
+    A = I − Q Qᵀ − U diag(1 − left) Uᵀ, and the same with `right` for B. Cost O(n r²).
+    """
+    # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
+    lost_left, lost_right = 1 - left**2, 1 - right**2
+    shared = first.basis.vectors.T @ second.basis.vectors
+    both = np.sum((first.basis.vectors * lost_left @ shared) * (second.basis.vectors * lost_right), axis=1)
+    linear = np.sum(first.linear.vectors**2, axis=1)
+    left_alone, right_alone = first.basis.vectors**2 @ lost_left, second.basis.vectors**2 @ lost_right
+    truth = 1 - linear - left_alone - right_alone + both
+    return np.maximum(truth, 0), (1 - linear - left_alone) * (1 - linear - right_alone)
+
+
+def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
+    """How many times larger the first part is, (n,); 1 where nothing is left of a row."""
+    truth, signed = variance_parts(first, left, second, right)
+    return np.divide(truth, signed, out=np.ones_like(truth), where=signed > 1e-12)
 
 
 def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear) -> list[Basis]:

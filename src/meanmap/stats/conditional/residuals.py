@@ -20,6 +20,7 @@ from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
 from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
 from meanmap.stats.conditional.statistics import linear_share
+from meanmap.stats.conditional.straight import CHARGE, Line
 from meanmap.stats.conditional.variables import Variable, read_variable
 
 __all__ = ["MOST_ROWS", "NOTHING_LEFT", "UNDERSMOOTH", "WIDE", "Given", "Residuals", "Unread", "read_side", "residuals"]
@@ -111,8 +112,9 @@ class Residuals:
         With what features were made.
     landmarks : Landmarks or None
         What makes them, for the default kernel.
-    by_default : bool
-        Whether no kernel was asked for.
+    line : Line or None
+        For covariances: the numbers, or of labels alone what is left of their features; None with a kernel that was
+        asked for.
     """
 
     columns: np.ndarray
@@ -127,7 +129,7 @@ class Residuals:
     rest: float
     kernel: Kernel
     landmarks: Landmarks | None
-    by_default: bool
+    line: Line | None
 
     @property
     def determined(self) -> bool:
@@ -174,11 +176,9 @@ def residuals(
             if given.columns.shape[1] > 1:
                 options = (*bases, Basis.of(given.metric_of(side.numbers), given.columns, given.linear))
             first = best_fit(given.linear, options, side.numbers, UNDERSMOOTH)
-            numbers = first.standardised(side.numbers)
             rest = float(np.min(np.mean(first.in_sample(side.numbers) ** 2, axis=0)))
-            scales = numbers.std(axis=0)
-            scales = np.where(scales**2 > NOTHING_LEFT, scales, np.inf)
-            columns = np.concatenate([numbers / scales, side.indicators], axis=1)
+            numbers, scales = _in_units(first, side.numbers)
+            columns = np.concatenate([numbers, side.indicators], axis=1)
             if not any(basis is first.basis for basis in bases):
                 bases = (*bases, first.basis)
     if isinstance(side, Unread):
@@ -203,10 +203,19 @@ def residuals(
         plain = third.in_sample(found)
     share = linear_share(features, columns[:, : len(scales)])
     left = second.in_sample(features)
-    default = kernel is None and isinstance(side, Variable)
-    return Residuals(
-        columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks, default
-    )
+    line = None
+    if kernel is None and isinstance(side, Variable):
+        straight = second if first is None else best_fit(given.linear, bases, side.numbers, charge=CHARGE)
+        line = Line.of(left if first is None else _in_units(straight, side.numbers)[0], straight, bases)
+    return Residuals(columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks, line)
+
+
+def _in_units(fit: Fit, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised residuals over their standard deviations, and these."""
+    left = fit.standardised(numbers)
+    scales = left.std(axis=0)
+    scales = np.where(scales**2 > NOTHING_LEFT, scales, np.inf)
+    return left / scales, scales
 
 
 def _kernel_features(kernel: Kernel, points: Points, door: Door) -> np.ndarray:

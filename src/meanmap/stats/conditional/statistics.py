@@ -1,19 +1,17 @@
 """The conditional statistic, and its law when the hypothesis holds: signs flipped at random, or chi-squares."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincc
 
 from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.stats.conditional.landmarks import median_distance, rbf
-from meanmap.stats.conditional.regression import Fit
+from meanmap.stats.conditional.straight import Straight, correlated, together
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Products", "Straight", "linear_share", "permuted", "together", "variance_parts", "variance_ratios"]
+__all__ = ["Products", "linear_share", "permuted"]
 
 # Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine.
 BLOCK = 512
@@ -21,73 +19,6 @@ BLOCK = 512
 LOCAL = 0.8
 # The sizes of several parts are compared on about this many rows.
 ROWS_FOR_SIZES = 300
-# The weight of what is linear where two statistics are judged together. With .7 the power against linear dependence
-# was within .01 of a test of covariances alone (.88, without it .76) and that against other dependence what it was
-# (.52), on 60 data sets of each of 18 kinds; with .5 they were .87 and .53, with .8 .885 and .51.
-LINEAR = 0.7
-# Products of more pairs of columns are left to the kernels.
-MOST_PRODUCTS = 256
-
-
-@dataclass(frozen=True)
-class Straight:
-    """The products wᵢ = uᵢ ⊗ vᵢ of residuals themselves, whose sum sees what is linear all over z.
-
-    Attributes
-    ----------
-    products : array (n, q)
-    ratios : array (n,)
-        The variance ratios of the regressions that left u and v.
-    """
-
-    products: np.ndarray
-    ratios: np.ndarray
-
-    @classmethod
-    def of(cls, left: np.ndarray, right: np.ndarray, ratios: np.ndarray) -> "Straight | None":
-        """Of two sets of columns; None where they are too many."""
-        if left.shape[1] * right.shape[1] > MOST_PRODUCTS:
-            return None
-        return cls((left[:, :, None] * right[:, None, :]).reshape(len(left), -1), ratios)
-
-    def forms(self, signs: np.ndarray) -> np.ndarray:
-        """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B), the first of which are all 1 and the data's."""
-        scaled = signs * np.sqrt(self.ratios)[:, None]
-        scaled[:, 0] = 1.0
-        return np.sum((self.products.T @ scaled) ** 2, axis=0) / len(signs)
-
-    def limit(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-        """The statistic, and draws of weighted chi-squares."""
-        n = len(self.products)
-        covariance = self.products.T @ (self.ratios[:, None] * self.products) / n
-        draws = spectral_null(np.linalg.eigvalsh(covariance), n_draws, generator).draws
-        return np.append(np.sum(self.products.sum(axis=0) ** 2) / n, draws)
-
-
-def together(kernels: np.ndarray, straight: np.ndarray) -> np.ndarray:
-    """Two statistics as one, each with its draws behind it: minus the log of the weighted harmonic mean of p-values.
-
-    These are upper tails of gamma laws with the mean and the variance of the draws, and only order values: the draws of
-    both together are the null. (Wilson 2019 on harmonic means.)
-    """
-    return np.log((1 - LINEAR) / _tails(kernels) + LINEAR / _tails(straight))
-
-
-def _correlated(draws: np.ndarray, others: np.ndarray, covariance: float, generator: np.random.Generator) -> np.ndarray:
-    """Draws in such an order that they rise with others as normal variables of this covariance do."""
-    size = np.sqrt(draws.var() * others.var())
-    share = float(np.clip(covariance / size, 0, 1)) if size > 0 else 0.0
-    ranks = np.empty(len(draws))
-    ranks[np.argsort(others)] = np.sort(generator.normal(size=len(draws)))
-    mixed = share * ranks + np.sqrt(1 - share**2) * generator.normal(size=len(draws))
-    return np.sort(draws)[np.argsort(np.argsort(mixed))]
-
-
-def _tails(values: np.ndarray) -> np.ndarray:
-    mean, variance = values[1:].mean(), values[1:].var()
-    if not variance > 0 or not mean > 0:
-        return np.ones(len(values))
-    return np.maximum(gammaincc(mean**2 / variance, values * mean / variance), 1e-300)
 
 
 class Products:
@@ -181,7 +112,7 @@ class Products:
         if straight is None:
             return value, law
         along = straight.limit(n_draws, generator)
-        drawn = _correlated(law.draws, along[1:], crossed, generator)
+        drawn = correlated(law.draws, along[1:], crossed, generator)
         values = together(np.append(value, drawn), along)
         return float(values[0]), Null(law.kind, values[1:], exact=False)
 
@@ -195,30 +126,6 @@ def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.ra
         np.sum((transposed @ right[generator.permutation(n)]) ** 2) / n for _ in track(range(n_draws), "permutations")
     ]
     return np.array(values)
-
-
-def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each row adds to the variance of Σ (A u)ᵢ (B v)ᵢ, and to that of Σ εᵢ (A u)ᵢ (B v)ᵢ with random signs.
-
-    Residuals of one fit lean on each other, and random signs do not know it: for noise u and v the first is
-    (A Aᵀ B Bᵀ)ᵢᵢ, the second (A Aᵀ)ᵢᵢ (B Bᵀ)ᵢᵢ. With A = B a projection and H its complement their ratio is
-    1 / (1 − Hᵢᵢ): 2 for the rows of a label that only two have, whose residuals are one number with both signs. Here
-    A = I − Q Qᵀ − U diag(1 − left) Uᵀ, and the same with `right` for B. Cost O(n r²).
-    """
-    # A Aᵀ = I − Q Qᵀ − U diag(1 − left²) Uᵀ.
-    lost_left, lost_right = 1 - left**2, 1 - right**2
-    shared = first.basis.vectors.T @ second.basis.vectors
-    both = np.sum((first.basis.vectors * lost_left @ shared) * (second.basis.vectors * lost_right), axis=1)
-    linear = np.sum(first.linear.vectors**2, axis=1)
-    left_alone, right_alone = first.basis.vectors**2 @ lost_left, second.basis.vectors**2 @ lost_right
-    truth = 1 - linear - left_alone - right_alone + both
-    return np.maximum(truth, 0), (1 - linear - left_alone) * (1 - linear - right_alone)
-
-
-def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
-    """How many times larger the first part is, (n,); 1 where nothing is left of a row."""
-    truth, signed = variance_parts(first, left, second, right)
-    return np.divide(truth, signed, out=np.ones_like(truth), where=signed > 1e-12)
 
 
 def linear_share(features: np.ndarray, columns: np.ndarray) -> float:
