@@ -1,7 +1,7 @@
 """Reading one numeric array, whatever it came in, with errors for people."""
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,6 +18,8 @@ __all__ = [
     "array_of",
     "as_array",
     "check_finite",
+    "check_lengths",
+    "check_paired",
     "check_rows",
     "check_size",
     "count_missing",
@@ -222,6 +224,19 @@ def check_rows(n: int, argument: str, least: int = 1) -> None:
         raise EmptyError(f"{argument} is empty; expected at least {least} point{'s' if least > 1 else ''}.")
     if n < least:
         raise EmptyError(f"{argument} has {n} point{'s' if n > 1 else ''}; expected at least {least}.")
+
+
+def check_lengths(lengths: Mapping[Any, int], argument: str) -> int:
+    """Refuse columns of several lengths; the one of all, otherwise."""
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
+    return next(iter(lengths.values()))
+
+
+def check_paired(n: int, m: int, x: str = "x", y: str = "y") -> None:
+    """Refuse variables of which one has more points than the other."""
+    if n != m:
+        raise ShapeError(f"{x} has {n} points and {y} has {m}; expected pairs, one {y} for each {x}.")
 
 
 def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_paired, check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import KindError
 from meanmap.core.points import count
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data, KernelLike
@@ -85,7 +85,6 @@ def read_pairs(
 ) -> tuple[Side, Side]:
     """Two samples of equal length, at least two pairs; later ones are read by the schemas."""
     first, second = read_side(x, kernel_x, "x", door, schema_x), read_side(y, kernel_y, "y", door, schema_y)
-    if first.count != second.count:
-        raise ShapeError(f"x has {first.count} points and y has {second.count}; expected pairs, one y for each x.")
+    check_paired(first.count, second.count)
     check_rows(first.count, "x", least=2)
     return first, second

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError, EmptyError, ShapeError
+from meanmap.core.arrays import check_paired
+from meanmap.core.errors import ColumnError, EmptyError
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array
 from meanmap.learning.conditional_mixture import ConditionalMixture, matrix_of, scaled_squares
@@ -104,8 +105,7 @@ def nadaraya_watson_density(u: Array, v: Array) -> ConditionalMixture:
 def _chosen(u: Array, v: Array, centres: int | None, solve: Solve, ridges: np.ndarray) -> ConditionalMixture:
     """The mixture whose widths and ridge have the greatest mean log density on held-out folds."""
     u, v = matrix_of(u, "u"), matrix_of(v, "v")
-    if len(u) != len(v):
-        raise ShapeError(f"u has {len(u)} points and v has {len(v)}; expected pairs, one v for each u.")
+    check_paired(len(u), len(v), "u", "v")
     if len(u) < LEAST_PAIRS:
         raise EmptyError(f"there are {len(u)} pairs; expected at least {LEAST_PAIRS}.")
     spread_u, spread_v = u.std(axis=0), v.std(axis=0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.core.arrays import as_array, check_finite
+from meanmap.core.arrays import as_array, check_finite, check_paired
 from meanmap.core.errors import ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.types import Array, Data, Seed
@@ -62,8 +62,7 @@ class ConditionalMixture:
     def log_density(self, u: Array, v: Array) -> np.ndarray:
         """log p(vᵢ | uᵢ) for n pairs, (n,)."""
         u, v = self._read(u, "u", self.u_centres), self._read(v, "v", self.v_centres)
-        if len(u) != len(v):
-            raise ShapeError(f"u has {len(u)} points and v has {len(v)}; expected pairs, one v for each u.")
+        check_paired(len(u), len(v), "u", "v")
         return _log_total(self.log_weights(u) + self.log_components(v))
 
     def mean(self, u: Array) -> np.ndarray:

@@ -104,9 +104,9 @@ def test_a_tempered_likelihood_is_a_power():
 
 def test_bad_observations_are_refused():
     x, y = linear_gaussian(m=50)
-    with pytest.raises(ShapeError, match="hidden has 50 points and observed 49"):
+    with pytest.raises(ShapeError, match="hidden has 50 points and observed has 49"):
         bp.NoiseLikelihood.fit(x, y[:-1])
-    with pytest.raises(ShapeError, match="hidden has 50 points and observed 49"):
+    with pytest.raises(ShapeError, match="hidden has 50 points and observed has 49"):
         bp.LearnedLikelihood.fit(x, y[:-1])
     with pytest.raises(ShapeError, match="2 columns; expected 1"):
         bp.NoiseLikelihood.fit(x, y).at(np.zeros((3, 2)), GRID)

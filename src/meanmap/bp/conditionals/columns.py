@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.arrays import seconds, times_of
+from meanmap.core.arrays import check_lengths, seconds, times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.tables.column import Column
@@ -123,7 +123,7 @@ class CodedTable:
     def of(cls, data: Data) -> tuple["CodedTable", np.ndarray]:
         """From a table, with its rows of numbers (n, d), NaN in gaps."""
         raw = columns_of(data, "data")
-        _check_lengths(raw, "data")
+        check_lengths({name: len(values) for name, values in raw.items()}, "data")
         table = cls({name: CodedColumn.of(name, values)[0] for name, values in raw.items()})
         if len(raw) < 2:
             raise ShapeError(f"data has the one column {next(iter(raw))!r}; expected at least two.")
@@ -149,7 +149,7 @@ class CodedTable:
         known = {name: values for name, values in raw.items() if name in self.columns}
         if not known:
             raise InputError(f"{argument} has no column of the model; expected some of {self._shown}.")
-        _check_lengths(known, argument)
+        check_lengths({name: len(values) for name, values in known.items()}, argument)
         rows = np.full((len(next(iter(known.values()))), self.blocks[-1].stop), np.nan)
         for (name, column), block in zip(self.columns.items(), self.blocks, strict=True):
             if name in known and name not in hidden:
@@ -175,9 +175,3 @@ class CodedTable:
     @property
     def _shown(self) -> str:
         return ", ".join(map(repr, list(self.columns)[:10]))
-
-
-def _check_lengths(columns: Mapping[str, Any], argument: str) -> None:
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")

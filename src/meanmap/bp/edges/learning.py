@@ -27,8 +27,9 @@ from meanmap.bp.edges.coordinates import (
     transformed,
 )
 from meanmap.bp.edges.floors import FLOOR, raised
-from meanmap.bp.edges.observations import Likelihood, check_pairs, columns, sample_of
+from meanmap.bp.edges.observations import Likelihood, columns, sample_of
 from meanmap.bp.edges.samples import NodeSample
+from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
 from meanmap.core.points import rows, spread_rows
 from meanmap.core.types import Data, Points
@@ -222,7 +223,7 @@ class LearnedLikelihood(Likelihood):
     def between(cls, hidden: NodeSample, observed: NodeSample, pairs: np.ndarray | None = None) -> "LearnedLikelihood":
         """From samples that were read, `pairs` (m, 2) rows (observed, hidden) of them."""
         if pairs is None:
-            check_pairs(hidden.count, observed.count)
+            check_paired(hidden.count, observed.count, "hidden", "observed")
             pairs = np.repeat(np.arange(hidden.count)[:, None], 2, axis=1)
         pairs = pairs[spread_rows(len(pairs), RATIO_ROWS)]
         folds = np.arange(len(pairs)) % RATIO_FOLDS

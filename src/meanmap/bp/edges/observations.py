@@ -19,7 +19,7 @@ import scipy.linalg
 
 from meanmap.bp.edges.regression import MOST_ROWS, Regression
 from meanmap.bp.edges.samples import NodeSample, labels_of
-from meanmap.core.arrays import as_array, check_finite, parameter
+from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.points import count, in_columns, rows, spread_rows
@@ -34,7 +34,6 @@ __all__ = [
     "NoiseLikelihood",
     "Tempered",
     "UserLikelihood",
-    "check_pairs",
     "columns",
     "learn_likelihoods",
     "numbers",
@@ -159,12 +158,6 @@ def numbers(data: Data, argument: str) -> np.ndarray:
     return array.reshape(len(array), -1)
 
 
-def check_pairs(hidden: int, observed: int) -> None:
-    """As many of each."""
-    if hidden != observed:
-        raise ShapeError(f"hidden has {hidden} points and observed {observed}; expected pairs.")
-
-
 def read_likelihood(given: Any) -> Any:
     """A likelihood, a class of them to learn, or a function."""
     if isinstance(given, Likelihood) or (isinstance(given, type) and issubclass(given, Likelihood)):
@@ -228,7 +221,7 @@ class NoiseLikelihood(Likelihood):
     @classmethod
     def of(cls, hidden: NodeSample, observed: np.ndarray) -> "NoiseLikelihood":
         """From a sample that was read and vectors (m, d)."""
-        check_pairs(hidden.count, len(observed))
+        check_paired(hidden.count, len(observed), "hidden", "observed")
         regression, left = Regression.fit(hidden, observed)
         covariance = left.T @ left / len(left)
         # A direction without any noise would make one value certain: a millionth of the spread keeps it a density.
@@ -304,7 +297,7 @@ class CentredLikelihood(Likelihood):
         """
         x = numbers(hidden, "hidden")
         seen = sample_of(observed, kernel, "observed")
-        check_pairs(len(x), seen.count)
+        check_paired(len(x), seen.count, "hidden", "observed")
         regression, left = Regression.fit(seen, x)
         if groups is None:
             chosen = spread_rows(len(x), MOST_ROWS)

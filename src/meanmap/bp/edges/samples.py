@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
+from meanmap.core.arrays import check_lengths
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
@@ -236,9 +237,7 @@ def _from_table(
     data, number, argument = _where_they_lie(graph, data, missing)
     columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
     raw = {name: _column(columns, name) for name in graph.names}
-    lengths = {name: length(column) for name, column in raw.items()}
-    if len(set(lengths.values())) > 1:
-        raise ShapeError(f"the columns of data differ in length: {lengths}.")
+    check_lengths({name: length(column) for name, column in raw.items()}, "data")
     raw, told = _seen_to(raw, missing, argument, meant)
     here = length(next(iter(raw.values())))
     some = _some(here)

@@ -9,8 +9,9 @@ import numpy as np
 from meanmap.bp.edges.samples import NodeSample
 from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.bp.kernel.row_messages import RowMessages
+from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.errors import InputError
 from meanmap.core.points import count, slices
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.types import Data
@@ -58,10 +59,8 @@ class AskedRows:
         nodes = tuple(graph.index(name) for name in known)
         seen = {name: column for name, column in known.items() if graph.index(name) not in hidden}
         heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, gaps=True)
-        lengths = {name: len(column) for name, column in known.items()}
-        if len(set(lengths.values())) > 1:
-            raise ShapeError(f"the columns of frame differ in length: {lengths}.")
-        return cls._of(model, tree, heard, next(iter(lengths.values())), nodes)
+        number = check_lengths({name: len(column) for name, column in known.items()}, "frame")
+        return cls._of(model, tree, heard, number, nodes)
 
     @classmethod
     def single(cls, model: Any, tree: Rooted, evidence: Any, door: Door) -> "AskedRows":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import count_missing
+from meanmap.core.arrays import check_lengths, count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, rows
 from meanmap.core.tables.sentinels import sentinel_notes
@@ -80,9 +80,7 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
     names, columns = raw_columns(data, argument)
     columns = dict(zip(names, columns, strict=True))
     masks = {name: present(column) for name, column in columns.items()}
-    lengths = {name: len(mask) for name, mask in masks.items()}
-    if len(set(lengths.values())) > 1:
-        raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
+    check_lengths({name: len(mask) for name, mask in masks.items()}, argument)
     read = {}
     for name, column in columns.items():
         mask = masks[name]

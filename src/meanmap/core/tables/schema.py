@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.arrays import check_lengths
+from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
 from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, wanted_kind
@@ -110,10 +111,7 @@ class Schema:
         chosen = chosen_kinds(kinds, first, names[0])
         rows = 0
         for columns, name in zip(together, names, strict=True):
-            lengths = {each: length(column) for each, column in columns.items()}
-            if len(set(lengths.values())) > 1:
-                raise ShapeError(f"the columns of {name} differ in length: {lengths}.")
-            rows += next(iter(lengths.values()))
+            rows += check_lengths({each: length(column) for each, column in columns.items()}, name)
         found = [Column.of(name, [each[name] for each in together], names, chosen.get(name)) for name in first]
         return cls(tuple(found), rows, named, tuple(chosen.items()))
 

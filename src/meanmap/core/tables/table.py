@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.arrays import (
     as_array,
+    check_lengths,
     check_numeric,
     check_rows,
     check_size,
@@ -72,10 +73,7 @@ class Table:
         read = {
             name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)
         }
-        lengths = {name: len(column) for name, column in read.items()}
-        if len(set(lengths.values())) > 1:
-            raise ShapeError(f"the columns of {argument} differ in length: {lengths}.")
-        check_rows(next(iter(lengths.values())), argument)
+        check_rows(check_lengths({name: len(column) for name, column in read.items()}, argument), argument)
         return cls(read)
 
     @staticmethod

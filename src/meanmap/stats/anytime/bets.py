@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
-from meanmap.core.errors import ShapeError
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
@@ -243,8 +243,7 @@ class IndependenceBet(Bet):
 
     @staticmethod
     def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        if len(x) != len(y):
-            raise ShapeError(f"x has {len(x)} points and y has {len(y)}; expected pairs, one y for each x.")
+        check_paired(len(x), len(y))
         n = len(x) // 2 * 2
         products = np.einsum("ia,ib->iab", x[0:n:2] - x[1:n:2], y[0:n:2] - y[1:n:2])
         return products.reshape(n // 2, -1), (x[n:], y[n:])

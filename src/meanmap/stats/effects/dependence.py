@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
-from meanmap.core.errors import ShapeError
 from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
@@ -97,8 +97,7 @@ def independence_effect(
         ]
         points = [read_points(*each, door) for each in zip(kernels, (x, y), NAMES, strict=True)]
         n, other = map(count, points)
-        if n != other:
-            raise ShapeError(f"x has {n} points and y has {other}; expected pairs, one y for each x.")
+        check_paired(n, other)
         chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
         for one, part, name in zip(kernels, points, NAMES, strict=True):
             grams.append(np.asarray(gram_matrix(door.cast(one), rows(part, chosen)), float))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows
+from meanmap.core.arrays import check_paired, check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import is_dask, on_host, rows
 from meanmap.core.rng import Rng
@@ -277,8 +277,7 @@ def _length(x: Data, y: Data) -> int | None:
         return None
     for size, name in ((n, "x"), (m, "y")):
         check_rows(size, name, LEAST_POINTS)
-    if n != m:
-        raise ShapeError(f"x has {n} points and y has {m}; expected pairs, one y for each x.")
+    check_paired(n, m)
     return n
 
 
