@@ -84,7 +84,7 @@ def test_the_sentence_names_column_value_count_and_what_to_type():
     (note,) = sentinel_notes([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
     assert note == (
         f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5 %), far from all other values, {AGE.min():g} to "
-        f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, put nan in its place and pass "
+        f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, put nan there and pass "
         "missing='drop'."
     )
 
@@ -149,6 +149,7 @@ ASKED = {
     "monitor": lambda t, o: mm.DriftMonitor.of(t, rng=0),
     "batch": lambda t, o: mm.DriftMonitor.of(t, rng=0).step(o),
     "bet": lambda t, o: mm.stats.TwoSampleBet.of(t, o, rng=0),
+    "Gaussian process": lambda t, o: ep.models.gp_classification(t, TABLE["size"] > 0, kernel=mm.kernels.RBF(9.0)),
     "linear model": lambda t, o: ep.models.logistic_regression(t, TABLE["size"] > 0),
     "estimator": lambda t, o: mm.estimators.ConditionalMeanRegressor().fit(pd.DataFrame(t), TABLE["size"]),
 }

@@ -119,7 +119,7 @@ class Column:
 
     def strange(self, where: str) -> tuple[str, ...]:
         """Which numbers of the column, called so, may stand for missing values; none, or one sentence."""
-        return () if self.sentinels is None else (self.sentinels.note(where, drop=False),)
+        return () if self.sentinels is None else (self.sentinels.note(where, "put nan there"),)
 
     def odd(self, values: Array, where: str) -> str:
         """What is odd about values that were read: labels never seen, numbers far outside; empty if nothing is."""

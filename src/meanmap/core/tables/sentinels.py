@@ -18,12 +18,15 @@ from meanmap.core.types import Array, Data
 __all__ = ["Sentinels", "sentinel_notes"]
 
 # How far from all other values, in ranges of these, one must lie to be told of. Of 8524 columns of numbers in 964
-# tables of packages that people learn from these bounds name nine, eight of which hold nines for "missing" or "ever".
+# tables of packages that people learn from these bounds name nine: seven have nines for "missing" or "ever", and two
+# a million for "no limit".
 # Nines below zero where nothing else is; nines, and other codes below zero; codes beside few values, which may be a
 # scale; and any value that is repeated.
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
+# What to do about them where missing values are seen to by the function that was called.
+THEN = "put nan there and pass missing='drop'"
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6
 
@@ -90,34 +93,32 @@ class Sentinels:
         shown = [f"{value:.12g} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
-    def note(self, where: str, drop: bool = True) -> str:
-        """What is to be said of the column that is called so; whether missing='drop' can be passed."""
+    def note(self, where: str, then: str = THEN) -> str:
+        """What is to be said of the column that is called so, and what `then` to do about it."""
         several = len(self.values) > 1
         number, stand = ("they count as numbers", "they stand") if several else ("it counts as a number", "it stands")
-        then = " and pass missing='drop'" if drop else ""
-        places = "their places" if several else "its place"
         return (
             f"{where} holds {self}, far from all other values, {self.low:g} to {self.high:g}, and {number}: if {stand} "
-            f"for a missing value, put nan in {places}{then}."
+            f"for a missing value, {then}."
         )
 
 
 def sentinel_notes(
-    samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False
+    samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False, then: str = THEN
 ) -> tuple[str, ...]:
     """What is to be said of columns of numbers, in all samples together, that may hold numbers for "missing".
 
     Columns that are `told` to be something are left out. Samples of other things than columns of numbers have none.
-    Those of several variables are looked at `apart`.
+    Those of several variables are looked at `apart`. The sentence ends with what `then` to do.
 
     Examples
     --------
     >>> print(*sentinel_notes([{"age": [*range(20, 40), -999]}], ["x"]))
     column 'age' of x holds -999 in 1 of 21 rows (4.8 %), far from all other values, 20 to 39, and it counts as a \
-number: if it stands for a missing value, put nan in its place and pass missing='drop'.
+number: if it stands for a missing value, put nan there and pass missing='drop'.
     """
     if apart:
-        found = (sentinel_notes([sample], [name], told) for sample, name in zip(samples, names, strict=True))
+        found = (sentinel_notes([sample], [name], told, then=then) for sample, name in zip(samples, names, strict=True))
         return tuple(note for notes in found for note in notes)
     together: dict[str, list[np.ndarray]] = {}
     for sample, argument in zip(samples, names, strict=True):
@@ -126,7 +127,9 @@ number: if it stands for a missing value, put nan in its place and pass missing=
             if numbers is not None:
                 together.setdefault(f"column {name!r} of " if name is not None else "", []).append(numbers)
     found = {where: Sentinels.of(np.concatenate(parts)) for where, parts in together.items()}
-    return tuple(codes.note(f"{where}{' and '.join(names)}") for where, codes in found.items() if codes is not None)
+    return tuple(
+        codes.note(f"{where}{' and '.join(names)}", then) for where, codes in found.items() if codes is not None
+    )
 
 
 def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:

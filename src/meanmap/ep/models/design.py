@@ -1,7 +1,7 @@
 """The columns and outcomes of a regression: read by name, standardised; coefficients back in the units of the data."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,12 @@ import numpy as np
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.tables.schema import Schema, admitted
+from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 
-__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes"]
+__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes", "warn_of_sentinels"]
 
 # A column counts as constant where its spread is within rounding of its values.
 _CONSTANT = 1e-12
@@ -57,9 +58,8 @@ class Design:
         With an intercept, or something else that takes the place of one (`centre`), standardised columns have mean 0
         and standard deviation 1; without, they keep their zero and have mean square 1.
         """
-        given, ((X,), told) = X, admitted((X,), ("X",), "raise", kinds)
-        for note in told:
-            warnings.warn(note, stacklevel=4)
+        warn_of_sentinels(X, kinds or ())
+        given, ((X,), _) = X, admitted((X,), ("X",), "raise", kinds)
         centred = intercept if centre is None else centre
         names, values = _columns(X)
         check_rows(len(values), "X", least=2)
@@ -106,6 +106,12 @@ class Design:
 
     def _with_ones(self, values: np.ndarray) -> np.ndarray:
         return np.column_stack([np.ones(len(values)), values]) if self.intercept else values
+
+
+def warn_of_sentinels(X: Data, told: Collection[str] = ()) -> None:
+    """Warn of numbers that may stand for missing values, in columns that are not `told` to be something."""
+    for note in sentinel_notes([X], ["X"], told, then="leave out these rows, or fill them in"):
+        warnings.warn(note, stacklevel=5)
 
 
 def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:
