@@ -52,7 +52,7 @@ def test_regressions_are_the_same_wherever_rows_lie():
     assert lazy.npartitions == 2
     np.testing.assert_allclose(lazy.compute(), mean, atol=1e-12)
     np.testing.assert_allclose(spread.compute(), std, atol=1e-12)
-    quantiles = found.predict_quantile(rows, [0.1, 0.9])
+    quantiles = found.predict_quantile(X=rows, q=[0.1, 0.9])
     assert quantiles.shape[1] == 2
     np.testing.assert_allclose(
         quantiles.compute(), expected.predict_quantile(FRAME[["a", "b"]][:10], [0.1, 0.9]), atol=1e-12

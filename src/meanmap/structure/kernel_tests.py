@@ -113,7 +113,7 @@ class KernelTests:
         return self.told(pairs, given, self.answers(track(pairs, f"tests given {len(given)}"), given))
 
     def answers(self, pairs: Iterable[Pair], given: tuple[str, ...]) -> list[Answer]:
-        """The same, and what regressions left, of which nothing is noted yet."""
+        """A p-value for each pair, and what regressions left, of which nothing is noted yet."""
         return [self._answer(x, y, tuple(sorted(given))) for x, y in pairs]
 
     def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Answer]) -> np.ndarray:

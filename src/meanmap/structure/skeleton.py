@@ -44,7 +44,7 @@ class Answers:
     known: dict[tuple[Given, tuple[int, int]], Any] = field(default_factory=dict)
 
     def ahead(self, questions: Iterator[tuple[Given, Pairs]]) -> Iterator[tuple[Given, Pairs]]:
-        """The same questions, some of them at a time, whose answers an executor finds before they are asked."""
+        """Questions as they came, some of them at a time, whose answers an executor finds before they are asked."""
         if self.executor is None:
             yield from questions
             return

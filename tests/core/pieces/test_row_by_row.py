@@ -25,7 +25,8 @@ def test_partitions_are_scored_and_filled_in(tree):
     scores = tree.score(TABLE[["a", "b"]])
     assert isinstance(scores, da.Array)
     assert scores.npartitions == 3
-    np.testing.assert_allclose(scores.compute(), tree.score(FRAME[["a", "b"]]), atol=1e-12)
+    np.testing.assert_allclose(scores.compute(), tree.score(frame=FRAME[["a", "b"]]), atol=1e-12)
+    assert tree.score(frame=TABLE[["a", "b"]]).npartitions == 3
     filled = tree.impute(TABLE)
     assert list(filled.columns) == ["a", "b", "other"]
     pandas.testing.assert_frame_equal(filled.compute(), tree.impute(FRAME), check_dtype=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,12 +24,17 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
     """
 
     def by_partition(method: Method) -> Method:
+        first = list(signature(method).parameters)[1]
+
         @wraps(method)
-        def call(self: Any, rows: Data, *arguments: Any, **named: Any) -> Any:
-            if not is_dask(rows):
-                return method(self, rows, *arguments, **named)
+        def call(self: Any, *arguments: Any, **named: Any) -> Any:
+            if first in named and not arguments:
+                arguments = (named.pop(first),)
+            if not arguments or not is_dask(arguments[0]):
+                return method(self, *arguments, **named)
             from dask.array import concatenate, from_delayed
 
+            rows, arguments = arguments[0], arguments[1:]
             there, parts, each = delayed(self), partitions(rows, "rows"), shape(self, *arguments, **named)
             sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
             tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named, each) for part in parts]
@@ -41,7 +47,7 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
 
 
 def number_by_partition(method: Method) -> Method:
-    """The same for methods that give a number for each row."""
+    """For methods that give a number for each row: of a collection of Dask, an array of Dask."""
     return numbers_by_partition(lambda *_, **__: ())(method)
 
 

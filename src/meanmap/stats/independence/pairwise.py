@@ -46,7 +46,7 @@ class PairwiseHSIC:
         self._read: dict[str, tuple[list[Margins], list[list[np.ndarray]]]] = {}
 
     def unread(self) -> "PairwiseHSIC":
-        """The same tests, with no variable transformed yet."""
+        """A copy with no variable transformed yet, which is small to send."""
         other = copy(self)
         other._read = {}
         return other
