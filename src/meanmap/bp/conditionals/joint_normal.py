@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-
-from meanmap.core.points import slices
 
 __all__ = ["JointNormal"]
 
@@ -13,8 +12,9 @@ SWEEPS = 25
 # The covariance is drawn towards its diagonal as by so many rows more.
 PRIOR_ROWS = 2.0
 LEAST_VARIANCE = 1e-6
-# Rows are worked on so many at a time that their matrices are about this many numbers.
-MOST_NUMBERS = 2_000_000
+# Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
+# of gaps differ by one in so many.
+MOST_NUMBERS, ALIKE = 2_000_000, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,34 +52,45 @@ class JointNormal:
 
     def given(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Each row with its gaps filled by conditional means, (n, d), and standard deviations, zero where seen."""
-        means, deviations = np.empty(rows.shape), np.empty(rows.shape)
-        for part, there, inverse in self._parts(rows):
-            means[part] = self._means(rows[part], there, inverse)
-            explained = np.einsum("ij,bjk,ik->bi", self.covariance, inverse, self.covariance, optimize=True)
-            variance = np.maximum(np.diag(self.covariance) - explained, LEAST_VARIANCE)
-            deviations[part] = np.where(there, 0.0, np.sqrt(variance))
+        means, deviations = rows.copy(), np.zeros(rows.shape)
+        for here, means_here, covariance, real in self._gaps(rows):
+            row, place = here[0][real], here[1][real]
+            means[row, place] = means_here[real]
+            variance = np.diagonal(covariance, axis1=1, axis2=2)[real]
+            deviations[row, place] = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
         return means, deviations
 
     def _filled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Conditional means, and the sum over rows of conditional covariances."""
-        means, left = np.empty(rows.shape), np.zeros_like(self.covariance)
-        for part, there, inverse in self._parts(rows):
-            means[part] = self._means(rows[part], there, inverse)
-            gaps = ~there
-            each = self.covariance - self.covariance @ inverse @ self.covariance
-            left += np.sum(each * (gaps[:, :, None] & gaps[:, None, :]), axis=0)
-        return means, left
-
-    def _parts(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Some rows at a time: which cells are there, and the inverse covariance of these, zero elsewhere."""
         d = rows.shape[1]
-        step = max(MOST_NUMBERS // d**2, 1)
-        for part in slices(len(rows), step):
-            there = ~np.isnan(rows[part])
-            seen = there[:, :, None] & there[:, None, :]
-            yield part, there, np.linalg.inv(np.where(seen, self.covariance, np.eye(d))) * seen
+        means, left = rows.copy(), np.zeros(d * d)
+        for here, means_here, covariance, real in self._gaps(rows):
+            means[here[0][real], here[1][real]] = means_here[real]
+            places, both = here[1], real[:, :, None] & real[:, None, :]
+            pairs = places[:, :, None] * d + places[:, None, :]
+            left += np.bincount(pairs[both], covariance[both], d * d)
+        return means, left.reshape(d, d)
 
-    def _means(self, rows: np.ndarray, there: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-        off = np.where(there, rows - self.mean, 0.0)
-        means = self.mean + (inverse @ off[:, :, None])[:, :, 0] @ self.covariance
-        return np.where(there, rows, means)
+    def _gaps(self, rows: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray, Any]]:
+        """Some rows with about as many gaps at a time: the places (b, m) of these, by row and column, conditional means
+        (b, m) and covariances (b, m, m) there, and which of the places are gaps.
+
+        The covariance of what is in gaps is the inverse of their part of the precision.
+        """
+        gaps, precision = np.isnan(rows), np.linalg.inv(self.covariance)
+        number = gaps.sum(axis=1)
+        order = np.argsort(number, kind="stable")
+        sizes, start = number[order], int(np.searchsorted(number[order], 1))
+        while start < len(rows):
+            most = sizes[start] + sizes[start] // ALIKE
+            stop = min(np.searchsorted(sizes, most, side="right"), start + max(MOST_NUMBERS // most**2, 1))
+            part, start = order[start:stop], int(stop)
+            places = np.argsort(~gaps[part], axis=1, kind="stable")[:, :most]
+            real = np.arange(places.shape[1]) < number[part, None]
+            both = real[:, :, None] & real[:, None, :]
+            among = precision[places[:, :, None], places[:, None, :]]
+            covariance = np.linalg.inv(np.where(both, among, np.eye(places.shape[1])))
+            heard = np.where(gaps[part], 0.0, rows[part] - self.mean) @ precision
+            heard = np.where(real, np.take_along_axis(heard, places, axis=1), 0.0)
+            means = self.mean[places] - (covariance @ heard[:, :, None])[:, :, 0]
+            yield (np.broadcast_to(part[:, None], places.shape), places), means, covariance, real
