@@ -36,11 +36,12 @@ class BayesianNetwork:
     Notes
     -----
     Every number is a regression on all parents at once, a straight line with a kernel's part where that predicts
-    better, plus residuals drawn from rows with parents like these; for labels it gives shares. Where all
-    that matters and is not known is a label, answers are exact, on a tree of cliques. Elsewhere they come from draws
-    along the arrows, exact as there are more of them; evidence weighs them by its likelihood (Fung & Chang 1990;
-    Shachter & Peot 1990). Reports say which it was. Variables that do not matter are left out. Effects are those of the
-    truncated factorisation (Pearl 2009, section 3.2), if no common cause is missing from the graph.
+    better, plus residuals drawn from rows with parents like these; for labels it gives shares. Of more than 50 labels
+    the others are one, whose probability they share as often as they came. Where all that matters and is not known is a
+    label, answers are exact, on a tree of cliques. Elsewhere they come from draws along the arrows, exact as there are
+    more of them; evidence weighs them by its likelihood (Fung & Chang 1990; Shachter & Peot 1990). Reports say which it
+    was. Variables that do not matter are left out. Effects are those of the truncated factorisation (Pearl 2009,
+    section 3.2), if no common cause is missing from the graph.
 
     Examples
     --------
@@ -75,6 +76,11 @@ class BayesianNetwork:
         -------
         FittedBayesianNetwork
             Always the same for the same table.
+
+        Notes
+        -----
+        Each law is learned from up to 4000 rows, spread over the table, by a forest among others, which cannot be added
+        to: new rows ask for a new fit, which a million rows make hardly longer.
         """
         columns, numbers = self._read(data)
         learned = {}
@@ -124,7 +130,12 @@ class BayesianNetwork:
         for name in self.graph.names:
             if str(name) not in raw:
                 raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, raw))}.")
-            columns[name], numbers[name] = CodedColumn.of(name, raw[str(name)])
+            columns[name] = CodedColumn.of(name, raw[str(name)])
+            if columns[name].column.distinct == 1:
+                raise InputError(
+                    f"data[{name!r}] has the same value in all rows, which tells nothing: leave it out of the graph."
+                )
+            numbers[name] = columns[name].read(raw[str(name)], "data")
         return columns, numbers
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,17 +12,22 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.arrays import check_lengths, seconds, times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.points import spread_rows
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
-from meanmap.core.types import Data
+from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
 __all__ = ["CodedColumn", "CodedTable"]
 
-# Labels beyond the most frequent ones are "other" to the other columns.
+# So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
+# the others as often as they came, and to other columns they are one label, together with those that never came.
 MOST_LABELS = 50
+# In tables that would take more numbers than this for a row, fewer labels are on their own, but these at least.
+MOST_WIDTH, LEAST_LABELS = 150, 5
+OTHERS = "(others)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,40 +40,75 @@ class CodedColumn:
         What was seen of it.
     centre, scale : float
         Of numbers; of times in seconds.
-    labels : array, or None
+    labels : array (L,), or None
         As they came, the most frequent first, where they are no numbers.
+    counts : array (L,), or None
+        How often each came.
+    own : int
+        So many labels have a number of their own.
     """
 
     column: Column
     centre: float
     scale: float
     labels: np.ndarray | None
+    counts: np.ndarray | None = None
+    own: int = MOST_LABELS
 
     @classmethod
-    def of(cls, name: Hashable, values: Data) -> tuple["CodedColumn", np.ndarray]:
-        """From a column as it came, with its numbers (n, width), NaN in gaps."""
+    def of(cls, name: Hashable, values: Data) -> "CodedColumn":
+        """From a column as it came."""
         column = Column.of(name, (values,), ("data",))
         if column.kind in ("vector", "text", "whole object"):
             raise KindError(
-                f"data[{name!r}] holds {column.kind}s; expected numbers, labels, truth values or times. Leave it out."
+                f"data[{name!r}] holds {column.kind}s; expected numbers, labels, truth values or times. Leave it out; "
+                "mm.KernelGraph(tree) has kernels for it."
             )
         there = np.flatnonzero(present(values))
         seen = column.read(take(values, there), "data")
         if seen.dtype.kind in "Ub":
             found, counts = np.unique(seen, return_counts=True)
-            labels = found[np.argsort(-counts, kind="stable")][:MOST_LABELS]
-            coded = cls(column, 0.0, 1.0, labels)
+            order = np.argsort(-counts, kind="stable")
+            coded = cls(column, 0.0, 1.0, found[order], counts[order])
         else:
             numbers = seconds(seen) if seen.dtype.kind in "mM" else seen
             coded = cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None)
         for note in column.strange(f"data[{name!r}]"):
             warnings.warn(note, stacklevel=5)
-        return coded, coded.read(values, "data")
+        return coded
 
     @property
     def width(self) -> int:
-        """How many numbers stand for one value."""
-        return 1 if self.labels is None else len(self.labels)
+        """How many numbers stand for one value: of labels zeros and a one."""
+        return 1 if self.labels is None else min(len(self.labels), self.own + 1)
+
+    @property
+    def states(self) -> list[Any]:
+        """The label that each number stands for."""
+        labels: Any = self.labels
+        return labels.tolist() if len(labels) == self.width else [*labels[: self.own].tolist(), OTHERS]
+
+    @cached_property
+    def _within(self) -> np.ndarray:
+        """What each label has of the probability of its number, (L,)."""
+        counts: Any = self.counts
+        slots = np.minimum(np.arange(len(counts)), self.own)
+        return counts / np.bincount(slots, counts)[slots]
+
+    @cached_property
+    def _new(self) -> float:
+        """How probable a label is that never came: as probable as those that came once have been (Good 1953)."""
+        counts: Any = self.counts
+        if self.column.kind == "boolean" and len(counts) == 2:
+            return 0.0
+        return max(int(np.sum(counts == 1)), 1) / (int(counts.sum()) + 1)
+
+    def codes(self, seen: Array) -> np.ndarray:
+        """The number of each label that was read, −1 where it never came."""
+        labels, seen = np.asarray(self.labels), np.asarray(seen)
+        order = np.argsort(labels)
+        place = order[np.minimum(np.searchsorted(labels, seen, sorter=order), len(labels) - 1)]
+        return np.where(labels[place] == seen, place, -1)
 
     def numbers(self, values: Data, argument: str) -> np.ndarray:
         """Values of the column as numbers (n, width) in its own unit, times in seconds, NaN where one is missing."""
@@ -79,15 +119,35 @@ class CodedColumn:
             if self.labels is None:
                 result[there, 0] = seconds(seen) if seen.dtype.kind in "mM" else seen
             else:
-                result[there] = np.asarray(seen)[:, None] == self.labels
+                labels, codes = self.labels, self.codes(seen)
+                # Without others, a label that never came is none of those that did.
+                slots = np.minimum(np.where(codes < 0, len(labels), codes), self.own)
+                result[there] = slots[:, None] == np.arange(self.width)
         return result
 
     def label_belief(self, shares: np.ndarray) -> LabelBelief:
-        """Probabilities (..., width) of the labels as a belief."""
+        """Probabilities (..., width) as a belief about all labels."""
         labels: Any = self.labels
         with Door() as door:
             points = read_points(Delta(), labels, "labels", door)
-        return LabelBelief(Delta(), points, shares, tuple(labels.tolist()))
+        slots = np.minimum(np.arange(len(labels)), self.own)
+        return LabelBelief(Delta(), points, shares[..., slots] * self._within, tuple(labels.tolist()))
+
+    def log_chances(self, values: Data, log_shares: np.ndarray, argument: str) -> np.ndarray:
+        """Of labels the logarithm of their probability, from that of their number (n,)."""
+        codes = self.codes(self.column.read(values, argument))
+        with np.errstate(divide="ignore"):
+            known, new = log_shares + np.log((1 - self._new) * self._within[codes]), np.log(self._new)
+        return np.where(codes < 0, new, known)
+
+    def named(self, numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """The labels of numbers (n, width), any of the others where it is one of these."""
+        labels: Any = self.labels
+        codes = numbers.argmax(axis=1)
+        others = np.flatnonzero(codes == self.own)
+        if len(others):
+            codes[others] = self.own + random.choice(len(labels) - self.own, len(others), p=self._within[self.own :])
+        return labels[codes]
 
     def odd(self, values: Data, where: str) -> str:
         """What is odd about values of the column: numbers far outside of what was seen, new labels."""
@@ -120,14 +180,18 @@ class CodedTable:
     columns: Mapping[str, CodedColumn]
 
     @classmethod
-    def of(cls, data: Data) -> tuple["CodedTable", np.ndarray]:
-        """From a table, with its rows of numbers (n, d), NaN in gaps."""
+    def of(cls, data: Data, most_rows: int) -> tuple["CodedTable", np.ndarray]:
+        """From a table, with at most so many of its rows, evenly spread, as numbers (n, d), NaN in gaps."""
         raw = columns_of(data, "data")
         check_lengths({name: len(values) for name, values in raw.items()}, "data")
-        table = cls({name: CodedColumn.of(name, values)[0] for name, values in raw.items()})
         if len(raw) < 2:
             raise ShapeError(f"data has the one column {next(iter(raw))!r}; expected at least two.")
-        return table, table.numbers(data, "data")
+        columns, own = {name: CodedColumn.of(name, values) for name, values in raw.items()}, MOST_LABELS
+        while own > LEAST_LABELS and sum(replace(each, own=own).width for each in columns.values()) > MOST_WIDTH:
+            own -= 1
+        table = cls({name: replace(column, own=own) for name, column in columns.items()})
+        chosen = spread_rows(len(next(iter(raw.values()))), most_rows)
+        return table, table.numbers({name: take(values, chosen) for name, values in raw.items()}, "data")
 
     @property
     def blocks(self) -> tuple[range, ...]:

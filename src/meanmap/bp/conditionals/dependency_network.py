@@ -11,7 +11,6 @@ from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.core.errors import EmptyError
-from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
 from meanmap.core.types import Data
 
@@ -43,8 +42,11 @@ class DependencyNetwork:
     -----
     Heckerman et al. (2000) learn such a network for labels. Forests are conditional distributions by Meinshausen
     (2006); beliefs are stacked as by Yao et al. (2018). Each training row is seen several times, with cells hidden, so
-    that one regression serves all patterns of gaps. Learned from up to 4000 rows, spread over the table; forests
-    cannot be added to row by row, so that new rows ask for a new fit, which a million rows make no longer.
+    that one regression serves all patterns of gaps. Of a column with more than 50 labels the others are one label,
+    whose probability they share as often as they came; so are, to other columns, labels that never came. In tables with
+    many such columns fewer have a probability of their own: labels and numbers together are 150 numbers. Learned from
+    up to 4000 rows, spread over the table; forests cannot be added to row by row, so that new rows ask for a new fit,
+    which a million rows make no longer.
 
     Examples
     --------
@@ -79,8 +81,7 @@ class DependencyNetwork:
         -----
         For d columns of n rows 3 d times the cost of each regression, and O(n d³).
         """
-        table, numbers = CodedTable.of(data)
-        numbers = numbers[spread_rows(len(numbers), MOST_ROWS)]
+        table, numbers = CodedTable.of(data, MOST_ROWS)
         laws = _laws(table.standard(numbers))
         regressions = _default() if self.regressions is None else list(self.regressions)
         names = track(list(table.columns), "learning columns")

@@ -22,6 +22,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.missing import take
 from meanmap.core.types import Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.partial import PDAG
@@ -173,7 +174,7 @@ class FittedBayesianNetwork:
             drawn = {name: each[chosen] for name, each in drawn.items()}
         known = self._known({**(values or {}), **(evidence or {})})
         return {
-            name: np.repeat(np.asarray([known[name]]), n) if name in known else self._in_unit(name, drawn[name])
+            name: np.repeat(np.asarray([known[name]]), n) if name in known else self._in_unit(name, drawn[name], random)
             for name in self.graph.names
         }
 
@@ -228,7 +229,7 @@ class FittedBayesianNetwork:
         for note in self._oddities({**seen, **fixed}):
             warnings.warn(note, stacklevel=2)
         was = self._known(row)
-        return {name: self._in_unit(name, found[name])[0] if name in found else was[name] for name in chosen}
+        return {name: self.columns[name].back(found[name][:, 0])[0] if name in found else was[name] for name in chosen}
 
     def to_pgmpy(self) -> Any:
         """A `DiscreteBayesianNetwork` of pgmpy with the probabilities of all labels given their parents."""
@@ -237,6 +238,9 @@ class FittedBayesianNetwork:
     @number_by_partition
     def score(self, frame: Data) -> np.ndarray:
         """The logarithm of the density of each row: larger is better on new rows. Of labels, of their probability.
+
+        A label that never came has the share of rows whose label came once, at least one row's, and the others share
+        the rest (Good 1953).
 
         Parameters
         ----------
@@ -257,7 +261,11 @@ class FittedBayesianNetwork:
         if there.any():
             for name, law in self.conditionals.items():
                 rows = joined([numbers[p][there] for p in parents_of(self.directed, name)], int(there.sum()))
-                total[there] += law.log_chance(rows, numbers[name][there]) - np.log(self.columns[name].scale)
+                logs, column = law.log_chance(rows, numbers[name][there]), self.columns[name]
+                if column.labels is None:
+                    total[there] += logs - np.log(column.scale)
+                else:
+                    total[there] += column.log_chances(take(raw[str(name)], np.flatnonzero(there)), logs, "frame")
         return total
 
     def _beliefs(
@@ -290,8 +298,9 @@ class FittedBayesianNetwork:
         return Beliefs(names, {name: self._belief(name, drawn[name], weights) for name in names}, report)
 
     def _oddities(self, known: Mapping[Hashable, np.ndarray]) -> tuple[str, ...]:
-        """What is odd about values that were given: labels never seen, numbers far outside."""
-        told = (self.columns[n].odd(self._in_unit(n, value), f"the value of {n!r}") for n, value in known.items())
+        """What is odd about values that were given: numbers far outside. Labels never seen were refused."""
+        seen = ((n, column) for n, column in self.columns.items() if n in known and column.labels is None)
+        told = (column.odd(column.back(known[n][:, 0]), f"the value of {n!r}") for n, column in seen)
         return tuple(note for note in told if note)
 
     def _drawn(
@@ -332,9 +341,9 @@ class FittedBayesianNetwork:
         with Door():
             return PointEmbedding(kernel_for(points[:ENOUGH, 0]), points, weights, True)
 
-    def _in_unit(self, name: Hashable, numbers: np.ndarray) -> np.ndarray:
+    def _in_unit(self, name: Hashable, numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
         column = self.columns[name]
-        return column.back(numbers[:, 0]) if column.labels is None else column.labels[numbers.argmax(axis=1)]
+        return column.back(numbers[:, 0]) if column.labels is None else column.named(numbers, random)
 
     def _read(self, values: Mapping[Any, Any], argument: str) -> dict[Hashable, np.ndarray]:
         """Single values as numbers (1, width)."""
@@ -347,8 +356,8 @@ class FittedBayesianNetwork:
             found[name] = self.columns[name].read([value], argument)
             if np.isnan(found[name]).any():
                 raise InputError(f"{argument}[{name!r}] is missing ({value!r}); leave out what is not known.")
-            labels = self.columns[name].labels
-            if labels is not None and not found[name].any():
+            labels, column = self.columns[name].labels, self.columns[name].column
+            if labels is not None and self.columns[name].codes(column.read([value], argument))[0] < 0:
                 some = ", ".join(repr(label) for label in labels[:MOST_TOLD].tolist())
                 more = ", ..." if len(labels) > MOST_TOLD else ""
                 raise InputError(f"{argument}[{name!r}] is {value!r}, which was never seen; expected {some}{more}.")

@@ -14,13 +14,18 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
+from meanmap.core.points import slices
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.tables.filling import columns_of, filled
+from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Data, Seed
 
 __all__ = ["FittedDependencyNetwork"]
+
+# Rows are answered so many at a time, for what all other columns say about them takes memory.
+ROWS_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +182,8 @@ class FittedDependencyNetwork:
         """The logarithm of the density of each row, of the cells that are there: larger is better on new rows.
 
         Each cell is judged given those in the columns before it (the chain rule); of labels, and of numbers with at
-        most 20 values, it is the logarithm of their probability.
+        most 20 values, it is the logarithm of their probability. A label that never came has the share of rows whose
+        label came once, at least one row's, and the others share the rest (Good 1953).
 
         Parameters
         ----------
@@ -199,7 +205,7 @@ class FittedDependencyNetwork:
         >>> bool(usual > odd + 1)
         True
         """
-        numbers = self.table.numbers(frame, "frame")
+        numbers, raw = self.table.numbers(frame, "frame"), columns_of(frame)
         total, before = np.zeros(len(numbers)), np.full(numbers.shape, np.nan)
         for (name, column), block, law in zip(
             self.table.columns.items(), self.table.blocks, self.conditionals, strict=True
@@ -207,12 +213,13 @@ class FittedDependencyNetwork:
             there = ~np.isnan(numbers[:, block.start])
             if there.any():
                 shares, values = self._shares(name, before[there]), numbers[there][:, block]
-                if column.labels is not None:
-                    chance = np.sum(shares * values, axis=1)
-                else:
-                    chance = law.thresholds.density(shares, values)  # pyright: ignore[reportOptionalMemberAccess]
+                chance: Any = law.thresholds
+                chance = np.sum(shares * values, axis=1) if chance is None else chance.density(shares, values)
                 with np.errstate(divide="ignore"):
-                    total[there] += np.log(chance)
+                    logs = np.log(chance)
+                if column.labels is not None:
+                    logs = column.log_chances(take(raw[name], np.flatnonzero(there)), logs, "frame")
+                total[there] += logs
             before[:, block] = numbers[:, block]
         return total
 
@@ -246,11 +253,8 @@ class FittedDependencyNetwork:
         """
         n, random = whole_number(n, "n"), Rng.of(rng).generator
         single = evidence is None or (isinstance(evidence, Mapping) and not any(map(np.ndim, evidence.values())))
-        if single:
-            numbers = self._row(self._single(evidence or {}))
-        else:
-            numbers = self.table.numbers(evidence, "evidence")
-        numbers = np.repeat(numbers, n, axis=0)
+        known: Any = self._single(evidence or {}) if single else columns_of(evidence, "evidence")
+        numbers = np.repeat(self._row(known) if single else self.table.numbers(evidence, "evidence"), n, axis=0)
         result = {}
         for (name, column), block in zip(self.table.columns.items(), self.table.blocks, strict=True):
             gaps = np.flatnonzero(np.isnan(numbers[:, block.start]))
@@ -259,17 +263,26 @@ class FittedDependencyNetwork:
                 numbers[gaps[:, None], block] = np.eye(column.width)[chosen]
             elif len(gaps):
                 numbers[gaps, block.start] = self._belief(name, numbers[gaps]).sample(1, random)[:, 0]
-            here = numbers[:, block]
-            values = column.given(here[:, 0]) if column.labels is None else column.labels[here.argmax(axis=1)]
-            result[name] = values if single else values.reshape(-1, n)
+            if column.labels is None:
+                values = column.given(numbers[:, block.start])
+            else:
+                values = column.named(numbers[:, block], random)
+                if name in known:
+                    there = np.flatnonzero(present(known[name]))
+                    told = np.asarray(column.column.read(take(known[name], there), "evidence"))
+                    values = values.astype(np.result_type(values, told)).reshape(-1, n)
+                    values[there] = told[:, None]
+            result[name] = values.reshape(-1) if single else values.reshape(-1, n)
         return result
 
     def _shares(self, name: str, numbers: np.ndarray) -> np.ndarray:
         """Probabilities of the bins of a number, or of labels, (m, ...), from rows in which it is hidden."""
-        conditional = self.conditionals[self.table.place(name)]
-        rows = self.table.standard(numbers)
-        rows[:, conditional.block] = np.nan
-        return conditional.shares([law.given(rows) for law in self.laws])
+        conditional, found = self.conditionals[self.table.place(name)], []
+        for part in slices(max(len(numbers), 1), ROWS_AT_ONCE):
+            rows = self.table.standard(numbers[part])
+            rows[:, conditional.block] = np.nan
+            found.append(conditional.shares([law.given(rows) for law in self.laws]))
+        return np.concatenate(found)
 
     def _belief(self, name: str, numbers: np.ndarray) -> Any:
         column, shares = self.table.columns[name], self._shares(name, numbers)

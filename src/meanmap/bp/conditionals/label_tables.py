@@ -32,8 +32,7 @@ def tables_of(
     """The laws of the labels `names` and of what is known, `told`, given their parents; None where that is too much, or
     one of the names is a number.
     """
-    labels = {name: columns[name].labels for name in names}
-    sizes = {name: len(found) for name, found in labels.items() if found is not None}
+    sizes = {name: columns[name].width for name in names if columns[name].labels is not None}
     if len(sizes) < len(names):
         return None
     families = {name: [each for each in (*parents[name], name) if each not in known] for name in (*names, *told)}
@@ -74,7 +73,7 @@ def _states(name: Hashable, column: CodedColumn) -> list[Any]:
             f"{name!r} is no label, and networks of pgmpy have tables: cut it into labels before fitting, such as "
             "np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75])).astype(str)."
         )
-    return column.labels.tolist()
+    return column.states
 
 
 def _table(
