@@ -2,6 +2,7 @@
 
 Takes in the records that `meanmap reproduce --folder FOLDER` left, of the library at COMMIT, and writes
 docs/reproductions from all that are kept. Without arguments the pages are written again and nothing is taken in.
+Errata are told once, in docs/errata.toml: all of them on a page of their own, each beside the figures it names.
 """
 
 import datetime
@@ -9,6 +10,7 @@ import io
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,10 @@ from meanmap.experiments.record import read_record
 from meanmap.experiments.registry import PAPERS, all_experiments
 from meanmap.experiments.report import claim_row
 
-__all__ = ["FOLDER", "kept", "take", "written"]
+__all__ = ["FOLDER", "errata", "kept", "take", "written"]
 
 FOLDER = ROOT / "docs" / "reproductions"
+ERRATA = ROOT / "docs" / "errata.toml"
 RECORDS = Path(__file__).with_name("papers")
 # Bytes of a picture.
 LARGEST = 200_000
@@ -43,6 +46,8 @@ def take(folder: Path, commit: str) -> None:
             continue
         for number, (png, _) in enumerate(record.figures, 1):
             _picture(record.id, number).write_bytes(small(png))
+        if before and "afterwards" in before:
+            content["afterwards"] = before["afterwards"]
         content["captions"] = [caption for _, caption in content.pop("figures")]
         content |= {"date": str(datetime.date.fromtimestamp(path.stat().st_mtime)), "commit": commit}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -53,6 +58,11 @@ def kept() -> dict[str, Kept]:
     """The records by id."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RECORDS.glob("*.json"))]
     return {each["id"]: each for each in found}
+
+
+def errata() -> dict[str, Any]:
+    """What is used in another form than it was printed: "about", and of each paper "title", "about" and "errata"."""
+    return tomllib.loads(ERRATA.read_text(encoding="utf-8"))
 
 
 def small(png: bytes) -> bytes:
@@ -69,17 +79,23 @@ def small(png: bytes) -> bytes:
 def written(records: dict[str, Kept]) -> dict[Path, str]:
     """The text of every page."""
     experiments = all_experiments()
-    pages = {FOLDER / "verdicts.rst": "\n".join(_verdicts(experiments, records))}
+    misprints = errata()
+    pages = {
+        FOLDER / "verdicts.rst": "\n".join(_verdicts(experiments, records)),
+        ERRATA.with_suffix(".rst"): "\n".join(_all_errata(misprints)),
+    }
     for paper, source in PAPERS.items():
         ours = [each for each in experiments.values() if paper in each.run.__module__.split(".")]
         slug = paper.replace("_", "-")
         lines = [
             *_heading(source, "="),
-            f"What was printed in another form than it is used here: :ref:`errata-{slug}`.",
+            "What was printed in another form than it is used here stands beside the figures that it concerns, with †",
+            f"where numbers confirmed it; all of it is on one page: :ref:`errata-{slug}`.",
             "",
         ]
         for experiment in ours:
-            lines += _section(experiment, records.get(experiment.id))
+            beside = [each for each in misprints[slug]["errata"] if experiment.id in each.get("figures", ())]
+            lines += _section(experiment, records.get(experiment.id), beside)
         pages[FOLDER / f"{slug}.rst"] = "\n".join(lines)
     return pages
 
@@ -97,7 +113,20 @@ def _verdicts(experiments: dict[str, Experiment], records: dict[str, Kept]) -> I
     yield from list_table(["figure", "verdict", "claims that hold", "scale", "processor minutes"], rows)
 
 
-def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
+def _all_errata(misprints: dict[str, Any]) -> Iterator[str]:
+    yield from (*_heading("Errata of the papers", "="), misprints["about"].strip(), "")
+    for slug, paper in misprints.items():
+        if slug != "about":
+            yield from (f".. _errata-{slug}:", "", *_heading(paper["title"], "-"), paper["about"].strip(), "")
+            yield from _errata_table(paper["errata"])
+
+
+def _errata_table(rows: list[dict[str, str]]) -> list[str]:
+    cells = [[" ".join(row[name].split()) for name in ("where", "printed", "read")] for row in rows]
+    return list_table(["where", "printed", "read instead"], cells, option="widths: 16 34 50")
+
+
+def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[str, str]]) -> Iterator[str]:
     yield from (f".. _{experiment.id}:", "")
     yield from _heading(_plain(experiment.title), "-")
     if record is None:
@@ -105,6 +134,7 @@ def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
             f"{_plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``.",
             "",
         )
+        yield from _errata_table(misprints) if misprints else ()
         return
     numbers, scale = _numbers(record), record["scale"]
     yield from (f"**{verdict(experiment.claims, numbers, scale).capitalize()}.** {_plain(record['answer'])}", "")
@@ -129,6 +159,11 @@ def _section(experiment: Experiment, record: Kept | None) -> Iterator[str]:
             ["other numbers", "measured"], [(_plain(name.replace("_", " ")), each) for name, each in others]
         )
     yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
+    misses = [row for row in claims if row[-1] == "no"]
+    if misses:
+        told = "; ".join(f"{says}: {found}, where {band} was claimed" for says, band, found, _ in misses)
+        yield from (_plain(f"What does not hold: {told}. {record.get('afterwards', '')}".strip()), "")
+    yield from _errata_table(misprints) if misprints else ()
     command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
     minutes = f"{record['seconds'] / 60:.1f} processor minutes"
     yield f"``{command}``: {minutes} on {record['date']}, with commit {record['commit']}."

@@ -10,9 +10,11 @@ __all__ = ["cores", "duration", "list_table", "machine", "others", "versions"]
 PACKAGES = ("meanmap", "jax", "numpy", "scipy", "scikit-learn", "causal-learn", "goodpoints")
 
 
-def list_table(head: Sequence[object], rows: Iterable[Sequence[object]], title: str = "") -> list[str]:
+def list_table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], title: str = "", option: str = "class: numbers"
+) -> list[str]:
     """Lines of reStructuredText."""
-    lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1", "   :class: numbers", ""]
+    lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1", f"   :{option}", ""]
     for row in [head, *rows]:
         lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(row)]
     return [*lines, ""]

@@ -7,6 +7,7 @@ from PIL import Image
 
 from benchmarks import papers
 from meanmap.experiments.experiment import Setting
+from meanmap.experiments.registry import all_experiments
 from meanmap.experiments.reproduce import run_one
 
 
@@ -20,6 +21,27 @@ def test_every_record_has_its_pictures():
         pictures = sorted(papers.FOLDER.glob(f"{id}-[0-9].png"))
         assert len(pictures) == len(record["captions"])
         assert all(path.stat().st_size <= papers.LARGEST for path in pictures)
+
+
+def test_errata_stand_beside_the_figures_that_they_name():
+    known, pages = all_experiments(), papers.written({})
+    for paper, told in papers.errata().items():
+        for each in told["errata"] if paper != "about" else ():
+            page, read = pages[papers.FOLDER / f"{paper}.rst"], " ".join(each["read"].split())
+            assert page.count(read) == len(each.get("figures", ()))
+            for figure in each.get("figures", ()):
+                _, section = page.split(f".. _{figure}:")
+                assert paper in known[figure].run.__module__.replace("_", "-")
+                assert read in section.split(".. _")[0]
+
+
+def test_a_page_says_what_does_not_hold_with_its_number():
+    id, records = "kernel-learning-figure-1", papers.kept()
+    page = papers.FOLDER / "kernel-learning.rst"
+    records[id]["numbers"] |= {"ours_50_0.25": [0.6, 0.01], "printed_400_0.25": [0.8, 0.01]}
+    text = papers.written(records)[page]
+    assert "What does not hold: the posterior of n = 50 points holds the truth (figure 1C): 0.6 ± 0.01, where" in text
+    assert "lengthscale .25: 0.8" not in text
 
 
 def test_large_pictures_become_small_ones_and_small_ones_stay():
@@ -42,6 +64,10 @@ def test_a_smaller_scale_does_not_replace_a_larger_one(tmp_path, monkeypatch):
     assert (kept["commit"], kept["seed"], kept["scale"]) == ("abc", 3, "smoke")
     assert (papers.FOLDER / f"{id}-1.png").exists()
     large = papers.RECORDS / f"{id}.json"
+    text = large.read_text(encoding="utf-8")
+    large.write_text(text.replace("{", '{"afterwards": "Measured since.",', 1), encoding="utf-8")
+    papers.take(tmp_path, "abd")
+    assert (papers.kept()[id]["commit"], papers.kept()[id]["afterwards"]) == ("abd", "Measured since.")
     large.write_text(large.read_text(encoding="utf-8").replace('"smoke"', '"paper"'), encoding="utf-8")
     papers.take(tmp_path, "def")
     assert papers.kept()[id]["scale"] == "paper"
