@@ -45,10 +45,13 @@ def clipped(image: np.ndarray) -> np.ndarray:
     return middle + np.clip(away, -most, most)
 
 
-def noise_scale(image: np.ndarray) -> float:
-    """The standard deviation of white noise, from second differences across both axes (Immerkær 1996)."""
+def noise_scale(image: np.ndarray, where: np.ndarray | None = None) -> float:
+    """The standard deviation of white noise, from second differences across both axes (Immerkær 1996), of all pixels or
+    of those where the mask (H, W) is true.
+    """
     mask = np.array([[1.0, -2.0, 1.0], [-2.0, 4.0, -2.0], [1.0, -2.0, 1.0]]) / 6
-    return max(float(np.median(np.abs(convolve(image, mask, mode="reflect")))) / 0.6745, LEAST_NOISE)
+    differences = np.abs(convolve(image, mask, mode="reflect"))
+    return max(float(np.median(differences if where is None else differences[where])) / 0.6745, LEAST_NOISE)
 
 
 def shrunken(image: np.ndarray, noise: float) -> np.ndarray:

@@ -15,7 +15,7 @@ from meanmap.bp.surroundings.estimates import (
     shrunken,
 )
 
-__all__ = ["noise_alone", "surroundings"]
+__all__ = ["noise_alone", "noise_of", "surroundings"]
 
 SCALES = (16, 8, 4, 2, 1)
 
@@ -37,6 +37,11 @@ def noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float
         return None
     calm, whole = np.mean(found, axis=0)
     return float(calm), float(whole)
+
+
+def noise_of(image: np.ndarray) -> float:
+    """The deviation of noise in an image, wild pixels pulled in, as it seems from its observed pixels."""
+    return noise_scale(clipped(filled(image, SCALES)[0]), ~np.isnan(image))
 
 
 def surroundings(image: np.ndarray, noise: tuple[float, float] | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,8 @@ MOST_JUDGED = 20_000
 EDGES, LEVELS = 64, 64
 # What trees have never seen may happen: so much of each belief is that of all errors.
 ANYTHING = 0.02
+# What was left out in learning corrects beliefs about an image as so many pixels of its own do.
+AS_MANY_PIXELS = 500
 # Between these shares of the errors lies what beliefs have to reach.
 OUTERMOST = (0.002, 0.998)
 
@@ -82,11 +84,26 @@ class Reader:
         levels, fold = levels[known], rows.fold[known]
         return cls(base, forest, _correction(levels, fold, (np.arange(LEVELS) + 0.5) / LEVELS), _held(levels, fold))
 
-    def values(self, levels: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """K equally likely values of each pixel, (n, K)."""
+    def values(self, levels: np.ndarray, others: np.ndarray, corrected: np.ndarray | None = None) -> np.ndarray:
+        """K equally likely values of each pixel, (n, K), by other corrections where they are given."""
         below = self.forest.below(_about(levels, others, self.base))
-        wanted = np.broadcast_to(self.corrected, (len(levels), len(self.corrected)))
+        corrected = self.corrected if corrected is None else corrected
+        wanted = np.broadcast_to(corrected, (len(levels), len(corrected)))
         return levels[:, [self.base]] + _inverse(below, self.forest.edges, wanted)
+
+    def levels_of(self, truth: np.ndarray, levels: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """The levels (n,) of beliefs at which the truth lies, before corrections."""
+        below = self.forest.below(_about(levels, others, self.base))
+        return _at(below, self.forest.edges, truth - levels[:, self.base])
+
+    def corrected_by(self, own: np.ndarray) -> np.ndarray:
+        """Corrections for an image of which levels of the truth are known."""
+        count, own_count = len(self.corrected), len(own)
+        share = own_count / (own_count + AS_MANY_PIXELS)
+        found = np.concatenate([self.corrected, own])
+        order = np.argsort(found)
+        weights = np.repeat([(1 - share) / count, share / max(own_count, 1)], [count, own_count])[order]
+        return np.interp((np.arange(count) + 0.5) / count, np.cumsum(weights) - weights / 2, found[order])
 
     def ends(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nearly the least and the largest guess, and the least and largest error."""
