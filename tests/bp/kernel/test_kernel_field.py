@@ -201,7 +201,7 @@ def test_seen_values_reach_their_neighbours_and_labels_are_variables_too():
     assert abs(beliefs[2].expect(lambda labels: labels == "red") - beliefs.probabilities(2)["red"]) < 1e-12
     heard = field.query({0: lambda labels: np.where(labels == "blue", 1.0, 1e-3)}, targets=[0])
     assert heard[0].mode() == "blue"
-    with pytest.raises(InputError, match="not among the 4000 of the data; expected one of 'blue', 'green', 'red'"):
+    with pytest.raises(InputError, match="none of the 4000 rows of the data has; expected one of 'blue', 'green'"):
         field.query({0: "pink"})
 
 

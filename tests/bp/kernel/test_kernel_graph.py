@@ -285,7 +285,7 @@ def test_labels_vectors_and_rotations():
     assert back.expect(lambda labels: labels == "blue") > 0.9
     likely = model.query({"colour": lambda labels: np.where(labels == "red", 1.0, 0.01)}, targets=["place"])["place"]
     assert np.abs(likely.mean() - 2.0).max() < 0.5
-    with pytest.raises(InputError, match="not among the 120 of the data; expected one of 'blue', 'red'"):
+    with pytest.raises(InputError, match="none of the 120 rows of the data has; expected one of 'blue', 'red'"):
         model.query({"colour": "green"})
     with pytest.raises(InputError, match=r"evidence\['turn'\]"):
         model.query({"turn": 2 * np.eye(3)})

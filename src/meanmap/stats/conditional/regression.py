@@ -30,6 +30,8 @@ __all__ = [
 SHIFTS = np.geomspace(2e-6, 20, 29)
 # Fits with more degrees of freedom per point than this are not looked at: their errors cannot be estimated.
 MOST_FREEDOM = 0.7
+# Of a row whose own value decides more of its fit than this, such as one wild value of z, residuals say nothing.
+MOST_LEVERAGE = 0.99
 ROUNDING = 1e-12
 METRIC_ROUNDS, METRIC_LANDMARKS, METRIC_FLOOR = 3, 120, 1e-2
 
@@ -98,7 +100,7 @@ class Fit:
 
     def standardised(self, targets: np.ndarray) -> np.ndarray:
         """Residuals that all have the variance of the noise, (y − ŷ)ᵢ / √(1 − Hᵢᵢ): Cook & Weisberg (1982), 2.1.1."""
-        return self.in_sample(targets) / np.sqrt(1 - np.minimum(self.leverages, 0.99))[:, None]
+        return self.in_sample(targets) / np.sqrt(1 - np.minimum(self.leverages, MOST_LEVERAGE))[:, None]
 
     @property
     def leverages(self) -> np.ndarray:
@@ -156,9 +158,9 @@ def variance_parts(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray)
 
 
 def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray) -> np.ndarray:
-    """How many times larger the first part is, (n,); 1 where nothing is left of a row."""
+    """How many times larger the first part is, (n,); 1 where nothing is left of a row but what regressions miss."""
     truth, signed = variance_parts(first, left, second, right)
-    return np.divide(truth, signed, out=np.ones_like(truth), where=signed > 1e-12)
+    return np.divide(truth, signed, out=np.ones_like(truth), where=signed > (1 - MOST_LEVERAGE) ** 2)
 
 
 def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear) -> list[Basis]:
