@@ -21,10 +21,10 @@ RESULTS = Path(__file__).with_name("results.json")
 README = ROOT / "README.md"
 FOLDER = ROOT / "docs" / "benchmarks"
 # Pages whose sentences name numbers.
-PAGES = (ROOT / "docs" / "index.rst", ROOT / "docs" / "choosing.rst", FOLDER / "index.rst")
+PAGES = (*(ROOT / "docs" / f"{name}.rst" for name in ("index", "choosing", "scales")), FOLDER / "index.rst")
 PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "images", "first_calls", "posteriors")
 # Parts that take too long for `make bench`: each is measured, and kept, by a command of its own.
-BY_NIGHT = ("calibration", "imputation", "battery")
+BY_NIGHT = ("calibration", "imputation", "battery", "scales")
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]
@@ -92,6 +92,7 @@ def _named(found: Found) -> Iterator[tuple[str, str]]:
                 for columns in ("1 column", "3 columns") if part == "relations" else ():
                     mean = dependences.mean_power(rates, method, columns)
                     yield f"dependence-{_slug(columns)}-{_slug(method)}", f"{mean:.2f}"
+    yield from import_module("benchmarks.scales").named(found["scales"]).items()
     for cell in found["conditional"]["level"]:
         key = f"level-{_slug(cell['method'])}-{cell['kind']}-{cell['n']}-{cell['d']}"
         yield key, f"{cell['rejected'] / found['conditional']['level repeats']:.3f}"
