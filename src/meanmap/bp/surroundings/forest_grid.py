@@ -1,6 +1,7 @@
 """Beliefs about pixels from what surrounds them, learned from clean and noisy images."""
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class ForestGrid:
         if scale is not None:
             clean = [scale.stretch_clean(image) for image in clean]
             noisy = [scale.stretch(image) for image in noisy]
-        noise = _noise_alone(clean, noisy)
+        noise = _features().noise_alone(clean, noisy)
         kinds = _rows(clean, noisy, noise, generator)
         readers = [Reader.fit(rows, generator) for rows in kinds]
         truth = np.concatenate([rows.truth for rows in kinds])
@@ -161,7 +162,7 @@ class FittedForestGrid:
         missing = np.isnan(image).ravel()
         if missing.all():
             raise EmptyError("nothing of the image was observed: every pixel is NaN.")
-        levels, others = (part.reshape(image.size, -1) for part in _surroundings(image, self.noise))
+        levels, others = (part.reshape(image.size, -1) for part in _features().surroundings(image, self.noise))
         pixels = np.flatnonzero(~missing)
         seen = _Part(self.seen, pixels, levels[pixels], others[pixels], self.seen.corrected)
         if not missing.any():
@@ -180,7 +181,9 @@ class FittedForestGrid:
             moved = np.roll(hole, generator.integers(image.shape), (0, 1)) & ~hole
             if not 0 < 2 * np.count_nonzero(moved) < np.count_nonzero(~hole):
                 continue
-            levels, others = (part[moved] for part in _surroundings(np.where(moved, np.nan, image), self.noise))
+            levels, others = (
+                part[moved] for part in _features().surroundings(np.where(moved, np.nan, image), self.noise)
+            )
             rows = np.searchsorted(seen.pixels, np.flatnonzero(moved))
             values = seen.reader.values(seen.levels[rows], seen.others[rows])
             drawn = values[np.arange(len(rows)), generator.integers(values.shape[1], size=len(rows))]
@@ -209,7 +212,7 @@ class FittedForestGrid:
         """Which images seem to have much more or less noise than was learned from, in words."""
         if self.noise is None:
             return ()
-        ratios = [_noise_of(image) / self.noise[0] for image in images]
+        ratios = [_features().noise_of(image) / self.noise[0] for image in images]
         return tuple(
             f"image {number} seems to have {ratio:.2g} times the noise of the images learned from: what is said of it "
             "may be wrong. Learn from pairs with noise like its own."
@@ -268,7 +271,7 @@ def _rows(
             seen = _cut(image, generator) if cut else image
             if np.isnan(seen).all():
                 continue
-            levels, others = _surroundings(seen, noise)
+            levels, others = _features().surroundings(seen, noise)
             there = ~np.isnan(truth) & (np.isnan(seen) & ~np.isnan(image) if cut else True)
             parts.append((levels[there], others[there], truth[there], fold[there], np.isnan(seen)[there]))
     if not sum(len(part[2]) for part in parts):
@@ -278,25 +281,11 @@ def _rows(
     return [Rows(*(column[chosen] for column in columns)) for chosen in kinds if len(chosen)]
 
 
-# Trees and other fields need not wait for SciPy's filters.
+def _features() -> ModuleType:
+    # Trees and other fields need not wait for SciPy's filters.
+    from meanmap.bp.surroundings import features
 
-
-def _noise_of(image: np.ndarray) -> float:
-    from meanmap.bp.surroundings.features import noise_of
-
-    return noise_of(image)
-
-
-def _noise_alone(clean: list[np.ndarray], noisy: list[np.ndarray]) -> tuple[float, float] | None:
-    from meanmap.bp.surroundings.features import noise_alone
-
-    return noise_alone(clean, noisy)
-
-
-def _surroundings(image: np.ndarray, noise: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
-    from meanmap.bp.surroundings.features import surroundings
-
-    return surroundings(image, noise)
+    return features
 
 
 def _cut(image: np.ndarray, generator: np.random.Generator) -> np.ndarray:
