@@ -131,7 +131,8 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     yield from _heading(_plain(experiment.title), "-")
     if record is None:
         yield from (
-            f"{_plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``.",
+            f"{_plain(experiment.source)}. Not run yet: ``meanmap reproduce {experiment.id} --scale paper``,",
+            f"about {experiment.minutes['paper']:.0f} minutes.",
             "",
         )
         yield from _errata_table(misprints) if misprints else ()

@@ -7,7 +7,7 @@ from meanmap.experiments.experiment import Setting, verdict
 from meanmap.experiments.registry import find
 
 FIGURES = [f"loopy-figure-{number}" for number in (1, 2, 3, 4)]
-FIGURES += ["loopy-depth", "loopy-stereo", "loopy-torsion", "loopy-competitors"]
+FIGURES += ["loopy-depth", "loopy-stereo", "loopy-torsion", "loopy-competitors", "loopy-cost", "loopy-constants"]
 
 
 def test_ranks_are_those_of_figure_2():
