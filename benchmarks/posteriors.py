@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.posterior_tables import TABLES
 from benchmarks.table import duration, list_table
+from meanmap.core.errors import InputError
 from meanmap.experiments.messages.judges import nuts, weighted
 
 __all__ = ["exact", "measure", "measured", "page"]
@@ -50,7 +51,12 @@ def measured(name: str) -> Found:
     ways = {}
     for way, call in table.ways.items():
         began = time.process_time()
-        belief = call()
+        try:
+            belief = call()
+        except InputError as error:
+            # An improper belief has no moments. The page says so, and the other ways and tables go on.
+            ways[way] = {"failed": str(error), "seconds": float(f"{time.process_time() - began:.2g}")}
+            continue
         ways[way] = {
             "mean": round(float((np.abs(belief.mean - judge["mean"]) / judge["sd"]).max()), 3),
             "sd": round(float(np.abs(belief.sd / judge["sd"] - 1).max()), 3),
@@ -91,6 +97,9 @@ def page(found: Found) -> str:
     for name, of in found.items():
         for at, (way, one) in enumerate(of["ways"].items()):
             told = [name, of["rows"], of["unknowns"], of["skewness"]] if not at else [""] * 4
+            if "failed" in one:
+                rows.append([*told, f"{way} (no answer)", *["–"] * 3, duration(one["seconds"])])
+                continue
             label = way if one["converged"] else f"{way} (not converged)"
             evidence = f"{one['evidence']:+.3f}".replace("-", "−")
             stated = f" (± {one['stated']:g} said)" if "stated" in one else ""

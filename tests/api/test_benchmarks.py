@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks import harness, peers, rows, speed, table
+from benchmarks import harness, peers, posteriors, rows, speed, table
 from benchmarks.cases import all_cases
 from benchmarks.harness import Case, Row, Side, growth, measure
+from benchmarks.posterior_tables import Belief, Beside
+from meanmap.core.errors import ParameterError
 
 
 class Clock:
@@ -140,6 +142,21 @@ def test_the_table_of_rows():
     assert "   * - ``embed``\n     - 1.0 s, 2 MiB\n     - refused: x has 3 points\n" in text
     assert {"two_sample_test", "pc", "KernelGraph.fit", "DriftMonitor.of"} <= set(rows.CALLS)
     assert np.abs(np.corrcoef(rows.data(500).T)[0, 1]) > 0.5
+
+
+def test_a_way_without_an_answer_is_told_and_the_others_go_on(monkeypatch):
+    def improper():
+        raise ParameterError("this Normal is improper")
+
+    one = np.ones(1)
+    ways = {"ready": lambda: Belief(one, one, 0.25, True), "learned": improper}
+    judge = {"mean": one, "sd": one, "evidence": 0.0, "skewness": one, "sampler's sd": one, "sd error": one}
+    monkeypatch.setitem(posteriors.TABLES, "toy", lambda: Beside(5, 1, ways, None))
+    monkeypatch.setattr(posteriors, "exact", lambda _: judge | {"evidence error": 0.1, "seconds": 1.0})
+    found = posteriors.measured("toy")
+    assert found["ways"]["ready"]["evidence"] == 0.25
+    assert found["ways"]["learned"]["failed"] == "this Normal is improper"
+    assert "     - learned (no answer)\n     - –\n" in posteriors.page({"toy": found})
 
 
 @pytest.mark.slow

@@ -127,3 +127,60 @@ def test_a_sample_stands_for_its_plate():
     assert not many.matters(0.15)  # .2 is within twice .3
     assert Lean(np.array([np.inf]), np.array([np.nan])).matters(0.05)
     assert not Lean(np.zeros(0), np.zeros(0)).matters(0.05)
+
+
+class Astray(ep.HostOracle):
+    """Predictions with which sweeps do not come to rest, until it is told so."""
+
+    predicts = True
+
+    def __init__(self, moved):
+        self.moved, self.told = moved, 0
+
+    def answer(self, questions):
+        exact = questions.ask(ep.Quadrature())
+        if self.told or questions.sweep is None:
+            return exact
+        message = exact.messages[0]
+        moved = self.moved(message.precision_mean, message.precision, questions.sweep)
+        return ep.Answer((ep.Normal.from_natural(*moved), None), exact.log_normaliser)
+
+    def stop_predicting(self, factor):
+        assert factor.name == "Logistic(z)"
+        self.told += 1
+        return self.told == 1
+
+
+@pytest.mark.parametrize(
+    ("moved", "starts"),
+    [
+        (lambda first, precision, sweep: (first, precision - 10), "the run started anew after sweep"),
+        (lambda first, precision, sweep: (first + 0.1 * 0.98**sweep, precision), ""),
+    ],
+)
+def test_a_run_that_predictions_keep_from_coming_to_rest_asks_about_everything(moved, starts):
+    _, model = problem()
+    oracle = Astray(moved)
+    exact, post = ep.infer(model), ep.infer(model, messages=oracle)
+    assert (post.report.converged, oracle.told) == (True, 1)
+    assert float(exact["w"].kl(post["w"])) < 1e-10
+    assert post.log_evidence == pytest.approx(exact.log_evidence, abs=1e-6)
+    assert bool(starts) == any("started anew" in note for note in post.report.notes)
+    assert starts in " ".join(post.report.notes)
+
+
+def test_learned_messages_are_asked_once_sweeps_are_known_not_to_come_to_rest():
+    class Restless(Leaning):
+        def predict(self, incoming):
+            mean, deviation, novelty = super().predict(incoming)
+            return Estimate(mean - np.array([0, 10, 0]), deviation, 0 * novelty)
+
+    _, model = problem()
+    learned = ep.Learned(initial=20, operator=MessageOperator(Restless(d_in=100, d_out=200, tune=None)))
+    exact, post = ep.infer(model), ep.infer(model, messages=learned, rng=0)
+    assert post.report.converged
+    assert float(exact["w"].kl(post["w"])) < 1e-10
+    (note,) = [note for note in post.report.notes if "all messages were asked from then on" in note]
+    assert "sweeps with predictions did not come to rest" in note
+    # What is asked already cannot be given up again.
+    assert not learned.stop_predicting(model.factors[1])

@@ -115,6 +115,9 @@ def test_names_of_columns_are_as_good_as_the_columns():
     assert (ours.statistic, ours.pvalue) == (plain.statistic, plain.pvalue)
     alone = mm.independence_test("sun", "harvest", data=frame, **FEW)
     assert alone.statistic == mm.independence_test(frame["sun"], frame["harvest"], **FEW).statistic
+    numbered = frame.set_axis(range(frame.shape[1]), axis=1)
+    sun, harvest = (list(frame.columns).index(name) for name in ("sun", "harvest"))
+    assert alone.statistic == mm.independence_test(sun, [harvest], data=numbered, **FEW).statistic
     one, other = (
         mm.independence_effect("sun", "harvest", data=frame, rng=0),
         mm.independence_effect(frame["sun"], frame["harvest"], rng=0),
@@ -200,6 +203,11 @@ def test_rows_with_gaps_are_left_out_of_all_variables_and_counted():
             lambda f: mm.conditional_independence_test(f.sun, f.harvest, f.water, within="site"),
             KindError,
             "within is 'site': the name of a column needs the table",
+        ),
+        (
+            lambda f: mm.conditional_independence_test(f.sun, f.harvest, f.water, within=3),
+            KindError,
+            "within is 3; expected the name of a column, as text",
         ),
         (
             lambda f: mm.conditional_independence_test(f.sun, f.harvest, f.water, within=f.site[:9]),

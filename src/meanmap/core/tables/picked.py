@@ -20,8 +20,9 @@ def names_of(wanted: Any) -> list[str]:
 
 
 def picked(data: Data, **wanted: Any) -> list[Any]:
-    """The columns of `data` that each argument names, as they came; None and whole numbers stay what they are.
+    """The columns of `data` that each argument names, as they came; None stays what it is.
 
+    Columns may be called 0, 1 and so on. A whole number as `clusters` is a length of blocks, and stays that.
     Of files and frames of Dask these are files and frames.
 
     Examples
@@ -33,10 +34,11 @@ def picked(data: Data, **wanted: Any) -> list[Any]:
     columns = dict.fromkeys(column_names(data)) if pieces else dict(zip(*raw_columns(data, "data"), strict=True))
     found = []
     for argument, names in wanted.items():
-        if names is None or is_whole(names):
+        if names is None or (is_whole(names) and argument == "clusters"):
             found.append(names)
             continue
-        listed = names_of(names)
+        each = list(names) if isinstance(names, list | tuple) else [names]
+        listed = names_of([str(name) if is_whole(name) else name for name in each])
         if not listed:
             raise KindError(
                 f"{argument} is {names!r}; with data= expected the name of a column of it, or a list of names."

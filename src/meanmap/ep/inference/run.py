@@ -58,6 +58,8 @@ def chosen_schedule(schedule: Any, hosts: dict[int, HostOracle], factors: tuple[
 
 # Messages may be in doubt by this share of the step of a sweep, and at most by so many standard deviations.
 _OF_STEP, _AT_MOST = 1e-3, 0.1
+# Where sweeps with predictions have not come to rest after so many, oracles are asked about everything.
+_LONG = 200
 
 
 @dataclass
@@ -98,10 +100,17 @@ class Run:
                         break
                     pace = Pace(careful)
                     continue
-                if not pace.after(record.moved, over_two, record.left_out) or still:
-                    if record.beyond or not pace.may_start_anew(record.limit - len(record.residuals)):
+                if len(record.residuals) == _LONG and self._asks_everything():
+                    pace = Pace(careful)
+                elif not pace.after(record.moved, over_two, record.left_out) or still:
+                    if record.beyond:
                         break
-                    pace.start_anew()
+                    if self._asks_everything():
+                        pace = Pace(careful)
+                    elif pace.may_start_anew(record.limit - len(record.residuals)):
+                        pace.start_anew()
+                    else:
+                        break
                     record.started_anew(pace.share)
                     state = earlier = start
         except KeyboardInterrupt:
@@ -215,6 +224,11 @@ class Run:
         accepted = {at: self.hosts[at].accepts(self.plan.factors[at], found) for at in asked}
         self.last_asked = asked if all(accepted.values()) else {}
         return bool(self.last_asked)
+
+    def _asks_everything(self) -> bool:
+        """Whether an oracle that predicted does so no longer, because sweeps do not come to rest; each is told."""
+        told = {at: oracle.stop_predicting(self.plan.factors[at]) for at, oracle in self.hosts.items()}
+        return any(told.values())
 
     def _ask_last(self, state: State, at: int) -> Asked:
         """What an oracle on the host says where beliefs stand still, for the evidence."""

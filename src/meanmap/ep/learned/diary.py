@@ -22,7 +22,8 @@ class Diary:
         # What errors that predictions share add up to, and how often it was too much, in samples and in whole plates.
         self.lean: Lean | None = None
         self.looks = self.whole_looks = 0
-        self.gave_up = False
+        # Why predictions are not used any more; empty while they are.
+        self.gave_up = ""
         self.reasons: list[str] = []
         # Of each sweep: asked, all, and the median novelty before any was asked.
         self.sweeps: list[tuple[int, int, float]] = []
@@ -87,7 +88,7 @@ class Diary:
         """Sentences for a report."""
         notes = []
         if self.gave_up:
-            notes.append("predictions leaned to one side whatever was learned: all messages were asked in the end")
+            notes.append(f"{self.gave_up}: all messages were asked from then on")
         elif self.lean is not None:
             notes.append(
                 f"what errors of predictions have in common moves beliefs by {self.lean.most:.2g} standard deviations, "

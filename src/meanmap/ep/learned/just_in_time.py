@@ -77,7 +77,8 @@ class Learned(HostOracle):
     Errors that lean to one side add up over a plate for what its members share, so where beliefs stand still a sample
     of `initial / 2` predictions is asked: if its errors move a shared belief by more than .05 standard deviations,
     times the members over the sample, it is learned, sweeps go on, and the next sample is twice as large. A plate whose
-    predictions still lean after all of it was learned is asked from then on. The report says what is left. The log
+    predictions still lean after all of it was learned is asked from then on, and so is one where sweeps do not come to
+    rest, or lose messages. The report says what is left. The log
     normalisers of predictions are corrected by the mean error of the last sample, and the report states the standard
     error that is left.
 
@@ -251,12 +252,21 @@ class Learned(HostOracle):
             return True
         diary.looks += 1
         diary.whole_looks += drawn == sample.of
-        diary.gave_up = diary.whole_looks == _LOOKS
+        if diary.whole_looks == _LOOKS:
+            diary.gave_up = "predictions leaned to one side whatever was learned"
         diary.asked += drawn
         learner = self._learners[Signature.of(factor, sample.questions.power)]
         with diary.clock("learning"):
             learner.learn(sample.questions, np.ones(drawn, bool), np.zeros(drawn, bool), sample.exact, None, diary)
         return False
+
+    def stop_predicting(self, factor: FactorLike) -> bool:
+        """Ask about all messages from now on, because sweeps with predictions do not come to rest."""
+        diary = self._diaries.get(factor.name)
+        if diary is None or diary.gave_up or not diary.predicted or not self.rules.audit:
+            return False
+        diary.gave_up = "sweeps with predictions did not come to rest"
+        return True
 
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""

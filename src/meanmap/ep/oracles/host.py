@@ -60,6 +60,11 @@ class HostOracle(ABC):
         del factor, lean
         return True
 
+    def stop_predicting(self, factor: FactorLike) -> bool:
+        """Told that sweeps do not come to rest: whether answers were predictions, and will be none from now on."""
+        del factor
+        return False
+
     def counts(self, factor: FactorLike) -> dict[str, int]:
         """What to count about a factor in the report of a run."""
         del factor

@@ -47,6 +47,7 @@ def grouped(
     frame: Data, by: Any, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and what is to be told."""
+    by = str(by) if is_whole(by) else by
     if not isinstance(by, str) or not Table.looks_like_one(frame):
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
     (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
@@ -100,6 +101,7 @@ def design_of(
     given = {"within": within, "clusters": clusters, "weights": weights}
     if all(value is None for value in given.values()):
         return None
+    _check_for_each_row(within=within, weights=weights)
     arrays = [
         each
         for each in given.values()
@@ -142,6 +144,7 @@ def observed(
         clusters = _consecutive((rows_of(variables[0]),), clusters)
     apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
     check_no_names(**apart)
+    _check_for_each_row(**apart)
     (*parts,), told = admitted(
         (*variables, *apart.values()), (*names, *apart), missing, kinds, paired=True, least=LEAST_POINTS
     )
@@ -154,6 +157,13 @@ def observed(
     if not across:
         units = _in_strata(strata, units)
     return parts[: len(names)], Design(strata, units, np.ones(n)), told
+
+
+def _check_for_each_row(**given: Any) -> None:
+    """Refuse a whole number where only `clusters`, the length of blocks, may be one."""
+    for name, value in given.items():
+        if is_whole(value):
+            raise KindError(f"{name} is {value}; expected the name of a column, as text, or a value for each row.")
 
 
 def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:
