@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import meanmap as mm
@@ -69,12 +70,65 @@ def kernel_grid():
     return model, lambda model, q: model.restore(image + q / QUERIES).mean()
 
 
+def factor_graph():
+    rng = np.random.default_rng(6)
+    factors = Factors([2] * 4, ((0, 1, 2), (1, 2, 3)), (rng.random((2, 2, 2)), rng.random((2, 2, 2))))
+    return bp.FactorGraph(factors), lambda model, q: model.query({0: np.array([1.0, q + 1.0])})[3]
+
+
+def three_columns():
+    x, y = pairs(seed=7)
+    return {"a": x, "b": y, "c": np.where(x + y > 0, "up", "down")}
+
+
+def rows(q):
+    """Two rows with gaps in other places."""
+    return pd.DataFrame({"a": [q / QUERIES, np.nan], "b": [np.nan, -q / QUERIES], "c": ["up", None]})
+
+
+def bayesian_network():
+    model = bp.BayesianNetwork([("a", "b"), ("a", "c"), ("b", "c")]).fit(three_columns())
+
+    def ask(model, q):
+        seen, done = (
+            model.query({"c": "up", "b": q / QUERIES}, ["a"], rng=q),
+            model.do({"a": q / QUERIES}, ["b"], rng=q),
+        )
+        return [seen["a"].mean(), done["b"].mean(), model.score(rows(q).iloc[:1].assign(b=0.1 * q))[0]]
+
+    return model, ask
+
+
+def dependency_network():
+    model = bp.DependencyNetwork().fit(three_columns())
+    return model, lambda model, q: np.append(
+        model.impute(rows(q))[["a", "b"]].to_numpy().ravel(), model.query({"c": "up"}, ["a"])["a"].mean() + q
+    )
+
+
+def tree_of_rows():
+    model = mm.KernelGraph([("a", "b"), ("b", "c")]).fit(three_columns())
+    return model, lambda model, q: model.impute(rows(q))[["a", "b"]].to_numpy()
+
+
+def forest_grid():
+    image = np.random.default_rng(4).normal(size=(24, 24)).cumsum(axis=0)
+    model = bp.ForestGrid().fit([image], [image + 0.3 * np.random.default_rng(5).normal(size=(24, 24))], rng=0)
+    seen = np.where(np.random.default_rng(8).random((24, 24)) < 0.1, np.nan, image)
+    return model, lambda model, q: model.restore(seen + q / QUERIES).mean()
+
+
 SLOW = pytest.mark.slow
 MODELS = {
     "discrete": discrete,
     "cliques": cliques,
     "gaussian graph": gaussian_graph,
     "gaussian field": field(bp.GaussianField),
+    "factor graph": factor_graph,
+    "bayesian network": pytest.param(bayesian_network, marks=SLOW),
+    "dependency network": pytest.param(dependency_network, marks=SLOW),
+    "forest grid": pytest.param(forest_grid, marks=SLOW),
+    "rows of a tree": pytest.param(tree_of_rows, marks=SLOW),
     "residual": field(bp.GaussianField, schedule=Residual()),
     "bins": pytest.param(field(bp.DiscretizedField), marks=SLOW),
     "mixtures": pytest.param(field(bp.MixtureField, components=20), marks=SLOW),

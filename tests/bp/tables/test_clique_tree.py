@@ -135,6 +135,68 @@ def test_ties_are_decoded_together_and_constants_are_kept():
     assert CliqueTree(factors).query().log_evidence == pytest.approx(np.log(6))
 
 
+def bayesian(seed):
+    """Seven variables, each with tables given up to two before it, and one table that is nobody's law."""
+    rng = np.random.default_rng(seed)
+    states = np.resize([2, 3], 7)
+    scopes = [(*rng.choice(i, min(i, 2), replace=False).tolist(), i) for i in range(7)]
+    tables = [rng.dirichlet(np.ones(states[scope[-1]]), states[list(scope[:-1])]) for scope in scopes]
+    return Factors(states, (*scopes, (0, 2)), (*tables, rng.random((2, 2)) + 0.1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_of_what_targets_need_says_what_enumeration_says(monkeypatch, seed):
+    """States seen, likelihoods, several queries, targets that are seen, impossible states, variables in no factor."""
+    factors = bayesian(seed)
+    factors = Factors([*factors.cardinalities, 2], factors.scopes, factors.tables)
+    tree = CliqueTree(factors)
+    monkeypatch.setattr(clique_tree, "STATES_PER_VARIABLE", 0)
+    soft, state = np.array([[0.2, 0.3], [0.0, 0.7]]), np.array([0.0, 0.4, 0.0])
+    asked = []
+    plain = CliqueTree._marginals
+    monkeypatch.setattr(CliqueTree, "_marginals", lambda self, *given: asked.append(self) or plain(self, *given))
+    one = np.array([0.0, 1.0])
+    for evidence, rows, targets in (
+        ({}, [[]], [3]),
+        ({3: state}, [[(3, state)]], [1, 3]),
+        ({4: soft, 1: 1}, [[(4, each), (1, np.eye(3)[1])] for each in soft], [0, 5]),
+        ({2: 1, 7: one}, [[(2, one), (7, one)]], None),
+    ):
+        found = tree.query(evidence, targets=targets)
+        for row, likelihoods in enumerate(rows):
+            whole = joint(factors, likelihoods)
+            for i in targets or range(8):
+                np.testing.assert_allclose(np.atleast_2d(found[i])[row], marginals(whole)[i], atol=1e-12)
+            expected = np.log(whole.sum())
+            assert np.atleast_1d(found.log_evidence)[row] == pytest.approx(expected, abs=1e-12)
+    assert len(asked) == 4
+    assert tree not in asked
+    assert asked[0].factors.size < 6
+    zero = Factors([2, 2, 2], ((0, 1), (1, 2)), (np.eye(2), np.full((2, 2), 0.5)))
+    with pytest.raises(InputError, match="contradicts itself"):
+        CliqueTree(zero).query({0: 0, 1: 1}, targets=[0])
+
+
+def test_what_is_large_is_answered_at_the_price_of_what_is_asked(monkeypatch):
+    """Thirteen causes of one effect, which is not seen, or of which all causes but two are seen."""
+    rng = np.random.default_rng(0)
+    effect = rng.dirichlet(np.ones(2), [2] * 13)
+    factors = Factors([2] * 14, (*((i,) for i in range(13)), tuple(range(14))), (*rng.dirichlet([1, 1], 13), effect))
+    tree = CliqueTree(factors)
+    monkeypatch.setattr(clique_tree, "STATES_PER_VARIABLE", 100)
+    sizes = []
+    inwards = CliqueTree._inwards
+    monkeypatch.setattr(
+        CliqueTree, "_inwards", lambda self, *given: sizes.append(self._forest.size) or inwards(self, *given)
+    )
+    np.testing.assert_allclose(tree.query(targets=[4])[4], factors.tables[4], rtol=1e-12)
+    seen = {i: i % 2 for i in range(2, 13)}
+    found = tree.query(seen, targets=[13])[13]
+    expected = np.einsum("i,j,ijk->k", *factors.tables[:2], effect[(slice(None), slice(None), *seen.values())])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert max(sizes) <= 8
+
+
 SMALL = {"asia": {"xray": "yes", "dysp": "yes"}, "alarm": {"BP": "LOW", "HRBP": "HIGH", "MINVOL": "ZERO"}}
 LARGE = ["child", "insurance", "hailfinder", "water", "andes", "pigs", "win95pts", "hepar2", "sachs", "survey"]
 HUGE = ["pathfinder", "mildew", "barley", "diabetes", "munin2", "munin3", "munin4"]
