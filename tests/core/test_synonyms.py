@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
-from meanmap.core.synonyms import own_words, renamed
+from meanmap.core.synonyms import DESIGNS, own_words, renamed
 
 TABLE = {"a": np.arange(20.0), "b": np.arange(20.0) ** 2}
 CALLS = {
@@ -79,3 +79,15 @@ def test_older_words_are_read_alone():
         draw(count=1, number=2)
     with pytest.raises(TypeError, match="unexpected keyword"):
         draw(amount=2)
+
+
+@pytest.mark.parametrize("word", DESIGNS)
+def test_designs_that_a_function_does_not_take_are_refused_with_those_that_do(word):
+    named = {part for part in DESIGNS[word].replace(" and ", ", ").split(", ") if "." not in part}
+    known = {name for name in CALLS if word in inspect.signature(getattr(mm, name)).parameters}
+    assert named <= known <= named | {"conditional_independence_effect", "test"}
+    for function in (mm.closeness_test, mm.two_sample_effect):
+        with pytest.raises(TypeError, match=rf"takes no {word}=; these do: .*two_sample_test"):
+            function(TABLE, TABLE, **{word: TABLE["a"]})
+    with pytest.raises(TypeError, match=r"DriftMonitor\.of\(\) takes no weights=; these do"):
+        mm.DriftMonitor.of(TABLE, weights=TABLE["a"])

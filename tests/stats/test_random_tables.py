@@ -106,6 +106,11 @@ ANSWERS = {
 }
 
 
+def without_advice(text):
+    """What is said but for warnings, which may tell the reader to write NaN."""
+    return "\n".join(line for line in text.lower().splitlines() if not line.lstrip().startswith("warning"))
+
+
 def answers(functions, seeds):
     """P-values by test, and refusals by what they say; every number that comes back is one."""
     pvalues, refused = {name: [] for name in functions}, Counter()
@@ -120,7 +125,7 @@ def answers(functions, seeds):
                 except (InputError, KindError) as refusal:
                     refused[f"{name}: {refusal}"[:110]] += 1
                     continue
-            assert "nan" not in str(found).lower().replace("(nan", "nan"), (seed, name, str(found))
+            assert "nan" not in without_advice(str(found)), (seed, name, str(found))
             if hasattr(found, "pvalue"):
                 assert np.isfinite(found.statistic), (seed, name)
                 assert 0 < found.pvalue <= 1, (seed, name)

@@ -19,6 +19,13 @@ MEANT = {
     "n_perm": ("n_permutations",),
     "permutations": ("n_permutations",),
 }
+# How rows belong together, and which tests of ours ask for it.
+_EXCHANGED = "two_sample_test, k_sample_test, independence_test, joint_independence_test, conditional_independence_test"
+DESIGNS = {
+    "weights": "two_sample_test and k_sample_test",
+    "clusters": _EXCHANGED,
+    "within": f"{_EXCHANGED}, DriftMonitor.of",
+}
 
 
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
@@ -55,6 +62,8 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                     f"{function.__name__}() takes no {word}=: it answers with a p-value, which "
                     f"result.reject({kwargs[word]!r}) compares with a level."
                 )
+            if word in DESIGNS:
+                raise TypeError(f"{function.__qualname__}() takes no {word}=; these do: {DESIGNS[word]}.")
         return function(*args, **kwargs)
 
     return call

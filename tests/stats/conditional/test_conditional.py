@@ -332,6 +332,10 @@ def test_far_values_stay_in_order_and_near_ones_as_they_are():
     ties = read_variable(np.r_[np.zeros(90), np.arange(1.0, 11)], "x")  # the median is most of them
     np.testing.assert_allclose(ties.numbers[:, 0] * ties.scales[0], np.r_[np.zeros(90), np.arange(1.0, 11)] - 0.55)
     assert ties.notes == ()
+    rain = np.r_[np.zeros(100), np.random.default_rng(14).exponential(size=101)]  # the median lies beside most of them
+    read = read_variable(rain, "x")
+    np.testing.assert_allclose(read.numbers[:, 0] * read.scales[0], rain - rain.mean(), atol=1e-12)
+    assert read.notes == ()
 
 
 def test_doubts_are_stated():

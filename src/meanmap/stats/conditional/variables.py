@@ -124,8 +124,10 @@ class VariableReading(Value):
             raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
         middle = np.median(raw, axis=0)
         apart = np.abs(raw - middle)
-        # Ties with the median say nothing of the spread.
+        # Ties with the median say nothing of the spread. Nor do ties with a value close to it, where nearly half of a
+        # column is zero: there the middle third of the rows does.
         unit = 1.4826 * np.nanmedian(np.where(apart == 0, np.nan, apart), axis=0)
+        unit = np.maximum(unit, (np.quantile(raw, 0.65, axis=0) - np.quantile(raw, 0.35, axis=0)) / 0.7706)
         nearer = _drawn_in(raw, middle, unit)
         mean = nearer.mean(axis=0)
         peaks = np.abs(nearer - mean).max(axis=0)
