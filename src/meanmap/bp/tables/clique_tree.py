@@ -106,13 +106,13 @@ class CliqueTree:
     def _marginals(self, likelihoods: dict[int, np.ndarray], wanted: set[int]) -> Marginals:
         """The marginals (B, k) of some variables, by number, and log Z (B,)."""
         found: dict[int, list[np.ndarray]] = {i: [] for i in wanted}
+        homes = {i: self._homes[len(self.factors.scopes) + i] for i in wanted}
         totals = []
         for part in self._parts(likelihoods):
             tables, logs = self._inwards(part, np.sum)
             totals.append(logs)
-            self._outwards(tables)
-            for i in wanted:
-                c = self._homes[len(self.factors.scopes) + i]
+            self._outwards(tables, homes.values())
+            for i, c in homes.items():
                 marginal = _onto(tables[c], self.cliques[c], (i,), np.sum)
                 found[i].append(marginal / marginal.sum(axis=-1, keepdims=True))
         return {i: np.concatenate(parts) for i, parts in found.items()}, np.concatenate(totals)
@@ -189,18 +189,15 @@ class CliqueTree:
             if up < 0:
                 logs += np.log(reduce(table, axis=axes))
                 continue
-            shared = self._shared(c)
+            shared = self._shared[c]
             message = _onto(table, self.cliques[c], shared, reduce)
             tables[up] = tables[up] * _among(message, shared, self.cliques[up])
         return tables, logs
 
-    def _outwards(self, tables: list[np.ndarray]) -> None:
-        """What each clique knows becomes what all know: its message inwards is divided out and the answer put in."""
-        for c in reversed(range(len(tables))):
-            up = self._forest.parent[c]
-            if up < 0:
-                continue
-            shared = self._shared(c)
+    def _outwards(self, tables: list[np.ndarray], asked: Iterable[int]) -> None:
+        """What some cliques know becomes what all know: a message inwards is divided out and the answer put in."""
+        for c in self._towards(asked):
+            up, shared = self._forest.parent[c], self._shared[c]
             said = _onto(tables[c], self.cliques[c], shared, np.sum)
             known = _onto(tables[up], self.cliques[up], shared, np.sum)
             known = np.divide(known, said, out=np.zeros_like(known), where=said > 0)
@@ -212,7 +209,7 @@ class CliqueTree:
         size = len(tables[0])
         states = np.zeros((size, self.factors.size), dtype=np.int64)
         for c in reversed(range(len(tables))):
-            shared = self._shared(c) if self._forest.parent[c] >= 0 else ()
+            shared = self._shared[c]
             free = tuple(i for i in self.cliques[c] if i not in shared)
             order = [1 + self.cliques[c].index(i) for i in (*shared, *free)]
             table = tables[c].transpose(0, *order)[(np.arange(size), *(states[:, i] for i in shared))]
@@ -221,10 +218,20 @@ class CliqueTree:
                 states[:, i] = state
         return states
 
-    def _shared(self, c: int) -> tuple[int, ...]:
-        """The variables of a clique that its parent has, too."""
-        up = set(self.cliques[self._forest.parent[c]])
-        return tuple(i for i in self.cliques[c] if i in up)
+    def _towards(self, asked: Iterable[int]) -> list[int]:
+        """The cliques between roots and those that are asked, parents first, without the roots."""
+        found: set[int] = set()
+        for c in asked:
+            while c not in found and self._forest.parent[c] >= 0:
+                found.add(c)
+                c = self._forest.parent[c]
+        return sorted(found, reverse=True)
+
+    @cached_property
+    def _shared(self) -> list[tuple[int, ...]]:
+        """The variables of each clique that its parent has, too."""
+        above = [set(self.cliques[up]) if up >= 0 else set() for up in self._forest.parent]
+        return [tuple(i for i in clique if i in up) for clique, up in zip(self.cliques, above, strict=True)]
 
     def _shape(self, c: int) -> tuple[int, ...]:
         return tuple(int(self.factors.cardinalities[i]) for i in self.cliques[c])
