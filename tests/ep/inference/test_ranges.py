@@ -31,6 +31,28 @@ def test_a_function_that_leaves_the_range_of_its_output_is_named_with_a_value(fu
     assert report.steps <= 4
 
 
+@pytest.mark.parametrize("messages", [ep.Learned(initial=20), lambda questions: questions.ask(ep.Quadrature())])
+def test_oracles_on_the_host_say_it_too(messages):
+    report = ep.infer(model(lambda z: 3 * z), messages, rng=0).report
+    assert not report.converged
+    assert report.notes[0].startswith("the function of link at [0] is -3 for z = -1., and 'p' is a Beta")
+    assert report.steps <= 4
+
+
+def test_chains_end_where_functions_leave_the_range():
+    # Steps became shorter and trajectories longer without end, where no trajectory was accepted.
+    chains = ep.MCMC(draws=800, warmup=60)
+    report = ep.infer(model(lambda z: z - 50.0), chains, rng=0).report
+    assert report.notes[0].startswith("the function of link at [0] is -51 for z = -1.")
+    # A density that ends abruptly: z lies between 0 and 1/3.
+    post = ep.infer(model(lambda z: 3 * z), chains, rng=0, sweeps=3)
+    grid = np.linspace(0, 1 / 3, 3001)
+    weights = np.exp(-(grid**2) / 2) * np.stack([1 - 3 * grid, 3 * grid, 3 * grid])
+    off = np.abs(post["z"].mean - weights @ grid / weights.sum(1)) / post["z"].sd
+    assert (off < 5 * post.doubt["link"]).all()
+    assert (post.doubt["link"] < 0.5).all()
+
+
 def test_functions_that_stay_inside_are_let_be():
     assert ep.infer(model(jax.nn.sigmoid)).report.notes == ()
     assert ep.infer(model(jnp.exp, ep.Gamma)).report.converged

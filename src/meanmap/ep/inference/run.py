@@ -103,7 +103,7 @@ class Run:
                 if len(record.residuals) == _LONG and self._asks_everything():
                     pace = Pace(careful)
                 elif not pace.after(record.moved, over_two, record.left_out) or still:
-                    if record.beyond:
+                    if record.beyond or self._beyond(state, {at: each[2] for at, each in enumerate(record.last)}):
                         break
                     if self._asks_everything():
                         pace = Pace(careful)
@@ -160,15 +160,17 @@ class Run:
             limit = np.clip(_OF_STEP * np.asarray(found.moved).max(), ENOUGH, _AT_MOST)
             doubtful = [at for at, one in enumerate(found.happened) if self._doubtful(self.level, at, one, limit)]
             # No rule integrates a function that leaves the range of its output.
-            if not doubtful or self._beyond(state, found, doubtful):
+            sizes = self.plan.sizes
+            lost = {at: fetched(found.happened[at].events)[2].ravel()[: int(sizes[at])] for at in doubtful}
+            if not doubtful or self._beyond(state, lost):
                 return found
             self.level -= 1
 
-    def _beyond(self, state: State, found: Swept, doubtful: list[int]) -> bool:
-        """Whether answers have no numbers because functions leave the range of their output; the record is told."""
-        for at in doubtful:
-            without = np.flatnonzero(fetched(found.happened[at].events)[2].ravel()[: int(self.plan.sizes[at])])
-            why = left_range(self.plan, state, at, self.record.factors[at], without, self.power)
+    def _beyond(self, state: State, lost: dict[int, np.ndarray]) -> bool:
+        """Whether answers were lost because functions leave the range of their output; the record is told."""
+        for at, members in lost.items():
+            factor = self.record.factors[at]
+            why = left_range(self.plan, state, at, factor, np.flatnonzero(members), self.power)
             if why:
                 self.record.beyond = why
                 return True

@@ -119,8 +119,9 @@ class FactorLearner:
             places = audited[wanted]
             diary.compare(self.operator.scores(questions[audited].incoming, exact[places], guess[audited]))
         lawful = usable(questions.incoming)
-        if lawful[wanted].any():
-            new = Recorded.of(questions[wanted].incoming, exact)[lawful[wanted]]
+        fine = lawful[wanted] & _with_numbers(exact)
+        if fine.any():
+            new = Recorded.of(questions[wanted].incoming, exact)[fine]
             self.waiting = new if self.waiting is None else self.waiting + new
         failed = refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
         ready = self.operator.fitted or (self.waiting is not None and _enough(self.waiting.incoming))
@@ -158,6 +159,12 @@ class FactorLearner:
             doubt = self.operator.doubt(incoming, said)
             answer = answer.put(rest, Answer(said.messages, said.log_normaliser, doubt=doubt))
         return answer
+
+
+def _with_numbers(answer: Answer) -> np.ndarray:
+    """Which members have messages of finite numbers; others are left out by sweeps too."""
+    leaves = [np.isfinite(leaf).reshape(len(leaf), -1).all(axis=1) for leaf in jax.tree.leaves(answer.messages)]
+    return np.logical_and.reduce(leaves)
 
 
 def _enough(incoming: tuple[Any, ...]) -> bool:

@@ -21,6 +21,11 @@ __all__ = ["MCMC"]
 # Chains are cut into this many pieces in all, each long enough to be nearly independent of the next one: they tell the
 # error.
 _PIECES = 32
+# Each chain starts at one of so many draws from the cavity, where the density is above zero.
+_STARTS = 100
+# The length of trajectories, in adapted standard deviations, and the most steps of one. Where the density ends abruptly
+# within that length no trajectory is accepted, and adapted steps would get shorter without end.
+_LENGTH, _MOST_STEPS = 1.5, 1000
 
 
 class MCMC(Oracle):
@@ -110,7 +115,7 @@ class MCMC(Oracle):
         """Draws (draws, d), chain after chain.
 
         They move in standard deviations of the cavity: a trajectory in the units of a cavity of 10⁻⁶ would take a
-        million steps before scales are adapted.
+        million steps before scales are adapted. Draws are NaN where a chain cannot move.
         """
         from numpyro.infer.hmc import hmc  # here: numpyro takes a second to load
 
@@ -122,14 +127,15 @@ class MCMC(Oracle):
 
         def chain(key):
             starting, running = jax.random.split(key)
-            start = jax.random.normal(starting, centre.shape, centre.dtype)
+            places = jax.random.normal(starting, (_STARTS, *centre.shape), centre.dtype)
+            start = places[jnp.isfinite(jax.vmap(potential)(places)).argmax()]
             initialise, step = hmc(potential_fn=potential, algo="HMC")
-            state = initialise(start, num_warmup=self.warmup, trajectory_length=1.5, rng_key=running)
-            state = jax.lax.fori_loop(0, self.warmup, lambda _, s: step(s), state)
+            state = initialise(start, num_warmup=self.warmup, trajectory_length=_LENGTH, rng_key=running)
+            state = jax.lax.fori_loop(0, self.warmup, lambda _, s: _bounded(step(s)), state)
             _, found = jax.lax.scan(
                 lambda s, _: (lambda new: (new, new.z))(step(s)), state, length=self.draws // self.chains
             )
-            return found
+            return jnp.where((found != found[0]).any(), found, jnp.nan)
 
         found = jax.vmap(chain)(jax.random.split(key, self.chains))
         return centre + scale * found.reshape(-1, found.shape[-1])
@@ -143,6 +149,12 @@ class MCMC(Oracle):
         log_factor, _ = tilted.factor.weigh(values, tilted.incoming, tilted.power, None)
         laws = sum(tilted.incoming[at].log_normaliser for at in tilted.over)
         return jax.nn.logsumexp(log_cavity + log_factor) + laws
+
+
+def _bounded(state: Any) -> Any:
+    """The state of a chain with steps long enough for its trajectories to end."""
+    size = jnp.maximum(state.adapt_state.step_size, _LENGTH / _MOST_STEPS)
+    return state._replace(adapt_state=state.adapt_state._replace(step_size=size))
 
 
 def _effective(u: jax.Array) -> jax.Array:
