@@ -183,7 +183,8 @@ class FittedDependencyNetwork:
 
         Each cell is judged given those in the columns before it (the chain rule); of labels, and of numbers with at
         most 20 values, it is the logarithm of their probability. A label that never came has the share of rows whose
-        label came once, at least one row's, and the others share the rest (Good 1953).
+        label came once, at least one row's, and the others share the rest (Good 1953). A number that lies beyond all
+        that were learned by more than half their range is impossible: −inf.
 
         Parameters
         ----------

@@ -51,16 +51,33 @@ def filled(frame: Data, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]])
             if str(name) in named:
                 rows, values = named[str(name)]
                 series = copy[name].astype(float) if values.dtype.kind == "f" else copy[name].copy()
-                series.iloc[rows] = values
+                series.iloc[rows] = _in_unit(values, series)
                 copy[name] = series
         return copy
     columns = columns_of(frame)
     new = {name: _with(columns[name], *each) for name, each in named.items()}
     if hasattr(frame, "with_columns"):
-        return frame.with_columns(*(type(frame[name])(name, column.tolist()) for name, column in new.items()))
+        return frame.with_columns(*(_polars(frame[name], column) for name, column in new.items()))
     return {
         name: new.get(str(name), column) for name, column in (frame if isinstance(frame, Mapping) else columns).items()
     }
+
+
+def _in_unit(values: np.ndarray, series: Any) -> Any:
+    """Times and durations in the unit and time zone of a column of pandas; others as they are."""
+    if values.dtype.kind not in "mM" or series.dtype.kind not in "mM":
+        return values
+    zone = getattr(series.dtype, "tz", None)
+    if zone is None:
+        return values.astype(series.dtype)
+    return type(series)(values).dt.tz_localize("UTC").dt.tz_convert(zone).astype(series.dtype).array
+
+
+def _polars(series: Any, column: np.ndarray) -> Any:
+    """A column of Polars with these values; times keep their type, which lists of whole numbers would lose."""
+    if column.dtype.kind in "mM":
+        return type(series)(series.name, column).cast(series.dtype)
+    return type(series)(series.name, column.tolist())
 
 
 def _with(column: Any, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
