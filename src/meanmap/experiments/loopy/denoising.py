@@ -43,14 +43,14 @@ def error(restored: np.ndarray, picture: np.ndarray) -> float:
 def kernel(
     picture: np.ndarray, seen: np.ndarray, pairs: int, seed: int, likelihood: Any, update: Any = None
 ) -> tuple[float, float, Any]:
-    """Error, seconds for a sweep, and the model; it learned from another noisy version of the picture."""
+    """Error, processor seconds for a sweep, and the model; it learned from another noisy version of the picture."""
     example = noisy(picture, np.random.default_rng([seed, 1]))
     model = mm.KernelGrid(update=update).fit(picture, example, likelihood=likelihood, pairs=pairs, rng=seed)
     return error(model.restore(seen).mean(), picture), sweep_seconds(model, seen), model
 
 
 def sweep_seconds(model: Any, seen: np.ndarray) -> float:
-    """Seconds of a sweep once compiled: the least of three runs of several sweeps."""
+    """Processor seconds of a sweep once compiled: the least of three runs of several sweeps."""
     import jax
     import jax.numpy as jnp
 
@@ -66,19 +66,19 @@ def sweep_seconds(model: Any, seen: np.ndarray) -> float:
         times = []
         sweeps = max(1, min(20, 20_000 // field.learned.length**2 * 50 + 2))
         for _ in range(4):
-            start = time.perf_counter()
+            start = time.process_time()
             flood(Terms(field.engine.layout, operators, own, None, settings), sweeps)[0].block_until_ready()
-            times.append((time.perf_counter() - start) / sweeps)
+            times.append((time.process_time() - start) / sweeps)
     return min(times[1:])
 
 
 def discrete(
     picture: np.ndarray, seen: np.ndarray, pairs: int, seed: int, colours: int, smoothing: float, likelihood: Any = None
 ) -> tuple[float, float]:
-    """Error and seconds of discrete belief propagation with smoothed counts of pairs; by default the true likelihood.
+    """Error and processor seconds of discrete propagation with smoothed counts of pairs.
 
-    Counts are made symmetric, and potentials are p(x, y) / (p(x) p(y)) (Wainwright, Jaakkola & Willsky 2003): the same
-    moment matching as that of the learned operators.
+    The likelihood is the true one by default. Counts are made symmetric, and potentials are p(x, y) / (p(x) p(y))
+    (Wainwright, Jaakkola & Willsky 2003): the same moment matching as that of the learned operators.
     """
     rng = np.random.default_rng(seed)
     found = [np.concatenate(side) for side in zip(*bp.neighbour_pairs([picture]).values(), strict=True)]
@@ -92,10 +92,10 @@ def discrete(
     graph = mm.graphs.grid(*picture.shape)[0]
     own = (likelihood or true_likelihood)(seen.ravel(), levels) * marginal
     network = bp.DiscreteGraph(graph, counts / counts.sum() / marginal / marginal[:, None], own)
-    start = time.perf_counter()
+    start = time.process_time()
     beliefs = network.query(schedule=mm.graphs.Flooding(SWEEPS), damping=DAMPING)
     values = np.stack([beliefs[node] for node in graph.names])
-    return error((values @ levels).reshape(picture.shape), picture), time.perf_counter() - start
+    return error((values @ levels).reshape(picture.shape), picture), time.process_time() - start
 
 
 def compare(colours: int, pairs: int, seeds: Any) -> dict[str, np.ndarray]:

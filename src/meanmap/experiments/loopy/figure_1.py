@@ -43,7 +43,7 @@ def run(setting: Setting) -> Outcome:
         axes[0, column].set(title=f"{name.lower()} update")
         axes[1, column].set(xlabel="colours", yscale="log", xscale="log")
     axes[0, 0].set(ylabel="root mean square error, grey levels")
-    axes[1, 0].set(ylabel="milliseconds a sweep")
+    axes[1, 0].set(ylabel="processor ms a sweep")
     axes[0, 1].legend()
     most = colours[-1]
     at = {key: np.array(value) for key, value in found.items()}

@@ -47,7 +47,7 @@ def run(setting: Setting) -> Outcome:
     axes[0].bar(names, [np.mean(errors[n]) for n in names], yerr=[np.std(errors[n]) for n in names], color="C0")
     axes[1].bar(names, [1e3 * min(seconds[n]) for n in names], color="C1")
     axes[0].set(ylabel="root mean square error, grey levels")
-    axes[1].set(ylabel="milliseconds a sweep", yscale="log")
+    axes[1].set(ylabel="processor ms a sweep", yscale="log")
     for one in axes:
         one.tick_params(axis="x", rotation=60)
     table: list[tuple[str, ...]] = [

@@ -49,9 +49,9 @@ def run(setting: Setting) -> Outcome:
     seconds, divergence, wrong, exact = {}, {}, {}, []
     for name, messages in methods(setting).items():
         for at, (X, y, X_test, y_test) in enumerate(problems):
-            start = time.perf_counter()
+            start = time.process_time()
             post = ep.infer(logistic_model(X, y), messages=messages, rng=setting.seed, sweeps=SWEEPS, improper="force")
-            seconds.setdefault(name, []).append(time.perf_counter() - start)
+            seconds.setdefault(name, []).append(time.process_time() - start)
             if name == "quadrature":
                 exact.append(post["w"])
             proper = bool(post["w"].is_proper())
@@ -71,12 +71,12 @@ def run(setting: Setting) -> Outcome:
         for ax, values in zip(axes, (seconds, divergence, wrong), strict=True):
             shown = np.clip(values[name], 1e-7, 1e3) if values is divergence else values[name]
             ax.bar(place + (at - 2) * 0.16, shown, 0.16, label=name)
-    for ax, label in zip(axes, ("seconds", "KL to quadrature (nats)", "test error"), strict=True):
+    for ax, label in zip(axes, ("processor seconds", "KL to quadrature (nats)", "test error"), strict=True):
         ax.set(xlabel="problem", ylabel=label, xticks=place, xticklabels=place + 1)
     axes[0].set_yscale("log")
     axes[1].set_yscale("log")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncol=5, frameon=False, fontsize=8)
-    table = [("method", "seconds", "KL", "test errors")]
+    table = [("method", "processor seconds", "KL", "test errors")]
     for name in seconds:
         shown = ", ".join(f"{value:.1f}" for value in seconds[name])
         errors = ", ".join(f"{value:.3f}" for value in wrong[name])
