@@ -51,6 +51,26 @@ def test_gaps_get_the_conditional_law():
         assert (mean[seen] == row[seen]).all()
 
 
+def test_rows_with_the_same_gaps_share_what_is_computed(monkeypatch):
+    """Two patterns of eighteen gaps, one of twenty: as by the formula, with an inverse for each pattern."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(24, 24))
+    law = JointNormal(rng.normal(size=24), root @ root.T + np.eye(24))
+    patterns = np.array([rng.permutation(24) < number for number in (18, 18, 20)])
+    rows = np.where(np.tile(patterns, (10, 1)), np.nan, rng.normal(size=(30, 24)))
+    sizes, inverse = [], np.linalg.inv
+    monkeypatch.setattr(np.linalg, "inv", lambda matrices: sizes.append(len(matrices)) or inverse(matrices))
+    means, deviations = law.given(rows)
+    monkeypatch.undo()
+    assert sum(sizes[1:]) == 3  # after the precision
+    for row, mean, deviation in zip(rows, means, deviations, strict=True):
+        gap, seen = np.isnan(row), ~np.isnan(row)
+        gain = law.covariance[np.ix_(gap, seen)] @ np.linalg.inv(law.covariance[np.ix_(seen, seen)])
+        np.testing.assert_allclose(mean[gap], law.mean[gap] + gain @ (row - law.mean)[seen], rtol=1e-8)
+        left = law.covariance[np.ix_(gap, gap)] - gain @ law.covariance[np.ix_(seen, gap)]
+        np.testing.assert_allclose(deviation[gap] ** 2, np.diag(left), rtol=1e-6)
+
+
 def test_a_law_is_learned_through_gaps():
     rng = np.random.default_rng(1)
     x = rng.multivariate_normal([1.0, -1.0, 0.0], [[1, 0.8, 0.3], [0.8, 1, 0.5], [0.3, 0.5, 1]], size=4000)

@@ -15,6 +15,8 @@ LEAST_VARIANCE = 1e-6
 # Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
 # of gaps differ by one in so many.
 MOST_NUMBERS, ALIKE = 2_000_000, 8
+# With so many gaps a row it is quicker to look for rows with the same gaps than to invert for each.
+SHARED = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class JointNormal:
         """Some rows with about as many gaps at a time: the places (b, m) of these, by row and column, conditional means
         (b, m) and covariances (b, m, m) there, and which of the places are gaps.
 
-        The covariance of what is in gaps is the inverse of their part of the precision.
+        The covariance of what is in gaps is the inverse of their part of the precision, one for rows with equal gaps.
         """
         gaps, precision = np.isnan(rows), np.linalg.inv(self.covariance)
         number = gaps.sum(axis=1)
@@ -87,10 +89,20 @@ class JointNormal:
             part, start = order[start:stop], int(stop)
             places = np.argsort(~gaps[part], axis=1, kind="stable")[:, :most]
             real = np.arange(places.shape[1]) < number[part, None]
-            both = real[:, :, None] & real[:, None, :]
-            among = precision[places[:, :, None], places[:, None, :]]
-            covariance = np.linalg.inv(np.where(both, among, np.eye(places.shape[1])))
+            first = which = slice(None)
+            if most >= SHARED:
+                first, which = _alike(gaps[part])
+            there, kept = places[first], real[first]
+            among = precision[there[:, :, None], there[:, None, :]]
+            alone = np.where(kept[:, :, None] & kept[:, None, :], among, np.eye(there.shape[1]))
+            covariance = np.linalg.inv(alone)[which]
             heard = np.where(gaps[part], 0.0, rows[part] - self.mean) @ precision
             heard = np.where(real, np.take_along_axis(heard, places, axis=1), 0.0)
             means = self.mean[places] - (covariance @ heard[:, :, None])[:, :, 0]
             yield (np.broadcast_to(part[:, None], places.shape), places), means, covariance, real
+
+
+def _alike(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A row of each pattern of gaps (n, d), and which pattern each row has, (n,)."""
+    _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, which.ravel()
