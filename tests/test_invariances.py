@@ -183,6 +183,7 @@ def test_what_says_nothing_new_changes_nothing(name, change):
             FUNCTIONS[name](x, y, wrap)
         return
     found = FUNCTIONS[name](x, y, wrap)
+    assert len(found) == len(plainly(name)) > 0
     assert found == pytest.approx(plainly(name), rel=1e-3 if "+" in change else 1e-5, abs=1e-9)
 
 

@@ -211,6 +211,10 @@ def test_values_far_beyond_the_data_are_told_of_whatever_is_asked():
     model = mm.bp.BayesianNetwork([("a", "b")]).fit({"a": a, "b": a + rng.normal(size=200)})
     far = "the value of 'a' has 1 value far outside"
     assert model.do({"a": 1e6}, ["b"], rng=0).report.notes[0].startswith(far)
+    # Half the range beyond the data is far: regressions go on there on their own.
+    beyond = a.max() + 0.5 * np.ptp(a)
+    assert model.do({"a": beyond + 0.1}, ["b"], rng=0).report.notes[0].startswith(far)
+    assert not model.do({"a": beyond - 0.1}, ["b"], rng=0).report.notes
     with pytest.warns(UserWarning, match=far):
         model.counterfactual({"a": 0.0, "b": 0.0}, {"a": 1e6})
     with pytest.warns(UserWarning, match=far):

@@ -28,6 +28,8 @@ MOST_LABELS = 50
 # In tables that would take more numbers than this for a row, fewer labels are on their own, but these at least.
 MOST_WIDTH, LEAST_LABELS = 150, 5
 OTHERS = "(others)"
+# What is so many times the range outside of it is told: a regression goes on there on its own.
+_FAR = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +154,9 @@ class CodedColumn:
     def odd(self, values: Data, where: str) -> str:
         """What is odd about values of the column: numbers far outside of what was seen, new labels."""
         there = np.flatnonzero(present(values))
-        return self.column.odd(self.column.read(take(values, there), where), where) if len(there) else ""
+        if not len(there):
+            return ""
+        return self.column.odd(self.column.read(take(values, there), where), where, far=_FAR)
 
     def read(self, values: Data, argument: str) -> np.ndarray:
         """Values of the column as standardised numbers (n, width), NaN where one is missing."""

@@ -121,8 +121,11 @@ class Column:
         """Which numbers of the column, called so, may stand for missing values; none, or one sentence."""
         return () if self.sentinels is None else (self.sentinels.note(where, "put nan there"),)
 
-    def odd(self, values: Array, where: str) -> str:
-        """What is odd about values that were read: labels never seen, numbers far outside; empty if nothing is."""
+    def odd(self, values: Array, where: str, far: float = FAR) -> str:
+        """What is odd about values that were read: labels never seen, numbers `far` times the range outside of it.
+
+        Empty if nothing is.
+        """
         if self.kind == "whole object":
             return ""
         values = np.asarray(values)
@@ -132,13 +135,13 @@ class Column:
         if values.dtype.kind not in "fmM" or values.ndim > 1 or self.low is None or self.high is None:
             return ""
         numbers = values if values.dtype.kind == "f" else seconds(values)
-        reach = FAR * (self.high - self.low)
-        far = (numbers < self.low - reach) | (numbers > self.high + reach)
-        if not (reach > 0 and far.any()):
+        reach = far * (self.high - self.low)
+        outside = (numbers < self.low - reach) | (numbers > self.high + reach)
+        if not (reach > 0 and outside.any()):
             return ""
         return (
-            f"{where} has {counted(int(far.sum()), 'value')} far outside {self.low:g} to {self.high:g}, such as "
-            f"{numbers[far][0]:g}."
+            f"{where} has {counted(int(outside.sum()), 'value')} far outside {self.low:g} to {self.high:g}, such as "
+            f"{numbers[outside][0]:g}."
         )
 
     def __str__(self) -> str:
