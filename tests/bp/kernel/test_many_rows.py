@@ -226,3 +226,21 @@ def test_edges_are_worth_what_their_ends_say_about_each_other():
     assert {f"{gain.mean:.2g}" for gain in gains.values()} <= written
     with pytest.raises(InputError, match="no column 'c'; it has 'a', 'b'"):
         fitted.gains({"a": a, "b": a})
+
+
+def test_texts_are_told_of_and_compared_by_their_words():
+    """Words of warm and of cold weather with a number each: as labels they say nothing about others."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    words = np.where(rng.random((120, 4)) < 1 / (1 + np.exp(-3 * x[:, None])), "sunny", "rainy")
+    table = {"x": x, "note": np.array([" ".join(row) + f" {i}" for i, row in enumerate(words)])}
+    (note,) = mm.KernelGraph([("x", "note")]).fit(table).query({"x": 0.0}).report.notes[:1]
+    assert "kernels={'note': mm.kernels.Spectrum(3)}" in note
+    told = mm.KernelGraph([("x", "note")]).fit(table, kinds={"note": "label"})
+    assert not any("Spectrum" in note for note in told.query({"x": 0.0}).report.notes)
+    model = mm.KernelGraph([("x", "note")], kernels={"note": mm.kernels.Spectrum(3)}).fit(table)
+    warm, cold = (model.query({"note": f"{word} {word} {word} {word} 999"})["x"].mean() for word in ("sunny", "rainy"))
+    assert warm > 0.5
+    assert cold < -0.5
+    with pytest.raises(KindError, match="'note' is known by how often substrings occur in it, and cannot be drawn"):
+        model.sample(3, rng=0)

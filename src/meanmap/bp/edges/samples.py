@@ -148,7 +148,7 @@ class Direction:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Points at each node, and for each edge the rows (m, 2) of its pairs at both ends; `given` is how many rows the
-    data had where they had more than were learned from, and `notes` tell what was missing.
+    data had where they had more than were learned from, and `notes` tell what was missing and what looks like texts.
     """
 
     nodes: tuple[NodeSample, ...]
@@ -181,13 +181,19 @@ def read_samples(
         told: tuple[str, ...] = ()
     else:
         columns, pairs, given_rows, told = _from_table(graph, data, missing, [str(name) for name in chosen])
-    nodes = []
+    nodes, texts = [], []
     for node, name in enumerate(graph.names):
         if not columns[node]:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         schema = variable_schema(name, columns[node], "data", kernels.get(name), chosen.get(name))
+        if schema.columns[0].kind == "text" and kernels.get(name) is None:
+            texts.append(
+                f"{name!r} has another label in nearly every row. If these are texts, mm.KernelGraph(..., "
+                f"kernels={{{name!r}: mm.kernels.Spectrum(3)}}) compares their words; fit(..., "
+                f"kinds={{{name!r}: 'label'}}) says that they are labels."
+            )
         nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
-    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, told)
+    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, (*told, *texts))
 
 
 def read_sample(

@@ -19,7 +19,7 @@ from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
-from meanmap.core.points import count, in_columns, joined, rows
+from meanmap.core.points import count, in_columns, is_sparse, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -233,6 +233,12 @@ class ManyRows(FittedModel):
         ((500,), True)
         """
         n, random = whole_number(n, "n"), Rng.of(rng).generator
+        for name, node in zip(self.graph.names, self.samples.nodes, strict=True):
+            if is_sparse(node.points):
+                raise KindError(
+                    f"{name!r} is known by how often substrings occur in it, and cannot be drawn. Leave it out of the "
+                    f"graph, or take its texts as labels: no kernel for it, and fit(..., kinds={{{name!r}: 'label'}})."
+                )
         single = evidence is None or (isinstance(evidence, Mapping) and not any(map(_is_column, evidence.values())))
         with Door() as door:
             read = AskedRows.single if single else AskedRows.of
