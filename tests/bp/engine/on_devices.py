@@ -103,6 +103,12 @@ def collectives(text):
     return found
 
 
+def held_by(program):
+    """Bytes of arguments, results and temporary numbers on each device."""
+    memory = program.memory_analysis()
+    return memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+
+
 def main():
     mesh = jax.make_mesh((jax.device_count(),), ("devices",))
     for name in sys.argv[1:] or MODELS:
@@ -112,9 +118,10 @@ def main():
         )
     with jax.enable_x64(True):
         program = compiled(mesh)
-    memory = program.memory_analysis()
-    held = {"arguments": memory.argument_size_in_bytes, "temporary": memory.temp_size_in_bytes}
-    print(json.dumps({"collectives": collectives(program.as_text()), **held}))
+        some = [k for k in (1, 2, 4) if k <= mesh.size]
+        meshes = [jax.sharding.Mesh(mesh.devices[:k], mesh.axis_names) for k in some]
+        held = [held_by(compiled(each, 128, 4)) for each in meshes]
+    print(json.dumps({"collectives": collectives(program.as_text()), "held": dict(zip(some, held, strict=True))}))
 
 
 if __name__ == "__main__":

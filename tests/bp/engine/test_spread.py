@@ -35,6 +35,9 @@ def check(found, program):
     assert set(program["collectives"]) == {"collective-permute", "all-reduce"}, program
     assert program["collectives"]["collective-permute"] <= 2 * 2 * 16 * 8, program
     assert program["collectives"]["all-reduce"] <= 2, program
+    # What a device holds falls as the devices grow in number.
+    for k, held in program["held"].items():
+        assert int(k) * held == pytest.approx(program["held"]["1"], rel=0.1), program
 
 
 def test_four_devices_find_what_one_finds():

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from meanmap import ep
+from meanmap.ep.factor import replaced
 from meanmap.ep.inference.infer import _ready
 from meanmap.ep.sweeps.layout import Layout
 from meanmap.ep.sweeps.plan import prepare, start
@@ -51,11 +52,24 @@ def hierarchy():
     return ep.FactorGraph(ep.Gaussian(centre, group, precision=2.0), seen)
 
 
-MODELS = {"probit": probit, "uneven": uneven, "black box": black_box, "hierarchy": hierarchy}
+class FewAtOnce(ep.Quadrature):
+    """Members are asked a few at a time, as those of long plates are; by the first rule alone, which is cheap."""
+
+    block = 16
 
 
-def collectives(model, mesh):
-    """The operations by which devices talk in one sweep, with the numbers that each carries."""
+def blocks():
+    w = ep.Variable("w", ep.MultivariateNormal.standard(COLUMNS))
+    z = ep.Variable("z", ep.Normal, plate=ROWS)
+    seen = ep.Density(lambda z, y: y * z - jax.numpy.logaddexp(0.0, z), z, Y, oracle=replaced(FewAtOnce(), level=0))
+    return ep.FactorGraph(ep.Dot(X, w, z), seen)
+
+
+MODELS = {"probit": probit, "uneven": uneven, "blocks": blocks, "black box": black_box, "hierarchy": hierarchy}
+
+
+def program(model, mesh):
+    """The compiled program of one sweep."""
     with jax.enable_x64(True):
         factors, _hosts = _ready(model, None, 1.0)
         layout = Layout(mesh, model.variables, factors)
@@ -67,7 +81,11 @@ def collectives(model, mesh):
             found = sweep(*eqx.combine(traced, static), jax.random.key(0), Settings(1.0, 1.0, 1.0), "allow")
             return eqx.filter(found, eqx.is_array)
 
-        text = jax.jit(whole).lower(traced).compile().as_text()
+        return jax.jit(whole).lower(traced).compile()
+
+
+def collectives(text):
+    """The operations by which devices talk, with the numbers that each carries."""
     found = {}
     for shape, name in re.findall(r"= (.+?) (all-gather|all-reduce|all-to-all|collective-permute)(?:-start)?\(", text):
         sizes = [int(np.prod([int(n) for n in dims.split(",") if n])) for dims in re.findall(r"\[([\d,]*)\]", shape)]
@@ -97,4 +115,5 @@ if __name__ == "__main__":
     mesh = jax.make_mesh((len(jax.devices()),), ("rows",))
     for name in sys.argv[1:] or MODELS:
         model = MODELS[name]()
-        print(json.dumps({"model": name, **compared(model, mesh), "collectives": collectives(model, mesh)}), flush=True)
+        told = collectives(program(model, mesh).as_text())
+        print(json.dumps({"model": name, **compared(model, mesh), "collectives": told}), flush=True)

@@ -37,10 +37,10 @@ def check(found, devices):
 
 
 def test_eight_devices_find_what_one_finds():
-    found = printed("probit", "uneven", "hierarchy", devices=8)
+    found = printed("probit", "uneven", "blocks", "hierarchy", devices=8)
     check(found, 8)
     # What belongs to rows stays on their devices, but where padding has to be cut off.
-    assert [one["devices"] for one in found] == [{"z": 8}, {}, {}]
+    assert [one["devices"] for one in found] == [{"z": 8}, {}, {"z": 8}, {}]
     # d for the mean and d² for the precision of what rows share, and numbers that say how far beliefs moved.
     assert found[0]["collectives"]["all-reduce"] == 3 + 9 + 3
 

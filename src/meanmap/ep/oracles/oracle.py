@@ -1,6 +1,8 @@
 """What computes the messages of a black-box factor: one member at a time, mapped over the plate in blocks."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -11,7 +13,7 @@ from meanmap.core.types import Array
 from meanmap.ep.factor import Answer, FactorLike
 from meanmap.families import Family
 
-__all__ = ["Oracle", "spread"]
+__all__ = ["Oracle", "in_parts", "spread"]
 
 
 # Members at a time where a plate is cut: a plate of 10⁵ took a fifth less time than in blocks of 2048.
@@ -28,6 +30,8 @@ class Oracle(eqx.Module):
     # Whether a small change of what comes in changes answers by about their stated doubt, so that beliefs never rest.
     wanders: ClassVar[bool] = False
     on_host: ClassVar[bool] = False
+    # Equal parts of the plate, each on a device of its own.
+    parts: int = eqx.field(static=True, repr=False, default=1, kw_only=True)
 
     @property
     def block(self) -> int:
@@ -68,7 +72,19 @@ class Oracle(eqx.Module):
 
         if size <= self.block:
             return jax.vmap(one)((questions, keys))
-        return jax.lax.map(one, (questions, keys), batch_size=min(self.block, _IN_CACHE))
+        some = partial(jax.lax.map, one, batch_size=min(self.block, _IN_CACHE))
+        return in_parts(some, self.parts, (questions, keys))
+
+
+def in_parts(function: Callable[[Any], Any], parts: int, members: Any) -> Any:
+    """What a function of all members gives, asked about so many equal parts by themselves, one on each device.
+
+    Loops that take some members at a time would otherwise bring all of them to every device.
+    """
+    if parts == 1:
+        return function(members)
+    divided = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), members)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), jax.vmap(function)(divided))
 
 
 def spread(incoming: tuple[Any, ...], size: int) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer
-from meanmap.ep.oracles.oracle import spread
+from meanmap.ep.oracles.oracle import in_parts, spread
 from meanmap.ep.quadrature.mesh import DEPTH, Grid, Weighed, important, kinked, located, trapezium, unseen
 from meanmap.ep.quadrature.panels import adapted
 
@@ -81,11 +81,8 @@ def answered(
         if parts == 1:
             first = where_doubtful(first, careful, incoming, at_once)
             continue
-        divided = jax.tree.map(
-            lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), (first, spread(incoming, len(first.doubt)))
-        )
-        first = jax.vmap(lambda plain, given, c=careful, k=at_once: where_doubtful(plain, c, given, k))(*divided)
-        first = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), first)
+        both = first, spread(incoming, len(first.doubt))
+        first = in_parts(lambda b, c=careful, k=at_once: where_doubtful(b[0], c, b[1], k), parts, both)
     return first
 
 

@@ -64,7 +64,6 @@ class Quadrature(Oracle):
 
     points: int | None = eqx.field(static=True)
     level: int = eqx.field(static=True, repr=False)
-    parts: int = eqx.field(static=True, repr=False, default=1)
 
     def __init__(self, points: int | None = None):
         if points is not None:
