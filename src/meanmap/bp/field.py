@@ -77,7 +77,8 @@ class Field(ABC, Generic[Fitted]):
         Parameters
         ----------
         pairs : (xs, xt), or mapping from relations to such pairs
-            Values of both ends of m edges; pairs with a missing value are left out.
+            Values of both ends of m edges; pairs with a missing value are left out. Columns of Dask or of lazy frames
+            may be pairs too: of more than 100,000 so many are read, drawn by their numbers.
         observed : (hidden, observed), or mapping from kinds to such pairs, optional
             Values of variables with observations of them, to learn likelihoods from.
         likelihood : class, Likelihood or function, or mapping from kinds to these, optional

@@ -11,7 +11,7 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.points import is_sparse, library_of, refuse_dask
+from meanmap.core.points import is_sparse, library_of, refuse_unread
 from meanmap.core.types import Array, Data
 
 __all__ = [
@@ -78,7 +78,7 @@ def array_of(data: Data, argument: str) -> Any:
 
 def plain(data: Data, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
-    refuse_dask(data, argument)
+    refuse_unread(data, argument)
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
         data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
     try:

@@ -25,7 +25,7 @@ __all__ = [
     "one_row",
     "pad",
     "pieces",
-    "refuse_dask",
+    "refuse_unread",
     "rows",
     "slices",
     "spread_rows",
@@ -70,11 +70,13 @@ def is_dask(source: Data) -> bool:
     return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
 
 
-def refuse_dask(source: Data, argument: str) -> None:
+def refuse_unread(source: Data, argument: str) -> None:
     """Say so where rows must be in memory."""
     if is_dask(source):
         what = "an array" if hasattr(source, "chunks") else "a frame"
         raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: pass {argument}.compute().")
+    if hasattr(source, "collect") and hasattr(source, "with_row_index"):
+        raise KindError(f"{argument} is a lazy frame, whose rows are not in memory: pass {argument}.collect().")
 
 
 def _leaves(points: Points) -> list:

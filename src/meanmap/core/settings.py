@@ -1,12 +1,13 @@
-"""Settings that are one number: whole numbers from a least one up, and probabilities."""
+"""Settings that are one number, whole numbers from a least one up and probabilities; values by name."""
 
-from typing import TypeGuard
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import KindError, ParameterError
 
-__all__ = ["is_number", "is_whole", "probability", "reads_as_number", "whole_number"]
+__all__ = ["by_name", "is_number", "is_whole", "probability", "reads_as_number", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -40,3 +41,14 @@ def probability(value: object, name: str = "level", example: float = 0.95) -> fl
     if is_number(value) and 0 < value < 1:
         return float(value)
     raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1, such as {example}.")
+
+
+def by_name(
+    values: Mapping[Any, Any] | None, argument: str = "evidence", example: str = '{"dose": 1.0}'
+) -> dict[Any, Any]:
+    """Values by name, none where nothing was given; a table, a collection, whatever is no mapping is refused."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise KindError(f"{argument} is a {type(values).__name__}; expected a mapping such as {example}.")
+    return dict(values)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import refuse_dask
+from meanmap.core.points import refuse_unread
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Data
 from meanmap.features.states.passes import drawn
@@ -27,7 +27,7 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     later which are far outside.
     """
     for each, name in zip(data, ("X", "y"), strict=False):
-        refuse_dask(each, name)
+        refuse_unread(each, name)
     try:
         found = validate_data(estimator, *data, dtype=np.float64, **settings)
     except OverflowError:

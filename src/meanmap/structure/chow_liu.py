@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from meanmap.core.errors import EmptyError
 from meanmap.core.executors import check_executor, worked
+from meanmap.core.points import refuse_unread
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
@@ -171,6 +172,7 @@ def chow_liu(
         check_draws(n_permutations, probability(alpha, "alpha", 0.05))
     whole_number(half_samples, "half_samples", 0)
     check_executor(executor)
+    refuse_unread(table, "table")
     random = Rng.of(rng)
     table, told = by_pairs(table, "table", missing, told=kinds or ())
     schema = Schema.of(table, kinds=kinds)

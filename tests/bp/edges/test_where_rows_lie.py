@@ -1,4 +1,4 @@
-"""Edges are learned from the same rows wherever a table lies."""
+"""Edges and networks are learned from the same rows wherever a table lies."""
 
 import dask.array as da
 import dask.dataframe as dd
@@ -6,11 +6,13 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from sklearn.neighbors import KNeighborsRegressor
 
 import meanmap as mm
+from meanmap.bp.conditionals import columns
 from meanmap.bp.edges import samples
 from meanmap.core.door import Door
-from meanmap.core.errors import ColumnError, KindError, ParameterError
+from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -27,6 +29,8 @@ EDGES = [("a", "b"), ("b", "c")]
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     monkeypatch.setattr(samples, "MOST_ROWS", 300)
+    monkeypatch.setattr(samples, "MOST_PAIRS", 300)
+    monkeypatch.setattr(columns, "MOST_LEARNED", 300)
 
 
 @pytest.fixture
@@ -88,3 +92,75 @@ def test_files_that_do_not_fit(folder):
     for data in (folder, dd.from_pandas(FRAME, npartitions=2), polars.scan_parquet(folder / "*.parquet")):
         with pytest.raises(ColumnError, match=r"data has no column 'z'; it has 'other', 'a'"):
             mm.KernelGraph([("a", "z")]).fit(data)
+
+
+def test_pairs_of_a_field(folder):
+    """Pairs that lie elsewhere are drawn; those in memory are all learned from."""
+    a, c = FRAME["a"].to_numpy(), FRAME["c"].to_numpy()
+    index = np.sort(np.random.default_rng(0).choice(N, 300, replace=False))
+    lazy, frame = polars.scan_parquet(folder / "*.parquet"), dd.from_pandas(FRAME, npartitions=7)
+    array = frame[["other", "a"]].to_dask_array()
+    assert np.isnan(array.chunks[0]).all()
+    for pair in ((lazy.select("a"), lazy.select("c")), (frame["a"], frame["c"]), (array[:, 1], frame["c"])):
+        (first, second), number = samples.read_pair(pair, "pairs", "the relation")
+        assert (np.asarray(first).tobytes(), list(second)) == (a[index].tobytes(), c[index].tolist())
+        assert number == N
+    assert len(samples.read_pair((a, c), "pairs", "the relation")[0][0]) == N
+    ring, near = [(0, 1), (1, 2), (2, 0)], (a[index], a[index] + 0.1)
+    here = mm.bp.GaussianField(ring).fit(near, observed=near)
+    there = mm.bp.GaussianField(ring).fit((lazy.select("a"), frame["a"] + 0.1), observed=(frame["a"], frame["a"] + 0.1))
+    seen = {"observed": np.array([1.0, np.nan, np.nan])}
+    assert here.query({2: -1.0}, **seen)[1].mean() == there.query({2: -1.0}, **seen)[1].mean()
+    with pytest.raises(ShapeError, match=r"pairs has samples of \[900, 5\] rows; expected as many of each"):
+        samples.read_pair((frame["a"], a[:5]), "pairs", "the relation")
+    with pytest.raises(KindError, match=r"pairs is a LazyFrame; .* as \(lazy.select\('a'\), lazy.select\('b'\)\)"):
+        mm.KernelField(ring).fit(lazy)
+    with pytest.raises(KindError, match=r"observed is a PosixPath; expected a pair of samples"):
+        mm.KernelField(ring).fit(near, observed=folder)
+    with pytest.raises(KindError, match=r"observed is an array of Dask, whose rows are not in memory"):
+        here.query(observed=array[:, 1])
+
+
+def test_networks_learn_the_same(folder):
+    table, graph = FRAME[["a", "b", "c"]], [("a", "b"), ("a", "c")]
+    regressions = [KNeighborsRegressor(5)]
+    network, arrows = mm.bp.DependencyNetwork(regressions).fit(table), mm.bp.BayesianNetwork(graph).fit(FRAME)
+    rows = table[1:21]
+    lazy, frame = polars.scan_parquet(folder / "*.parquet"), dd.from_pandas(FRAME, npartitions=7)
+    for data in (folder, lazy, frame):
+        assert mm.bp.BayesianNetwork(graph).fit(data).score(rows).tolist() == arrows.score(rows).tolist()
+    for data in (lazy.select("a", "b", "c"), frame[["a", "b", "c"]]):
+        assert mm.bp.DependencyNetwork(regressions).fit(data).score(rows).tolist() == network.score(rows).tolist()
+    with pytest.raises(ColumnError, match=r"data has no column 'z'; it has 'other', 'a'"):
+        mm.bp.BayesianNetwork([("a", "z")]).fit(folder)
+
+
+def test_questions_are_refused_in_words(folder):
+    """Single values are asked about; tables that are not in memory say what to type."""
+    table = FRAME[["a", "b"]].to_numpy()
+    model = mm.bp.DependencyNetwork([KNeighborsRegressor(5)]).fit(da.from_array(table, (250, 1)))
+    array = da.from_array(table[:60], (25, 1))
+    lazy = model.impute(array)
+    assert lazy.chunks == ((25, 25, 10), (2,))
+    np.testing.assert_allclose(lazy.compute(), model.impute(table[:60]), atol=1e-12)
+    arrows = mm.bp.BayesianNetwork([(0, 1)]).fit(table)
+    states = mm.bp.DiscreteGraph([("a", "b")], np.ones((2, 2)))
+    normal = mm.bp.GaussianGraph([[2.0, 1.0], [1.0, 2.0]])
+    for ask in (model.query, arrows.query, states.query, normal.query):
+        with pytest.raises(KindError, match=r"evidence is a Array; expected a mapping such as \{"):
+            ask(array)
+        with pytest.raises(KindError, match=r"evidence is a DataFrame; expected a mapping such as \{"):
+            ask(FRAME)
+    for ask in (model.query, arrows.query):
+        with pytest.raises(
+            KindError, match=r"evidence\['?0'?\] is an array of Dask, .* pass evidence\['?0'?\].compute\(\)"
+        ):
+            ask({"0" if ask == model.query else 0: array[:, 0]})
+    for data, how in (
+        (folder, r"pass polars.read_parquet\(frame\)"),
+        (polars.LazyFrame(table), r"pass frame.collect\(\)"),
+    ):
+        with pytest.raises(KindError, match=f"frame is .*, whose rows are not in memory: {how}"):
+            model.score(data)
+    with pytest.raises(KindError, match=r"table is an array of Dask, .* pass table.compute\(\)"):
+        mm.chow_liu(array)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import by_name, whole_number
 from meanmap.core.types import Seed
 from meanmap.core.values import Value
 
@@ -68,7 +68,7 @@ def most_probable(
     >>> bool(abs(found.values["b"] - 1) < 0.3)
     True
     """
-    known = dict(evidence or {})
+    known = by_name(evidence)
     drawn = model.sample(whole_number(draws, "draws"), known or None, rng=Rng.of(rng).generator)
     scores = model.score(drawn)
     best = int(np.argmax(scores))

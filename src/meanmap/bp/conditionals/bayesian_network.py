@@ -4,14 +4,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from meanmap.bp.conditionals.columns import CodedColumn
+from meanmap.bp.conditionals.columns import CodedColumn, learned_columns
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork, parents_of
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.judged import ArrowScores, judged
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.progress import track
 from meanmap.core.settings import whole_number
-from meanmap.core.tables.filling import columns_of
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs.orientation import consistent_extension, find_cycle
 from meanmap.graphs.partial import PDAG
@@ -70,7 +69,8 @@ class BayesianNetwork:
         Parameters
         ----------
         data : table
-            With a column of numbers, labels, truth values or times for each variable; cells may be missing.
+            With a column of numbers, labels, truth values or times for each variable; cells may be missing. In memory,
+            in Parquet files or with Dask; of more than 100,000 rows so many are looked at, drawn by their numbers.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class BayesianNetwork:
         return judged(self.directed, numbers, whole_number(folds, "folds", 2))
 
     def _read(self, data: Data) -> tuple[dict[Hashable, CodedColumn], dict[Hashable, np.ndarray]]:
-        raw, columns, numbers = columns_of(data, "data"), {}, {}
+        raw, columns, numbers = learned_columns(data, list(map(str, self.graph.names))), {}, {}
         for name in self.graph.names:
             if str(name) not in raw:
                 raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, raw))}.")

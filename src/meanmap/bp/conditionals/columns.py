@@ -1,7 +1,7 @@
 """Columns of a table as numbers with gaps: numbers and times standardised, a column of zeros and ones a label."""
 
 import warnings
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,10 @@ from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.core.arrays import check_lengths, seconds, times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import spread_rows
+from meanmap.core.pieces.sources import columns_of as unread_columns
+from meanmap.core.pieces.sources import is_file
+from meanmap.core.points import is_dask, spread_rows
+from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
@@ -20,7 +23,7 @@ from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
-__all__ = ["CodedColumn", "CodedTable"]
+__all__ = ["CodedColumn", "CodedTable", "learned_columns"]
 
 # So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
 # the others as often as they came, and to other columns they are one label, together with those that never came.
@@ -30,6 +33,21 @@ MOST_WIDTH, LEAST_LABELS = 150, 5
 OTHERS = "(others)"
 # What is so many times the range outside of it is told: a regression goes on there on its own.
 _FAR = 0.5
+# What a column holds is said by up to so many rows, drawn by their numbers alone: the same wherever a table lies.
+MOST_LEARNED = 100_000
+
+
+def learned_columns(data: Data, only: Sequence[str] | None = None) -> dict[str, Any]:
+    """The columns of a table as they came, on up to `MOST_LEARNED` rows, of files and collections perhaps only some."""
+    if is_file(data) or is_dask(data):
+        wanted = data if only is None or hasattr(data, "chunks") else unread_columns(data, only)
+        (data,) = sampled([wanted], np.random.default_rng(0), ["data"], MOST_LEARNED)
+    raw = columns_of(data, "data")
+    n = check_lengths({name: len(values) for name, values in raw.items()}, "data")
+    if n <= MOST_LEARNED:
+        return raw
+    some = np.sort(np.random.default_rng(0).choice(n, MOST_LEARNED, replace=False))
+    return {name: take(values, some) for name, values in raw.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +204,7 @@ class CodedTable:
     @classmethod
     def of(cls, data: Data, most_rows: int) -> tuple["CodedTable", np.ndarray]:
         """From a table, with at most so many of its rows, evenly spread, as numbers (n, d), NaN in gaps."""
-        raw = columns_of(data, "data")
-        check_lengths({name: len(values) for name, values in raw.items()}, "data")
+        raw = learned_columns(data)
         if len(raw) < 2:
             raise ShapeError(f"data has the one column {next(iter(raw))!r}; expected at least two.")
         columns, own = {name: CodedColumn.of(name, values) for name, values in raw.items()}, MOST_LABELS

@@ -70,7 +70,8 @@ class DependencyNetwork:
         Parameters
         ----------
         data : table
-            A DataFrame, a mapping from names to columns, or an (n, d) array.
+            A DataFrame, a mapping from names to columns, or an (n, d) array; Parquet files, a lazy frame or a
+            collection of Dask. Of more than 100,000 rows so many are looked at, drawn by their numbers.
 
         Returns
         -------

@@ -18,9 +18,10 @@ from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import number_by_partition
+from meanmap.core.points import refuse_unread
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import by_name, whole_number
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import take
 from meanmap.core.types import Data, Seed
@@ -84,7 +85,7 @@ class FittedBayesianNetwork:
             `.mean()`, `.quantile(q)`, `.density(grid)`, `.sample(n, rng)` of numbers, `.probabilities()` of labels;
             `beliefs.report` says how many draws count.
         """
-        seen = self._read(evidence or {}, "evidence")
+        seen = self._read(evidence, "evidence")
         return self._beliefs(seen, {}, targets, rng)
 
     def do(
@@ -125,7 +126,7 @@ class FittedBayesianNetwork:
         (True, True)
         """
         fixed = self._read(values, "values")
-        seen = self._read(evidence or {}, "evidence")
+        seen = self._read(evidence, "evidence")
         both = [name for name in fixed if name in seen]
         if both:
             raise InputError(f"{both[0]!r} is set and seen; expected it in one of values and evidence.")
@@ -161,7 +162,7 @@ class FittedBayesianNetwork:
         dict
             A column (n,) for each variable.
         """
-        fixed, seen = self._read(values or {}, "values"), self._read(evidence or {}, "evidence")
+        fixed, seen = self._read(values, "values"), self._read(evidence, "evidence")
         refuse_undecided(self.graph, fixed, self.graph.names)
         n, random, parents, given = whole_number(n, "n"), Rng.of(rng).generator, self._heard(fixed), {**fixed, **seen}
         for note in self._oddities(given):
@@ -345,12 +346,11 @@ class FittedBayesianNetwork:
         column = self.columns[name]
         return column.back(numbers[:, 0]) if column.labels is None else column.named(numbers, random)
 
-    def _read(self, values: Mapping[Any, Any], argument: str) -> dict[Hashable, np.ndarray]:
+    def _read(self, values: Mapping[Any, Any] | None, argument: str) -> dict[Hashable, np.ndarray]:
         """Single values as numbers (1, width)."""
-        if not isinstance(values, Mapping):
-            raise KindError(f'{argument} is a {type(values).__name__}; expected a mapping such as {{"dose": 1.0}}.')
         found = {}
-        for name, value in self._known(values).items():
+        for name, value in self._known(by_name(values, argument)).items():
+            refuse_unread(value, f"{argument}[{name!r}]")
             if np.ndim(value) > 0:
                 raise KindError(f"{argument}[{name!r}] has {np.size(value)} values; expected a single one.")
             found[name] = self.columns[name].read([value], argument)

@@ -14,10 +14,10 @@ from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.joint_normal import JointNormal
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
-from meanmap.core.points import slices
+from meanmap.core.points import refuse_unread, slices
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import by_name, whole_number
 from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Data, Seed
@@ -151,7 +151,7 @@ class FittedDependencyNetwork:
         >>> bool(abs(model.query({"a": 1.0})["b"].mean() - 1) < 0.1)
         True
         """
-        known = self._single(evidence or {})
+        known = self._single(evidence)
         names = [n for n in self.table.columns if n not in known] if targets is None else list(map(str, targets))
         seen = next((name for name in names if name in known), None)
         if seen is not None:
@@ -163,15 +163,15 @@ class FittedDependencyNetwork:
         notes = self.table.oddities(known, "evidence") if known else ()
         return Beliefs(tuple(names), beliefs, Report("one regression", True, 1, notes=notes))
 
-    def _single(self, evidence: Mapping[Any, Any]) -> dict[str, Any]:
+    def _single(self, evidence: Mapping[Any, Any] | None) -> dict[str, Any]:
         """Single values as columns of one row."""
-        if not isinstance(evidence, Mapping):
-            raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"dose": 1.0}}.')
-        for name, value in evidence.items():
+        known = by_name(evidence)
+        for name, value in known.items():
             self.table.place(name)
+            refuse_unread(value, f"evidence[{name!r}]")
             if np.ndim(value):
                 raise KindError(f"evidence[{name!r}] has {np.size(value)} values; expected one: predict takes tables.")
-        return {str(name): [value] for name, value in evidence.items()}
+        return {str(name): [value] for name, value in known.items()}
 
     def _row(self, known: Mapping[str, Any]) -> np.ndarray:
         """One row of numbers."""
@@ -254,7 +254,7 @@ class FittedDependencyNetwork:
         """
         n, random = whole_number(n, "n"), Rng.of(rng).generator
         single = evidence is None or (isinstance(evidence, Mapping) and not any(map(np.ndim, evidence.values())))
-        known: Any = self._single(evidence or {}) if single else columns_of(evidence, "evidence")
+        known: Any = self._single(evidence) if single else columns_of(evidence, "evidence")
         numbers = np.repeat(self._row(known) if single else self.table.numbers(evidence, "evidence"), n, axis=0)
         result = {}
         for (name, column), block in zip(self.table.columns.items(), self.table.blocks, strict=True):

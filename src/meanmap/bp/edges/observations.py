@@ -18,11 +18,13 @@ import numpy as np
 import scipy.linalg
 
 from meanmap.bp.edges.regression import MOST_ROWS, Regression
-from meanmap.bp.edges.samples import NodeSample, labels_of
+from meanmap.bp.edges.samples import MOST_PAIRS, NodeSample, labels_of
 from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import count, in_columns, rows, spread_rows
+from meanmap.core.pieces.sources import is_file
+from meanmap.core.points import count, in_columns, refuse_unread, rows, spread_rows
+from meanmap.core.tables.chunks import side_by_side
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
@@ -186,8 +188,16 @@ def learn_likelihoods(
         elif isinstance(chosen, Likelihood):
             found[kind] = chosen
         elif kind in pairs:
-            found[kind] = chosen.fit(*pairs[kind])
+            found[kind] = chosen.fit(*_together(pairs[kind]))
     return found
+
+
+def _together(pair: Any) -> list[Any]:
+    """Values and observations of them, in memory."""
+    refuse_unread(pair, "observed")
+    if is_file(pair):
+        raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
+    return side_by_side(list(pair), "observed", MOST_PAIRS)
 
 
 # Groups are left out in so many folds.

@@ -15,7 +15,7 @@ from meanmap.core.errors import EmptyError, InputError, KindError, ParameterErro
 from meanmap.core.labels import Labels
 from meanmap.core.pieces.sources import columns_of, is_file
 from meanmap.core.points import count, is_dask, is_sparse, joined
-from meanmap.core.tables.chunks import count_rows, sampled
+from meanmap.core.tables.chunks import count_rows, sampled, side_by_side
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.missing import by_pairs, length, present, take
@@ -48,6 +48,8 @@ MOST_SHOWN = 20
 # Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
 # and what further rows would add is far below what a ridge takes away.
 MOST_ROWS = 20_000
+# Fields learn from all pairs in memory, piece by piece; of those that lie elsewhere they read so many.
+MOST_PAIRS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,10 +319,15 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
 
 
 def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
-    """Two samples without the rows that miss a value, at most so many of these, and how many there are in all."""
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise KindError(f"{where} is a {type(value).__name__}; expected a pair of samples (xs, xt).")
-    first, second = value
+    """Two samples without the rows that miss a value, at most so many of these, and how many there are in all.
+
+    Of files and collections of Dask so many rows are read, or `MOST_PAIRS`.
+    """
+    if is_file(value) or not isinstance(value, tuple | list) or len(value) != 2:
+        how = ", as (lazy.select('a'), lazy.select('b')) of lazy = polars.scan_parquet(path)" if is_file(value) else ""
+        raise KindError(f"{where} is a {type(value).__name__}; expected a pair of samples (xs, xt){how}.")
+    given = count_rows(value[0]) if is_file(value[0]) or is_dask(value[0]) else 0
+    first, second = side_by_side(value, where, MOST_PAIRS if most is None else most)
     lengths = length(first), length(second)
     if lengths[0] != lengths[1]:
         raise ShapeError(
@@ -331,7 +338,7 @@ def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tup
     kept = both if most is None else both[_some(len(both))]
     if len(kept) < lengths[0]:
         first, second = take(first, kept), take(second, kept)
-    return (first, second), len(both)
+    return (first, second), max(len(both), given or 0)
 
 
 def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:

@@ -12,7 +12,7 @@ from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
-from meanmap.core.points import count
+from meanmap.core.points import count, refuse_unread
 from meanmap.core.types import Data, Points
 
 __all__ = ["Evidence", "Observed", "read_field_evidence"]
@@ -147,6 +147,7 @@ def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed,
 
     Where it stands twice, an observation is a vector of so many numbers or there are as many queries as nodes.
     """
+    refuse_unread(data, "observed")
     array = np.asarray(data)
     if array.dtype.kind in "fiub":
         array = as_array(data, "observed").astype(np.float64)

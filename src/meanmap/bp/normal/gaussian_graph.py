@@ -12,8 +12,9 @@ from meanmap.bp.beliefs.densities import NormalMixture
 from meanmap.bp.normal.gaussian import GaussianModel, is_positive_definite, spectral_radius
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.points import is_sparse
+from meanmap.core.settings import by_name
 from meanmap.core.types import Array, Data, GraphLike
 from meanmap.graphs import Graph
 
@@ -159,7 +160,7 @@ class GaussianGraph:
         """
         names = tuple(self.graph.names if targets is None else targets)
         nodes = {name: self.graph.index(name) for name in names}
-        values, size, batched = self._values(evidence or {})
+        values, size, batched = self._values(by_name(evidence, example='{"height": 1.8}'))
         nothing = np.zeros((self.graph.size, size))
         with Door():
             means, precisions, report = self._model.run(values, nothing, nothing, schedule, damping, tolerance)
@@ -169,8 +170,6 @@ class GaussianGraph:
 
     def _values(self, evidence: Mapping[Any, Any]) -> tuple[dict[int, np.ndarray], int, bool]:
         """What was seen, (B,) for each node."""
-        if not isinstance(evidence, Mapping):
-            raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
         values = {}
         for name, value in evidence.items():
             array = as_array(value, f"evidence[{name!r}]").astype(float)

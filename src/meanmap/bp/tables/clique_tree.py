@@ -12,6 +12,7 @@ from meanmap.bp.tables.potentials import read_labelled
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.report import Report
+from meanmap.core.settings import by_name
 from meanmap.graphs import Factors, Graph
 from meanmap.graphs.elimination import CliqueForest
 
@@ -96,7 +97,7 @@ class CliqueTree:
         graph = Graph.of([], nodes=self.factors.names)
         names = tuple(self.factors.names if targets is None else targets)
         wanted = {name: graph.index(name) for name in names}
-        likelihoods, batched = self._evidence(graph, evidence or {})
+        likelihoods, batched = self._evidence(graph, by_name(evidence))
         found, logs = self._smaller(likelihoods, set(wanted.values())) or self._marginals(
             likelihoods, set(wanted.values())
         )
@@ -151,7 +152,7 @@ class CliqueTree:
             A state for each variable, an integer or (B,); `log_evidence` is the logarithm of Π ψ there.
         """
         graph = Graph.of([], nodes=self.factors.names)
-        likelihoods, batched = self._evidence(graph, evidence or {})
+        likelihoods, batched = self._evidence(graph, by_name(evidence))
         states, totals = [], []
         for part in self._parts(likelihoods):
             tables, logs = self._inwards(part, np.max)

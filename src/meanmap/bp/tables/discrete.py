@@ -13,6 +13,7 @@ from meanmap.bp.engine.propagate import Engine, Propagation
 from meanmap.bp.tables.potentials import probabilities, read_likelihoods, read_model, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.settings import by_name
 from meanmap.core.types import Array, Axes, GraphLike
 from meanmap.graphs import Factors, Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -124,7 +125,8 @@ class DiscreteGraph:
         """
         nodes = {name: self.graph.index(name) for name in (() if targets is None else targets)}
         targets = tuple(self.graph.names if targets is None else nodes)
-        with Door(self._matrices, self._priors, dict(evidence or {})) as door:
+        evidence = by_name(evidence, example='{"rain": 1}')
+        with Door(self._matrices, self._priors, evidence) as door:
             own, batched = self._with(evidence, door)
             found = self._run(own, schedule, damping, tolerance, False)
             beliefs = probabilities(door.leave(found.beliefs), self.graph)
@@ -156,7 +158,8 @@ class DiscreteGraph:
         Beliefs
             A state for each variable, an integer or (B,); `log_evidence` is the logarithm of Π ψ Π φ there on forests.
         """
-        with Door(self._matrices, self._priors, dict(evidence or {})) as door:
+        evidence = by_name(evidence, example='{"rain": 1}')
+        with Door(self._matrices, self._priors, evidence) as door:
             own, batched = self._with(evidence, door)
             if not is_concrete(own) or not is_concrete(self._matrices):
                 raise KindError(
@@ -184,9 +187,9 @@ class DiscreteGraph:
         """Draw the graph; returns the matplotlib Axes."""
         return draw_forest(self.graph, ax)
 
-    def _with(self, evidence: Mapping[Any, Any] | None, door: Door) -> tuple[Any, bool]:
+    def _with(self, evidence: Mapping[Any, Any], door: Door) -> tuple[Any, bool]:
         """Priors times evidence, (n, B, L), and whether there was a batch."""
-        likelihoods, batched = read_likelihoods(self.graph, self.states, evidence or {}, door)
+        likelihoods, batched = read_likelihoods(self.graph, self.states, evidence, door)
         return with_likelihoods(self._priors, likelihoods, door), batched
 
     def _run(self, own: Array, schedule: Any, damping: float, tolerance: float | None, maximum: bool) -> Propagation:

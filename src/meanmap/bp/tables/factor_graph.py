@@ -17,6 +17,7 @@ from meanmap.bp.tables.factor_layout import FactorLayout, alike, read_off
 from meanmap.bp.tables.potentials import probabilities, read_labelled, with_likelihoods
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError
+from meanmap.core.settings import by_name
 from meanmap.core.types import Array
 from meanmap.graphs import Factors, Flooding, Graph
 
@@ -131,9 +132,10 @@ class FactorGraph:
         if schedule.mesh is not None:
             raise KindError("factor graphs are for one device: leave mesh= out.")
         groups, layout = self._laid_out
-        with Door(self.factors.tables, dict(evidence or {})) as door:
+        evidence = by_name(evidence)
+        with Door(self.factors.tables, evidence) as door:
             priors, constant = self._priors(door)
-            likelihoods, batched = read_labelled(self._graph, self.factors, evidence or {}, door)
+            likelihoods, batched = read_labelled(self._graph, self.factors, evidence, door)
             own = jnp.asarray(with_likelihoods(priors, likelihoods, door))
             operators = tuple(group.operator(own.dtype, maximum) for group in groups)
             settings = Settings.of(damping, None, tolerance, own.dtype)

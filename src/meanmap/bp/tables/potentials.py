@@ -10,7 +10,7 @@ import numpy as np
 
 from meanmap.core.arrays import array_of, check_finite
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.types import Array
 from meanmap.graphs import Factors, Graph
 
@@ -145,8 +145,6 @@ def read_likelihoods(
     graph: Graph, states: np.ndarray, evidence: Mapping[Any, Any], door: Door
 ) -> tuple[dict[int, Any], bool]:
     """Likelihoods (B or 1, k) of observed nodes, and whether any came for several queries."""
-    if not isinstance(evidence, Mapping):
-        raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"rain": 1}}.')
     read, sizes = {}, {}
     for name, value in evidence.items():
         node = graph.index(name)
@@ -175,9 +173,8 @@ def read_labelled(
     graph: Graph, factors: Factors, evidence: Mapping[Any, Any], door: Door
 ) -> tuple[dict[int, Any], bool]:
     """Evidence on variables whose states may have labels; `graph` has their names."""
-    if isinstance(evidence, Mapping):
-        evidence = {name: _numbers(factors.labels.get(name), name, value) for name, value in evidence.items()}
-    return read_likelihoods(graph, factors.cardinalities, evidence, door)
+    known = {name: _numbers(factors.labels.get(name), name, value) for name, value in evidence.items()}
+    return read_likelihoods(graph, factors.cardinalities, known, door)
 
 
 def _numbers(labels: tuple | None, name: Hashable, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Functions of single rows on collections of Dask: what they give is a collection, computed when it is asked for."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -52,12 +52,16 @@ def number_by_partition(method: Method) -> Method:
 
 
 def filled_by_partition(method: Method) -> Method:
-    """For methods that give a table of the same columns: of a frame of Dask, a frame of Dask."""
+    """For methods that give a table of the same columns: of a frame of Dask a frame of Dask, of an array an array."""
 
     @wraps(method)
     def call(self: Any, frame: Data, *arguments: Any, **named: Any) -> Any:
-        if not is_dask(frame) or not hasattr(frame, "map_partitions"):
+        if not is_dask(frame):
             return method(self, frame, *arguments, **named)
+        if not hasattr(frame, "map_partitions"):
+            each = frame.rechunk({1: -1})
+            settings = {"name": method.__name__, "model": self, "arguments": arguments, "named": named}
+            return each.map_blocks(partial(_filled, **settings), dtype=float, meta=np.zeros((0, 0)))
         return frame.map_partitions(_filled, method.__name__, self, arguments, named, meta=frame._meta)
 
     return call  # pyright: ignore[reportReturnType]

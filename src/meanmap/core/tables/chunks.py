@@ -15,7 +15,7 @@ from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeErr
 from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
 from meanmap.core.pieces.partitions import lengths, rows_at
 from meanmap.core.pieces.sources import is_file, is_stream
-from meanmap.core.points import is_dask, is_sparse, refuse_dask
+from meanmap.core.points import is_dask, is_sparse, refuse_unread
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data, Index
@@ -27,6 +27,7 @@ __all__ = [
     "paired_chunks",
     "pieces_of",
     "sampled",
+    "side_by_side",
     "take_rows",
 ]
 
@@ -147,9 +148,25 @@ def sampled(sources: Sequence[Any], generator: np.random.Generator, names: Seque
     ]
 
 
+def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
+    """Samples that lie side by side, in memory: as they came, or at most so many rows of files and collections.
+
+    Of a file with one column that column.
+    """
+    if not any(is_file(member) or is_dask(member) for member in members):
+        return list(members)
+    sizes = [count_rows(member) for member in members]
+    if len(set(sizes)) > 1:
+        raise ShapeError(f"{argument} has samples of {sizes} rows; expected as many of each.")
+    names = [f"{argument}[{i}]" for i in range(len(members))]
+    found = sampled(members, np.random.default_rng(0), names, most)
+    alone = [is_file(member) and part.shape[1] == 1 for member, part in zip(members, found, strict=True)]
+    return [part.to_series() if one else part for one, part in zip(alone, found, strict=True)]
+
+
 def _cuts(source: Data, rows: int, argument: str) -> Iterator[Any]:
     """Slices of what is in memory or mapped into it."""
-    refuse_dask(source, argument)
+    refuse_unread(source, argument)
     if isinstance(source, list | tuple):
         source = plain(source, argument)
     for start in range(0, count_rows(source) or 0, rows):

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import KindError
+from meanmap.core.pieces.files import names_files
+from meanmap.core.points import refuse_unread
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
@@ -20,8 +22,13 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
     >>> columns_of(np.array([[1.0, np.nan]]))
     {'0': array([1.]), '1': array([nan])}
     """
+    refuse_unread(frame, argument)
     if Table.looks_like_one(frame):
         return dict(zip(*raw_columns(frame, argument), strict=True))
+    if names_files(frame):
+        raise KindError(
+            f"{argument} is Parquet files, whose rows are not in memory: pass polars.read_parquet({argument})."
+        )
     array = np.asarray(frame)
     if array.ndim != 2:
         raise KindError(

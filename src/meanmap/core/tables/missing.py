@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_lengths, count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
-from meanmap.core.points import is_sparse, rows
+from meanmap.core.points import is_sparse, refuse_unread, rows
 from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
@@ -33,6 +33,7 @@ MISSING_LABEL = "(missing)"
 
 def length(sample: Data) -> int:
     """How many points there are in a sample as it came."""
+    refuse_unread(sample, "sample")
     shape = getattr(sample, "shape", None)
     if shape:
         return int(shape[0])

@@ -20,7 +20,7 @@ from meanmap.core.arrays import (
     seconds,
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_sparse, refuse_unread
 from meanmap.core.types import Array, Data
 
 __all__ = ["Table", "raw_columns"]
@@ -198,6 +198,7 @@ def _fields(data: Data) -> tuple[str, ...]:
 
 
 def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
+    refuse_unread(data, argument)
     if isinstance(data, Table | Mapping):
         columns = data.columns if isinstance(data, Table) else data
         return [str(name) for name in columns], list(columns.values())
@@ -205,8 +206,6 @@ def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
         return list(names), [data[name] for name in names]
     if _is_frame(data):
         frame: Any = data
-        if hasattr(frame, "npartitions"):
-            raise KindError(f"{argument} is a frame of Dask, whose rows are not in memory: pass {argument}.compute().")
         if hasattr(frame, "column_names"):  # of Arrow, whose `columns` are not names
             return list(frame.column_names), [np.asarray(frame.column(name)) for name in frame.column_names]
         names = list(frame.columns)

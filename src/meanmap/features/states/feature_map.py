@@ -1,7 +1,7 @@
 """Features of rows and the sums of them, block by block: the same bit by bit however the rows are divided."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -59,6 +59,11 @@ class FeatureMap(Value):
         cast = _cast(features, dtype)
         found = np.concatenate([np.asarray(_mapped(cast, block), float)[:n] for block, n in blocks([sample], dtype)])
         return cls(features, Grid.of(found, groups), dtype.name, exact.correlations(found) if correlated else None)
+
+    @property
+    def for_sums(self) -> "FeatureMap":
+        """What sums need: correlations, which can be megabytes, stay with those who read the sums."""
+        return self if self.correlations is None else replace(self, correlations=np.zeros((0, 0)))
 
     @property
     def sizes(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -86,10 +86,16 @@ def one_pass(
         if parts is None:
             found[i] = step(plan, source, name)
         else:
-            there = delayed(plan)
+            there = delayed(_for_workers(plan))
             tasks[i] = reduced([delayed(step)(there, part, name) for part in parts], _merged)
     found |= dict(zip(tasks, computed(list(tasks.values())), strict=True)) if tasks else {}
     return [found[i] for i in range(len(sources))]
+
+
+def _for_workers(plan: Any) -> Any:
+    """A plan without what only its result needs: Dask warns of graphs of 10 MB, and sends them to every worker."""
+    features: Any = getattr(plan, "features", None)
+    return replace(plan, features=features.for_sums) if hasattr(features, "for_sums") else plan
 
 
 def parts_of(source: Data, name: str) -> list[Any] | None:
