@@ -61,6 +61,9 @@ def run(setting: Setting) -> Outcome:
         axes.plot(values[name], lengths, ".", color="C0", alpha=0.5)
         axes.plot(values[name], np.median(lengths, axis=1), "-", color="black")
         axes.set(xlabel=name, xscale="log", yscale="log")
+        axes.set_xticks(values[name], [f"{value:g}" for value in values[name]])
+        axes.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+        axes.minorticks_off()
     panels[0].set_ylabel("learned lengthscale")
     rows = [("constant", "value", "median lengthscale", "from", "to", "share that resolves the clusters")]
     for name, lengths in found.items():
