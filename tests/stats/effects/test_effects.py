@@ -209,12 +209,12 @@ def test_coverage(effect):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 200, 1000])
+@pytest.mark.parametrize("n", [50, 200, 1000, 100_000])
 @pytest.mark.parametrize("size", ["zero", "small", "large"])
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_coverage_at_length(problem, size, n):
     """At least nominal: conservative where the difference does not point along the direction of most variation."""
-    trials = 200 if n == 1000 else 500
+    trials = {1000: 200, 100_000: 50}.get(n, 500)
     effect = PROBLEMS[problem][2][["zero", "small", "large"].index(size)]
     found = covered(problem, effect, n, trials, seed=8)
     print(f"coverage of {problem}, {size}, n = {n}: {found} of {trials}")
