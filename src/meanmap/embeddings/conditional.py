@@ -125,7 +125,7 @@ def condition(
         found = _in_one_pass(x, y, kernel_x, kernel_y, ridge, missing, kinds)
         if found is not None:
             return found
-    x, y = in_memory(x), in_memory(y)
+    x, y = in_memory(x, "x"), in_memory(y, "y")
     (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None

@@ -193,6 +193,11 @@ def test_mixed_columns(folder):
     assert found.columns == ranked.columns == ("a", "b", "c")
 
 
+def bare_part(index):
+    """The second partition lacks a column."""
+    return FRAMES[0][20 * index : 20 * index + 20][["a", "b"] if index == 0 else ["a"]]
+
+
 def test_partitions_that_do_not_fit(folder, tmp_path):
     x, y = FRAMES
     plan = TwoSamplePlan.of(x, y, KERNEL, rng=0)
@@ -210,6 +215,10 @@ def test_partitions_that_do_not_fit(folder, tmp_path):
         TwoSamplePlan.of(iter([x]), y)
     empty = dd.concat([dd.from_pandas(x[:0], npartitions=1), dd.from_pandas(x, npartitions=2)])
     assert mm.two_sample_test(empty, y, KERNEL, **FEW).sizes == (13_000, 9000)
+    bare = dd.from_map(bare_part, range(2), meta=x[:0])
+    for call in (lambda: mm.two_sample_test(bare, y[:50], KERNEL, **FEW), lambda: TwoSamplePlan.of(bare, y, KERNEL)):
+        with pytest.raises(ColumnError, match=r"x has a partition with the columns 'a'; expected 'a', 'b' in each"):
+            call()
     with pytest.raises(ParameterError, match="more than 20000 rows are compared by statistic='features'"):
         mm.two_sample_test(dd.from_pandas(x, npartitions=2), y, statistic="unbiased", **FEW)
 

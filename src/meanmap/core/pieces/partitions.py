@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.errors import ColumnError, KindError, ShapeError
 
-__all__ = ["computed", "delayed", "lengths", "partitions", "reduced", "rows_at"]
+__all__ = ["computed", "delayed", "lengths", "partitions", "reduced", "rows_at", "whole"]
 
 # States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
 FAN_IN = 8
@@ -55,12 +55,30 @@ def rows_at(source: Any, index: np.ndarray, parts: Sequence[int], argument: str)
         here = index[(index >= end - size) & (index < end)] - (end - size)
         if len(here):
             tasks.append(delayed(_rows)(part, here))
-    found = computed(tasks)
-    if hasattr(found[0], "iloc"):
-        import pandas
+    return _joined(computed(tasks), source, argument)
 
-        return pandas.concat(found)
-    return np.concatenate(found)
+
+def whole(source: Any, argument: str) -> Any:
+    """All rows, here."""
+    return _joined(computed(partitions(source, argument)), source, argument)
+
+
+def _joined(parts: list[Any], source: Any, argument: str) -> Any:
+    """Partitions one after another; frames with other columns than the collection's, which would miss values, are
+    refused.
+    """
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate(parts)
+    import pandas
+
+    names = set(getattr(source, "columns", ()))
+    other = next((list(part.columns) for part in parts if part.ndim == 2 and set(part.columns) != names), None)
+    if other is not None:
+        raise ColumnError(
+            f"{argument} has a partition with the columns {', '.join(map(repr, other))}; expected "
+            f"{', '.join(map(repr, source.columns))} in each, as the collection says."
+        )
+    return pandas.concat(parts)
 
 
 def reduced(tasks: list[Any], merge: Callable[[list[Any]], Any]) -> Any:

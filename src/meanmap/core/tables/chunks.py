@@ -13,7 +13,7 @@ import numpy as np
 from meanmap.core.arrays import plain
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
-from meanmap.core.pieces.partitions import lengths, rows_at
+from meanmap.core.pieces.partitions import lengths, rows_at, whole
 from meanmap.core.pieces.sources import is_file, is_stream
 from meanmap.core.points import is_dask, is_sparse, refuse_unread
 from meanmap.core.tables.missing import length
@@ -51,13 +51,13 @@ def count_rows(source: Data) -> int | None:
     return length(source)
 
 
-def in_memory(source: Data) -> Any:
+def in_memory(source: Data, argument: str = "the collection") -> Any:
     """What a file or a collection of Dask holds, as a frame or an array; anything else as it is."""
     if is_lazy(source):
         return source.collect()
     if is_file(source):
         return ParquetFiles.of(source).frame()
-    return source.compute() if is_dask(source) else source
+    return whole(source, argument) if is_dask(source) else source
 
 
 def pieces_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
@@ -140,7 +140,7 @@ def sampled(sources: Sequence[Any], generator: np.random.Generator, names: Seque
     parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
     n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
     if n <= most:
-        return [in_memory(source) for source in sources]
+        return [in_memory(source, name) for source, name in zip(sources, names, strict=True)]
     index = np.sort(generator.choice(n, most, replace=False))
     return [
         rows_at(source, index, sizes, name) if is_dask(source) else take_rows(source, index)

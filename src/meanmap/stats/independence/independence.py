@@ -189,7 +189,7 @@ def independence_test(
                 f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
                 f"not {null!r} with statistic={statistic!r}: pass x.compute() and y.compute() for these."
             )
-        x, y = (in_memory(data) for data in (x, y))
+        x, y = in_memory(x, "x"), in_memory(y, "y")
         default = "several" if n > MOST_FOR_GRAM else "fused" if statistic == "biased" else "median"
         wanted = one_for_each(kernel, 2)
         kernels = tuple(

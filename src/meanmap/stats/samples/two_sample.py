@@ -160,7 +160,7 @@ def two_sample_test(
                 plan = TwoSamplePlan.made((x, y), pair, kernel, scale, missing, kinds, random, drawn)
                 of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, pair)
                 return plan.result(of_x, of_y, n_permutations)
-        x, y = in_memory(x), in_memory(y)
+        x, y = in_memory(x, "x"), in_memory(y, "y")
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
     design = design_of((x, y), names, within, clusters, weights, missing, by)
     x, y = without_design((x, y), names, within, clusters, weights)
