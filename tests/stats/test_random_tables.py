@@ -107,8 +107,8 @@ ANSWERS = {
 
 
 def without_advice(text):
-    """What is said but for warnings, which may tell the reader to write NaN."""
-    return "\n".join(line for line in text.lower().splitlines() if not line.lstrip().startswith("warning"))
+    """What is said but for warnings and notes, which may tell the reader to write NaN."""
+    return "\n".join(line for line in text.lower().splitlines() if not line.lstrip().startswith(("warning", "note")))
 
 
 def answers(functions, seeds):
