@@ -95,7 +95,7 @@ def test_labels_that_come_later_are_one():
     """A label that is not among the rows that the plan was made of belongs to none of theirs."""
     plan = ConditionalIndependencePlan.of(FRAME["x"], FRAME["y"], FRAME["town"], rng=0)
     later = plan.members[2].variable(np.array(["a", "d", "e"]), "z").indicators
-    shares = plan.members[2].labels["z" if "z" in plan.members[2].labels else "town"][1]
+    ((_, shares),) = plan.members[2].labels.values()
     np.testing.assert_allclose(later[1:], -np.stack([shares, shares]))
     np.testing.assert_allclose(later[0], [1 - shares[0], *-shares[1:]])
 
@@ -149,3 +149,13 @@ def test_texts_are_read_in_memory_alone():
     frame = dd.from_pandas(FRAME.assign(town=words), npartitions=2)
     with pytest.raises(KindError, match=r"z holds texts .*, nearly every row its own, which are read in memory alone"):
         asked(frame)
+
+
+@pytest.mark.parametrize("labels", [np.asarray, lambda column: column == "b", lambda column: np.stack([column] * 2, 1)])
+def test_arrays_of_labels_are_read_piece_by_piece_too(labels, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y, z = rng.normal(size=120), rng.choice(["a", "b"], 120), rng.choice(["a", "b", "c"], 120)
+    ask = lambda: conditional_independence_test(x, labels(y), labels(z), **FEW).pvalue  # noqa: E731
+    whole = ask()
+    monkeypatch.setattr("meanmap.features.states.pairs.ROWS", 50)
+    assert ask() == pytest.approx(whole)

@@ -215,14 +215,18 @@ def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequenc
 
 
 def _table(data: Data, argument: str) -> Table:
-    """A table of whatever came; arrays of labels by columns, as tables read them."""
+    """A table of whatever came; arrays of labels by columns, as tables read them.
+
+    Columns without names are called by their places, which are the same in all pieces of a sample.
+    """
     if Table.looks_like_one(data):
         return Table.of(data, argument)
     array = plain(data, argument)
-    if array.dtype.kind not in "SUO" or array.ndim not in (1, 2):
-        return Table.of(array if isinstance(data, jax.Array) else data, argument)
-    columns = array[:, None] if array.ndim == 1 else array
-    return Table.of({f"{argument}{j}" if array.ndim == 2 else argument: columns[:, j] for j in range(columns.shape[1])})
+    if array.dtype.kind in "SUO" and array.ndim in (1, 2):
+        columns = array[:, None] if array.ndim == 1 else array
+        return Table.of({str(j): columns[:, j] for j in range(columns.shape[1])})
+    found = Table.of(array if isinstance(data, jax.Array) else data, argument)
+    return Table({str(j): column for j, column in enumerate(found.columns.values())})
 
 
 def _labels(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
