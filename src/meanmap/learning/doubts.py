@@ -4,6 +4,7 @@ import numpy as np
 
 from meanmap.core.arrays import out_of_range
 from meanmap.core.errors import ColumnError
+from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Seed
 from meanmap.learning.default import median_heuristic
 from meanmap.learning.modes import Mode
@@ -51,7 +52,7 @@ def data_doubts(x: np.ndarray, names: tuple[str, ...]) -> list[str]:
             )
             continue
         middle = np.median(column)
-        robust = 1.4826 * np.median(np.abs(column - middle))
+        robust = max(1.4826 * np.median(np.abs(column - middle)), middle_units(column))
         far = int(np.sum(np.abs(column - middle) > FAR * robust))
         if robust > 0 and far:
             found.append(

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.stats
 
 from meanmap import ep
@@ -52,3 +53,17 @@ def test_a_line_with_a_thousandth_of_noise():
     assert abs(fit.mean[0] - mean) < 0.1 * sd
     assert np.sqrt(fit.covariance[0, 0]) == pytest.approx(sd, rel=0.1)
     assert fit.log_evidence == pytest.approx(evidence, abs=0.2)
+
+
+def test_half_of_the_outcomes_are_zero():
+    """Most distances from the median are then nearly zero, and a prior in their units held the noise below a tenth."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=200), np.r_[np.zeros(100), 100 * rng.exponential(size=100)]
+    fit = ep.models.robust_regression({"x": x}, y)
+
+    def loss(theta):
+        return -scipy.stats.t.logpdf(y, 4, theta[0] + theta[1] * x, np.exp(theta[2])).sum()
+
+    best = scipy.optimize.minimize(loss, [20.0, 0.0, 3.5], method="Nelder-Mead", options={"maxiter": 2000}).x
+    assert fit.scale == pytest.approx(np.exp(best[2]), rel=0.1)
+    np.testing.assert_allclose(fit.mean, best[:2], atol=0.5 * np.sqrt(np.diag(fit.covariance)).max())

@@ -25,7 +25,7 @@ from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data
 
-__all__ = ["Column", "check_alike", "counted", "is_text", "robust_scales", "scale_of_sorted"]
+__all__ = ["Column", "check_alike", "counted", "is_text", "middle_units", "robust_scales", "scale_of_sorted"]
 
 # So many labels are remembered, to tell later ones that were never seen.
 MOST_LABELS = 1000
@@ -241,6 +241,22 @@ def robust_scales(matrix: Array) -> np.ndarray:
         ordered = np.partition(np.ascontiguousarray(matrix[:, part].T), places, axis=1)[:, places]
         scales[part] = _median_distances(ordered)
     return scales
+
+
+def middle_units(matrix: Array) -> np.ndarray:
+    """The standard deviation of each column, were it normal, by the middle third of its rows.
+
+    Distances from the median may say much less: where nearly half of a column is zero, the median lies beside the
+    zeros, and most distances are as good as zero.
+
+    Examples
+    --------
+    >>> rain = [[0.0], [0.0], [0.0], [0.0], [0.01], [8.0], [9.0], [12.0], [20.0]]
+    >>> round(float(middle_units(rain)[0]), 1)
+    10.6
+    """
+    low, high = np.quantile(np.asarray(matrix, dtype=np.float64), (0.35, 0.65), axis=0)
+    return (high - low) / 0.7706
 
 
 def scale_of_sorted(values: np.ndarray) -> float:

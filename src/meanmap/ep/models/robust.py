@@ -9,6 +9,7 @@ import scipy.special
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
+from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
@@ -133,7 +134,9 @@ def robust_regression(
     outcome = read_outcomes(y, len(matrix))
     freedom = float(parameter(degrees, "degrees", axes=0))
     middle = float(np.median(outcome)) if intercept else 0.0
-    unit = 1.4826 * float(np.median(np.abs(outcome - middle))) or float(outcome.std())
+    unit = 1.4826 * float(np.median(np.abs(outcome - middle)))
+    # Half of what the middle says, which is below the other where outcomes are no mixture with many zeros.
+    unit = max(unit, float(middle_units(outcome)) / 2) or float(outcome.std())
     if unit <= 1e-12 * np.abs(outcome).max():
         raise ColumnError(f"y is {outcome[0]:g} in all {len(outcome)} rows: there is nothing to explain.")
     scaled = (outcome - middle) / unit

@@ -11,7 +11,7 @@ from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.column import is_text
+from meanmap.core.tables.column import is_text, middle_units
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 from meanmap.core.values import Value
@@ -124,10 +124,9 @@ class VariableReading(Value):
             raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
         middle = np.median(raw, axis=0)
         apart = np.abs(raw - middle)
-        # Ties with the median say nothing of the spread. Nor do ties with a value close to it, where nearly half of a
-        # column is zero: there the middle third of the rows does.
+        # Ties with the median say nothing of the spread.
         unit = 1.4826 * np.nanmedian(np.where(apart == 0, np.nan, apart), axis=0)
-        unit = np.maximum(unit, (np.quantile(raw, 0.65, axis=0) - np.quantile(raw, 0.35, axis=0)) / 0.7706)
+        unit = np.maximum(unit, middle_units(raw))
         nearer = _drawn_in(raw, middle, unit)
         mean = nearer.mean(axis=0)
         peaks = np.abs(nearer - mean).max(axis=0)
