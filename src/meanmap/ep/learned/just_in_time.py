@@ -78,9 +78,8 @@ class Learned(HostOracle):
     of `initial / 2` predictions is asked: if its errors move a shared belief by more than .05 standard deviations,
     times the members over the sample, it is learned, sweeps go on, and the next sample is twice as large. A plate whose
     predictions still lean after all of it was learned is asked from then on, and so is one where sweeps do not come to
-    rest, or lose messages. The report says what is left. The log
-    normalisers of predictions are corrected by the mean error of the last sample, and the report states the standard
-    error that is left.
+    rest, or lose messages. The report says what is left. The log normalisers of predictions are corrected by the mean
+    error of the last sample, and the report states the standard error that is left.
 
     Examples
     --------
