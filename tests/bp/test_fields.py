@@ -120,3 +120,12 @@ def test_a_mixture_of_normals_has_its_moments_quantiles_and_modes():
         assert np.cumsum(density).searchsorted(1000 * q) / 1000 - 8 == pytest.approx(mixture.quantile(q), abs=2e-3)
     draws = mixture.sample(20_000, rng=1)
     assert abs(np.mean(draws < 0) - mixture.cdf([0.0])[0]) < 4 * np.sqrt(0.25 / 20_000)
+
+
+def test_modes_of_many_wide_mixtures_are_those_of_a_fine_grid():
+    """Of 1000 components each, more pairs than are looked at at once."""
+    means = np.random.default_rng(0).normal(size=(12, 1000)) + np.arange(12)[:, None]
+    mixture = bp.NormalMixture(np.full(means.shape, 1e-3), means, np.full(means.shape, 0.09))
+    grid = np.linspace(-4, 16, 4001)
+    density = mixture.density(grid)
+    np.testing.assert_allclose(mixture.mode(), grid[density.argmax(axis=1)], atol=0.01)

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from meanmap.core.arrays import as_array, check_finite, parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.points import slices
 from meanmap.core.rng import Rng
 from meanmap.core.types import Array, Index, Seed, Values
 from meanmap.core.values import Value
@@ -18,6 +19,8 @@ __all__ = ["Density", "NormalMixture", "check_levels", "pick"]
 
 BISECTIONS = 60
 ASCENT_STEPS = 100
+# Modes are climbed to from so many components at most, the best ones, and of a batch so many pairs at a time.
+CLIMBERS, MOST_PAIRS = 20, 10_000_000
 
 
 class Density(Value, ABC):
@@ -129,8 +132,14 @@ class NormalMixture(Density):
         return (self.weights * (self.variances + (self.means - mean) ** 2)).sum(axis=-1)[()]
 
     def mode(self) -> Values:
-        """The best of the points to which mean shift climbs from each component (Carreira-Perpiñán 2000)."""
+        """The best of the points to which mean shift climbs from components (Carreira-Perpiñán 2000)."""
+        at_once = max(MOST_PAIRS // self.means.shape[-1] ** 2, 1)
+        if self.batch and len(self.means) > at_once:
+            return np.concatenate([np.asarray(self[part].mode()) for part in slices(len(self.means), at_once)])
         x = self.means
+        if x.shape[-1] > CLIMBERS:
+            best = np.argsort(-self._density(x), axis=-1)[..., :CLIMBERS]
+            x = np.take_along_axis(x, best, axis=-1)
         if x.shape[-1] > 1:
             for _ in range(ASCENT_STEPS):
                 pull = self._parts(x) / self.variances[..., None, :]

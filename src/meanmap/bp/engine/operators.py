@@ -6,6 +6,7 @@ has the potential there, ψ(x_t, x_s); learned operators have a signed matrix (S
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -13,10 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.points import slices
+
 __all__ = ["EdgeMatrices", "EdgeOperators", "Factored", "Grouping"]
 
 # Up to so many different matrices a sweep makes one product for each; beyond, matrices are gathered edge by edge.
 MOST_GROUPS = 64
+# Ranks are filled up to multiples of this.
+RANK_STEP = 16
 
 
 class Grouping(eqx.Module):
@@ -87,20 +92,72 @@ class EdgeMatrices(EdgeOperators):
 
 
 class Factored(EdgeOperators):
-    """m = (p A) B with A (T, L, r) and B (T, r, L): matrices of rank r, at a cost linear in the number of points."""
+    """m = (p A) B with A (L, r) and B (r, L): matrices of low rank, at a cost linear in the number of points.
+
+    Attributes
+    ----------
+    into, out : arrays (K, L, r), (K, r, L)
+        One block of A and B for each operator; with `begin` some have several, whose messages are added.
+    begin : array (T + 1,) of int, optional
+        Operator t has the blocks from begin[t] to begin[t + 1].
+    """
 
     into: Any
     out: Any
+    begin: Any = None
+
+    @classmethod
+    def of(cls, factors: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> "Factored":
+        """From the factors (N, r) and (r, N') of each operator, filled up to so many points and to one rank.
+
+        Where a few of high rank would more than double what is kept, all are cut into blocks of a lower one.
+        """
+        ranks = np.array([inner.shape[1] for inner, _ in factors], dtype=int)
+        top = -(-int(ranks.max(initial=1)) // RANK_STEP) * RANK_STEP
+        widths = np.arange(RANK_STEP, top + 1, RANK_STEP)
+        least = int(min(widths, key=lambda width: (-(-ranks // width)).sum() * (width + RANK_STEP)))
+        width = top if len(ranks) * top <= 2 * (-(-ranks // least)).sum() * least else least
+        begin = np.concatenate([[0], np.cumsum(-(-ranks // width))])
+        into, out = np.zeros((begin[-1], points, width)), np.zeros((begin[-1], width, points))
+        for first, (inner, outer) in zip(begin, factors, strict=False):
+            for k, part in enumerate(slices(inner.shape[1], width)):
+                into[first + k, : len(inner), : part.stop - part.start] = inner[:, part]
+                out[first + k, : part.stop - part.start, : outer.shape[1]] = outer[part]
+        return cls(into, out, None if width == top else begin)
 
     @property
     def number(self) -> int:
         """T, how many operators there are."""
-        return self.into.shape[0]
+        return len(self.into if self.begin is None else self.begin[1:])
+
+    def send(self, products: jax.Array, template: jax.Array, grouping: Grouping | None = None) -> jax.Array:
+        """Messages for rows of any templates; blocks are gathered, however few operators there are."""
+        return super().send(products, template, grouping if self.begin is None else None)
 
     def apply(self, products: jax.Array, template: Any) -> jax.Array:
         """Products times both factors."""
-        inner = jnp.matmul(products, self.into[template], precision="highest")
-        return jnp.matmul(inner, self.out[template], precision="highest")
+        return self._sent(products, template) if self.begin is None else self._added(products, template)
+
+    def _sent(self, products: jax.Array, block: Any) -> jax.Array:
+        """Through one block each."""
+        inner = jnp.matmul(products, self.into[block], precision="highest")
+        return jnp.matmul(inner, self.out[block], precision="highest")
+
+    def _added(self, products: jax.Array, template: Any) -> jax.Array:
+        """Through all blocks of each, as many pairs of a row and a block at a time as there are rows."""
+        rows = len(products)
+        template = jnp.broadcast_to(template, rows)
+        end = jnp.cumsum(self.begin[template + 1] - self.begin[template])
+
+        def step(i: jax.Array, sent: jax.Array) -> jax.Array:
+            pair = i * rows + jnp.arange(rows)
+            row = jnp.searchsorted(end, pair, side="right")  # past the last pair: no row
+            at = jnp.minimum(row, rows - 1)
+            block = self.begin[template[at] + 1] - end[at] + pair
+            more = self._sent(products[at], jnp.where(row < rows, block, 0))
+            return sent.at[row].add(more, mode="drop")
+
+        return jax.lax.fori_loop(0, -(-end[-1] // rows), step, jnp.zeros_like(products))
 
 
 def _largest(products: jax.Array, matrix: jax.Array) -> jax.Array:

@@ -88,7 +88,7 @@ class AskedRows:
         samples: list[NodeSample] = self.model.samples.nodes
         counts = np.array([sample.count for sample in samples])
         step = int(np.clip(MOST_NUMBERS // counts.sum(), 1, self.size)) if self.size else 1
-        for part in slices(self.size, step):
+        for part in slices(max(self.size, 1), step):
             yield part, RowMessages(self.tree, self.model, counts, self.there[:, part], self._features(part))
 
     def _features(self, part: slice) -> dict[int, np.ndarray]:

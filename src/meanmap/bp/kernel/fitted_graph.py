@@ -36,8 +36,6 @@ __all__ = ["FittedKernelGraph"]
 
 # Queries are answered this many at a time: enough for large matrix products, and one program serves any number.
 QUERIES_AT_ONCE = 128
-# Ranks are filled up to multiples of this.
-RANK_STEP = 16
 
 
 class FittedKernelGraph(ManyRows):
@@ -86,14 +84,8 @@ class FittedKernelGraph(ManyRows):
 
     @cached_property
     def _operators(self) -> Factored:
-        """All edges' operators, padded to the most points and the highest rank; of NumPy, which pickles keep."""
-        most, messages = self._inside.shape[1], self.messages
-        rank = -(-max((edge.out.shape[0] for edge in messages), default=1) // RANK_STEP) * RANK_STEP
-        into, out = np.zeros((len(messages), most, rank)), np.zeros((len(messages), rank, most))
-        for e, edge in enumerate(messages):
-            into[e, : edge.into.shape[0], : edge.into.shape[1]] = edge.into
-            out[e, : edge.out.shape[0], : edge.out.shape[1]] = edge.out
-        return Factored(into, out)
+        """All edges' operators, of NumPy, which pickles keep."""
+        return Factored.of([(edge.into, edge.out) for edge in self.messages], self._inside.shape[1])
 
     @cached_property
     def _counts(self) -> np.ndarray:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from meanmap.bp.edges.coordinates import CoordinatesByScale
 from meanmap.bp.edges.learning import learn_likelihood, learn_message
 from meanmap.bp.edges.samples import read_samples
@@ -110,15 +112,23 @@ class KernelGraph:
         Notes
         -----
         Cost O(N r²) for N pairs and rank r for each edge and direction, and O(2000 r²) for each lengthscale that is
-        tried. Gram matrices are never formed: r of their columns are.
+        tried. Gram matrices are never formed: r of their columns are. Lengthscales, ridges and coordinates are chosen
+        by all rows that are learned from: new rows ask for a new fit, which a million rows make hardly longer.
         """
         with Door() as door:
             samples = read_samples(self.graph, data, self.kernels, door, missing, kinds)
-            books = [CoordinatesByScale(node, self.rank) for node in samples.nodes]
-            messages, likelihoods = [], []
-            for t, s, pairs in track(list(samples.directed(self.graph)), "learning edges"):
-                messages.append(learn_message(books[t], books[s], pairs, self.ridge))
-                likelihoods.append(learn_likelihood(books[t], books[s], pairs, self.ridge))
+            books = {node: CoordinatesByScale(sample, self.rank) for node, sample in enumerate(samples.nodes)}
+            directed, learned = list(samples.directed(self.graph)), {}
+            both_ways = np.arange(len(directed)).reshape(2, -1).T.ravel().tolist()
+            last = {node: e for e in both_ways for node in directed[e][:2]}
+            for e in track(both_ways, "learning edges"):
+                t, s, pairs = directed[e]
+                told = books[t], books[s], pairs, self.ridge
+                learned[e] = learn_message(*told), learn_likelihood(*told)
+                for node in (t, s):
+                    if last[node] == e:  # distances between all points of every node would fill gigabytes
+                        del books[node]
+            messages, likelihoods = ([learned[e][i] for e in range(len(directed))] for i in (0, 1))
             return FittedKernelGraph(self.graph, samples, tuple(messages), tuple(likelihoods), self.schedule)
 
     def __repr__(self) -> str:
