@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import meanmap as mm
+from meanmap.bp.conditionals.given_parents import GivenParents
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.graphs import PDAG
 
@@ -55,13 +56,25 @@ def test_causes_compete_for_an_effect():
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "truth"), [(linear, lambda x: x), (bent, lambda x: np.sin(2 * x) + 1)])
 def test_effects_are_the_true_ones(law, truth):
-    """The mean over ten data sets is within four of its standard errors, at three places each."""
+    """The mean over ten data sets is within four of its standard errors, at four places each."""
     found = []
     for seed in range(10):
         fitted = mm.bp.BayesianNetwork(ARROWS).fit(law(1000, 100 + seed))
-        found.append([fitted.do({"x": x}, ["y"], rng=seed)["y"].mean() - truth(x) for x in (-0.7, 0.0, 0.7)])
+        found.append([fitted.do({"x": x}, ["y"], rng=seed)["y"].mean() - truth(x) for x in (-0.7, 0.0, 0.7, 1.0)])
     error = np.std(found, axis=0, ddof=1) / np.sqrt(10)
     assert (np.abs(np.mean(found, axis=0)) < 4 * error).all()
+
+
+def test_what_parents_add_up_to_is_known_where_they_were_never_seen_together():
+    """Parents that go along, asked where they do not: a sum of functions of each is learned as such, a product not."""
+    for seed in range(3):
+        z, e, noise = np.random.default_rng(seed).normal(size=(3, 300))
+        rows = np.stack([z, 0.9 * z + 0.4 * e], axis=1)
+        apart, together = np.array([[2.0, -0.5], [-2.0, 0.5], [1.8, 0.0]]), np.array([[1.0, 0.9], [-1.0, -0.9]])
+        added = GivenParents.fit(rows, (np.sin(2 * rows[:, 1]) + z**2 + 0.3 * noise)[:, None])
+        np.testing.assert_allclose(added.means(apart), np.sin(2 * apart[:, 1]) + apart[:, 0] ** 2, atol=0.6)
+        multiplied = GivenParents.fit(rows, (np.prod(rows, axis=1) + 0.3 * noise)[:, None])
+        np.testing.assert_allclose(multiplied.means(together), [0.9, 0.9], atol=0.25)
 
 
 def test_labels_are_causes_and_effects():
@@ -219,3 +232,62 @@ def test_values_far_beyond_the_data_are_told_of_whatever_is_asked():
         model.counterfactual({"a": 0.0, "b": 0.0}, {"a": 1e6})
     with pytest.warns(UserWarning, match=far):
         model.sample(3, values={"a": 1e6}, rng=0)
+
+
+def test_rows_are_filled_in_and_predicted_whatever_is_missing(model):
+    """Against the normal law that made the data; each row is answered as if it were alone."""
+    cause = np.array([[1.0, 0, 0], [1, 1, 0], [3, 1, 1]])  # z, x, y from the three sources
+    covariance = dict(zip("zxy", cause @ cause.T, strict=True))
+    rows = pd.DataFrame({"z": [np.nan, 0.5, np.nan], "y": [np.nan, np.nan, 2.0], "x": [1.0, 1.0, 0.5]})
+    beliefs = model.predict(rows, ["z"], rng=0)
+    place = {name: i for i, name in enumerate("zxy")}
+    for i, seen in enumerate((["x"], ["x"], ["x", "y"])):
+        at = [place[name] for name in seen]
+        known = np.array([covariance[name][at] for name in seen])
+        gain = np.linalg.solve(known, covariance["z"][at])
+        mean, var = gain @ rows.loc[i, seen], covariance["z"][0] - gain @ covariance["z"][at]
+        assert beliefs["z"].mean()[i] == pytest.approx(mean, abs=0.25)
+        assert beliefs["z"].std()[i] == pytest.approx(np.sqrt(var), abs=0.15)
+        np.testing.assert_allclose(
+            beliefs["z"].quantile([0.25, 0.75])[i], norm.ppf([0.25, 0.75], mean, np.sqrt(var)), atol=0.3
+        )
+    filled = model.impute(rows, rng=0)
+    assert filled["x"].tolist() == [1.0, 1.0, 0.5]
+    assert filled.loc[1, "z"] == 0.5
+    assert filled.loc[2, "z"] == pytest.approx(beliefs["z"].mean()[2], abs=1e-9)
+    assert filled.loc[1, "y"] == pytest.approx(1 + 2 * 0.5, abs=0.3)
+    pd.testing.assert_frame_equal(model.impute(rows[::-1][["x", "y", "z"]], rng=0)[filled.columns], filled[::-1])
+
+
+def test_labels_of_rows_are_filled_in_and_new_ones_say_nothing():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    data = pd.DataFrame({"a": a, "sign": np.where(a > 0, "up", "down"), "when": pd.to_datetime("2024-01-01")})
+    data["when"] += pd.to_timedelta(np.round(a * 3600), unit="s")
+    model = mm.bp.BayesianNetwork([("a", "sign"), ("a", "when")]).fit(data)
+    rows = pd.DataFrame({"a": [1.0, np.nan, np.nan], "sign": [None, "down", "sideways"], "other": [1, 2, 3]})
+    filled = model.impute(rows, rng=0)
+    assert filled["sign"].tolist() == ["up", "down", "sideways"]
+    assert filled["other"].tolist() == [1, 2, 3]
+    np.testing.assert_allclose(filled["a"], [1.0, -0.8, a.mean()], atol=0.25)
+    beliefs = model.predict(rows, ["a", "when"], rng=0)
+    assert any("sideways" in note for note in beliefs.report.notes)
+    assert beliefs["a"].mode().shape == (3,)
+    hours = pd.DataFrame({"a": [1.0, 0.5], "when": [pd.NaT, data["when"][0]]})
+    assert abs((model.impute(hours, rng=0)["when"][0] - pd.Timestamp("2024-01-01")).total_seconds() - 3600) < 900
+    with pytest.raises(InputError, match="frame has no column of the model; expected some of 'a'"):
+        model.impute(pd.DataFrame({"b": [1.0]}))
+
+
+@pytest.mark.parametrize(
+    "unfitted", [mm.bp.BayesianNetwork([("a", "sign")]), mm.bp.DependencyNetwork(), mm.KernelGraph([("a", "sign")])]
+)
+def test_a_table_without_rows_has_answers_for_none(unfitted):
+    a = np.random.default_rng(0).normal(size=100)
+    rows = pd.DataFrame({"a": a, "sign": np.where(a > 0, "up", "down")})
+    model = unfitted.fit(rows)
+    beliefs = model.predict(rows[:0], ["a", "sign"])
+    assert beliefs["a"].mean().shape == (0,)
+    assert beliefs.probabilities("sign")["up"].shape == (0,)
+    assert model.impute(rows[:0]).shape == (0, 2)
+    assert model.score(rows[:0]).shape == (0,)

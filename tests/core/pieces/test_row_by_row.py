@@ -38,6 +38,9 @@ def test_conditionals_are_scored_and_filled_in():
     pandas.testing.assert_frame_equal(network.impute(TABLE).compute(), network.impute(FRAME), check_dtype=False)
     parents = mm.bp.BayesianNetwork([("a", "b")]).fit(FRAME[["a", "b"]].dropna())
     np.testing.assert_allclose(parents.score(TABLE).compute(), parents.score(FRAME), atol=1e-12)
+    few = FRAME[:9]
+    lazy = parents.impute(dd.from_pandas(few, npartitions=2), rng=0)
+    pandas.testing.assert_frame_equal(lazy.compute(), parents.impute(few, rng=0), check_dtype=False)
 
 
 def test_functions_at_the_rows_of_arrays():

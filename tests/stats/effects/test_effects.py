@@ -221,6 +221,23 @@ def test_coverage_at_length(problem, size, n):
     assert found >= least(trials), found
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 200, 1000])
+@pytest.mark.parametrize("effect", [0.0, 0.1, 1.0])
+def test_coverage_of_three_samples(effect, n):
+    """Shifted by nothing, the effect and twice the effect; the truth is a sum over the three pairs."""
+    trials = 50 if n == 1000 else 200
+    truth = np.sqrt((2 * mmd_of_shift(effect) ** 2 + mmd_of_shift(2 * effect) ** 2) / 9)
+    found = 0
+    for t in range(trials):
+        rng = np.random.default_rng([10, t])
+        samples = [rng.normal(k * effect, 1.0, size=(n, 2)) for k in range(3)]
+        distance = mm.k_sample_effect(samples, mm.kernels.RBF(1.0), level=LEVEL, rng=t).distance
+        found += distance.low <= truth + 1e-12 and truth <= distance.high
+    print(f"coverage of three samples, {effect}, n = {n}: {found} of {trials}")
+    assert found >= least(trials), found
+
+
 DEPENDENCES = {"zero": 0.0, "small": 0.2, "large": 0.9}
 
 

@@ -5,9 +5,10 @@ from collections.abc import Hashable
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn, learned_columns
-from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork, parents_of
+from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.judged import ArrowScores, judged
+from meanmap.bp.conditionals.network_rows import parents_of
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.progress import track
 from meanmap.core.settings import whole_number
@@ -34,13 +35,15 @@ class BayesianNetwork:
 
     Notes
     -----
-    Every number is a regression on all parents at once, a straight line with a kernel's part where that predicts
-    better, plus residuals drawn from rows with parents like these; for labels it gives shares. Of more than 50 labels
-    the others are one, whose probability they share as often as they came. Where all that matters and is not known is a
-    label, answers are exact, on a tree of cliques. Elsewhere they come from draws along the arrows, exact as there are
-    more of them; evidence weighs them by its likelihood (Fung & Chang 1990; Shachter & Peot 1990). Reports say which it
-    was. Variables that do not matter are left out. Effects are those of the truncated factorisation (Pearl 2009,
-    section 3.2), if no common cause is missing from the graph.
+    Every number is a regression on its parents, a straight line with a kernel's part where that predicts better, plus
+    residuals drawn from rows with parents like these; for labels it gives shares. The kernel is a sum of one for each
+    parent unless one of all together clearly predicts better: what adds up is known where parents are set to values
+    that were seldom seen together (Hastie & Tibshirani 1986). Of more than 50 labels the others are one, whose
+    probability they share as often as they came. Where all that matters and is not known is a label, answers are exact,
+    on a tree of cliques. Elsewhere they come from draws along the arrows, exact as there are more of them; evidence
+    weighs them by its likelihood (Fung & Chang 1990; Shachter & Peot 1990). Reports say which it was. Variables that do
+    not matter are left out. Effects are those of the truncated factorisation (Pearl 2009, section 3.2), if no common
+    cause is missing from the graph.
 
     Examples
     --------

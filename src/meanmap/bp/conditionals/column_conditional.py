@@ -134,20 +134,23 @@ class ColumnConditional:
         masked: np.ndarray,
         values: np.ndarray,
         part: np.ndarray,
+        judged: np.ndarray,
         laws: Sequence[JointNormal],
         regressions: Sequence[Any],
         rows: int,
     ) -> "ColumnConditional":
         """From thresholds, rows with gaps (n, d), the values (n, width) of the variable in them, the part of each row,
-        a law for each part, learned without it, and how many rows there are that come several times.
+        which of them judge beliefs, a law for each part, learned without it, and how many rows there are that come
+        several times.
         """
         number = thresholds is not None
         targets = values[:, 0] if number else values
         members, claims, order, hidden = [], [], [], masked.copy()
         hidden[:, block] = np.nan
         for p, law in enumerate(laws):
-            known, left = cls.known(block, *law.given(hidden)), np.flatnonzero(part == p)
-            member = Member.fit(np.delete(known, left, 0), np.delete(targets, left, 0), regressions)
+            known, left = cls.known(block, *law.given(hidden)), part == p
+            member = Member.fit(known[~left], targets[~left], regressions)
+            left = np.flatnonzero(left & judged)
             claims.append(member.beliefs(known[left], at))
             members.append(member)
             order.append(left)

@@ -23,7 +23,7 @@ from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
-__all__ = ["CodedColumn", "CodedTable", "learned_columns"]
+__all__ = ["CodedColumn", "CodedTable", "learned_columns", "oddities"]
 
 # So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
 # the others as often as they came, and to other columns they are one label, together with those that never came.
@@ -243,13 +243,7 @@ class CodedTable:
 
     def oddities(self, frame: Data, argument: str, hidden: Collection[str] = ()) -> tuple[str, ...]:
         """What is odd about values of a table, in words: numbers far outside of what was seen, new labels."""
-        raw = columns_of(frame, argument)
-        told = (
-            column.odd(raw[name], f"{argument}[{name!r}]")
-            for name, column in self.columns.items()
-            if name in raw and name not in hidden
-        )
-        return tuple(note for note in told if note)
+        return oddities(self.columns, columns_of(frame, argument), argument, hidden)
 
     def place(self, name: Hashable) -> int:
         """The number of a column."""
@@ -260,3 +254,15 @@ class CodedTable:
     @property
     def _shown(self) -> str:
         return ", ".join(map(repr, list(self.columns)[:10]))
+
+
+def oddities(
+    columns: Mapping[Any, CodedColumn], raw: Mapping[str, Any], argument: str, hidden: Collection[Hashable] = ()
+) -> tuple[str, ...]:
+    """What is odd about columns of a table as they came, those that are hidden left out."""
+    told = (
+        column.odd(raw[str(name)], f"{argument}[{name!r}]")
+        for name, column in columns.items()
+        if str(name) in raw and name not in hidden
+    )
+    return tuple(note for note in told if note)

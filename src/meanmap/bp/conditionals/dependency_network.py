@@ -123,15 +123,19 @@ def _learned(
     have = np.flatnonzero(~np.isnan(rows[:, blocks[j].start]))
     if len(have) < LEAST_ROWS:
         raise EmptyError(f"data[{name!r}] has {len(have)} values; expected at least {LEAST_ROWS}.")
-    chosen = np.repeat(have, int(np.clip(ROWS_WITH_GAPS // len(have), 1, MOST_TIMES)))
-    gaps = np.isnan(rows[:, [block.start for block in blocks]])
+    times = int(np.clip(ROWS_WITH_GAPS // len(have), 1, MOST_TIMES))
+    chosen = np.repeat(have, times)
+    gaps, judged = np.isnan(rows[:, [block.start for block in blocks]]), np.ones(len(chosen), dtype=bool)
     hidden = random.random((len(chosen), len(blocks))) < random.random((len(chosen), 1)) ** 2
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
         hidden[like] = gaps[random.integers(0, len(rows), int(like.sum()))]
+        # Beliefs are judged by rows as they are: those of another row beside its own are more gaps than any row has.
+        judged = (np.arange(len(chosen)) % times == 0) & (like | (times > 1))
+        hidden[judged] = False
     wide = np.repeat(hidden, [len(block) for block in blocks], axis=1)
     masked, values = np.where(wide, np.nan, rows[chosen]), rows[chosen][:, blocks[j]]
     thresholds = Thresholds.of(numbers[have, blocks[j].start]) if column.labels is None else None
     at = np.zeros(column.width) if thresholds is None else (thresholds.at - column.centre) / column.scale
-    settings = laws, regressions, len(have)
+    settings = judged, laws, regressions, len(have)
     return ColumnConditional.fit(blocks[j], thresholds, at, masked, values, part[chosen], *settings)

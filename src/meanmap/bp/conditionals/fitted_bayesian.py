@@ -14,17 +14,15 @@ from meanmap.bp.conditionals.counterfactual import what_would_have_been
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.label_tables import tables_of, to_pgmpy
+from meanmap.bp.conditionals.network_rows import NetworkRows, parents_of
 from meanmap.bp.tables.clique_tree import CliqueTree
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
-from meanmap.core.pieces.row_by_row import number_by_partition
 from meanmap.core.points import refuse_unread
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import by_name, whole_number
-from meanmap.core.tables.filling import columns_of
-from meanmap.core.tables.missing import take
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import relevant
@@ -33,7 +31,7 @@ from meanmap.learning.default import kernel_for
 # Labels that an error names.
 MOST_TOLD = 10
 
-__all__ = ["FittedBayesianNetwork", "parents_of"]
+__all__ = ["FittedBayesianNetwork"]
 
 # Beliefs come from so many draws; from fewer, but not below these, where all variables together would take more numbers
 # than that: answers about fifty variables then take a second.
@@ -45,7 +43,7 @@ ENOUGH = 500
 
 
 @dataclass(frozen=True, eq=False)
-class FittedBayesianNetwork:
+class FittedBayesianNetwork(NetworkRows):
     """A `BayesianNetwork` that has learned.
 
     Attributes
@@ -236,39 +234,6 @@ class FittedBayesianNetwork:
         """A `DiscreteBayesianNetwork` of pgmpy with the probabilities of all labels given their parents."""
         return to_pgmpy(self.columns, self.conditionals, self._heard())
 
-    @number_by_partition
-    def score(self, frame: Data) -> np.ndarray:
-        """The logarithm of the density of each row: larger is better on new rows. Of labels, of their probability.
-
-        A label that never came has the share of rows whose label came once, at least one row's, and the others share
-        the rest (Good 1953).
-
-        Parameters
-        ----------
-        frame : table
-            With all variables; rows with missing cells get NaN.
-
-        Returns
-        -------
-        array (n,)
-        """
-        raw = columns_of(frame)
-        lacking = [name for name in self.graph.names if str(name) not in raw]
-        if lacking:
-            raise InputError(f"frame has no column {lacking[0]!r}; it has {', '.join(map(repr, raw))}.")
-        numbers = {name: self.columns[name].read(raw[str(name)], "frame") for name in self.graph.names}
-        there = ~np.isnan(np.concatenate(list(numbers.values()), axis=1)).any(axis=1)
-        total = np.where(there, 0.0, np.nan)
-        if there.any():
-            for name, law in self.conditionals.items():
-                rows = joined([numbers[p][there] for p in parents_of(self.directed, name)], int(there.sum()))
-                logs, column = law.log_chance(rows, numbers[name][there]), self.columns[name]
-                if column.labels is None:
-                    total[there] += logs - np.log(column.scale)
-                else:
-                    total[there] += column.log_chances(take(raw[str(name)], np.flatnonzero(there)), logs, "frame")
-        return total
-
     def _beliefs(
         self,
         seen: dict[Hashable, np.ndarray],
@@ -277,26 +242,39 @@ class FittedBayesianNetwork:
         rng: Seed,
     ) -> Beliefs[PointEmbedding]:
         names = self._targets(targets, (*seen, *fixed))
-        known = {**seen, **fixed}
-        notes = self._oddities(known)
-        parents = self._heard(fixed)
+        notes = self._oddities({**seen, **fixed})
+        found, report = self._answers(names, seen, fixed, DRAWS, rng)
+        beliefs = {name: self._belief(name, *each) for name, each in found.items()}
+        return Beliefs(names, beliefs, replace(report, notes=(*report.notes, *notes)))
+
+    def _answers(
+        self,
+        names: Sequence[Hashable],
+        seen: Mapping[Hashable, np.ndarray],
+        fixed: Mapping[Hashable, np.ndarray],
+        draws: int,
+        rng: Seed,
+    ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
+        """For each name draws as numbers (n, width) and their weights; for labels that are answered exactly all labels
+        as numbers and their probabilities.
+        """
+        known, parents = {**seen, **fixed}, self._heard(fixed)
         needed = relevant(parents, names, known)
         order = [name for name in self._order if name in needed]
         hearing = [name for name in seen if needed.intersection(parents[name])]
         factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
         if factors is not None:
             exact = CliqueTree(factors).query(targets=names)
-            answers = {name: self.columns[name].label_belief(exact[name]) for name in names}
-            return Beliefs(names, answers, replace(exact.report, notes=notes))
-        n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, DRAWS))
+            return {name: (np.eye(self.columns[name].width), exact[name]) for name in names}, exact.report
+        n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
         drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
         weights = _normalised(log_weights)
         count = float(1 / np.sum(weights**2))
-        if count < FEW_DRAWS:
-            notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.", *notes)
+        few = count < FEW_DRAWS
+        notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.",) if few else ()
         status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} count"
-        report = Report(status, count >= FEW_DRAWS, n, notes=notes, measures={"draws that count": count})
-        return Beliefs(names, {name: self._belief(name, drawn[name], weights) for name in names}, report)
+        report = Report(status, not few, n, notes=notes, measures={"draws that count": count})
+        return {name: (drawn[name], weights) for name in names}, report
 
     def _oddities(self, known: Mapping[Hashable, np.ndarray]) -> tuple[str, ...]:
         """What is odd about values that were given: numbers far outside. Labels never seen were refused."""
@@ -332,7 +310,11 @@ class FittedBayesianNetwork:
 
     def _heard(self, fixed: Collection[Hashable] = ()) -> dict[Hashable, list[Hashable]]:
         """The parents of each variable; what is set has none."""
-        return {name: [] if name in fixed else parents_of(self.directed, name) for name in self._order}
+        return {name: [] if name in fixed else above for name, above in self._parents.items()}
+
+    @cached_property
+    def _parents(self) -> dict[Hashable, list[Hashable]]:
+        return {name: parents_of(self.directed, name) for name in self._order}
 
     def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
         column = self.columns[name]
@@ -386,11 +368,6 @@ def _normalised(log_weights: np.ndarray) -> np.ndarray:
         raise InputError("no draw agrees with the evidence: its labels were never seen with such parents.")
     weights = np.exp(log_weights - log_weights.max())
     return weights / weights.sum()
-
-
-def parents_of(graph: PDAG, name: Hashable) -> list[Hashable]:
-    """The variables with arrows to one."""
-    return [a for a, b in graph.named("directed") if b == name]
 
 
 def _causes_first(graph: PDAG) -> list[Hashable]:

@@ -279,11 +279,12 @@ class FittedDependencyNetwork:
     def _shares(self, name: str, numbers: np.ndarray) -> np.ndarray:
         """Probabilities of the bins of a number, or of labels, (m, ...), from rows in which it is hidden."""
         conditional, found = self.conditionals[self.table.place(name)], []
-        for part in slices(max(len(numbers), 1), ROWS_AT_ONCE):
-            rows = self.table.standard(numbers[part])
+        asked = numbers if len(numbers) else np.full((1, numbers.shape[1]), np.nan)
+        for part in slices(len(asked), ROWS_AT_ONCE):
+            rows = self.table.standard(asked[part])
             rows[:, conditional.block] = np.nan
             found.append(conditional.shares([law.given(rows) for law in self.laws]))
-        return np.concatenate(found)
+        return np.concatenate(found)[: len(numbers)]
 
     def _belief(self, name: str, numbers: np.ndarray) -> Any:
         column, shares = self.table.columns[name], self._shares(name, numbers)

@@ -15,12 +15,16 @@ from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
 from meanmap.core.points import slices, spread_rows
 from meanmap.embeddings.bandwidth import diffusion_widths
+from meanmap.kernels.base import Kernel, Sum
+from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
 __all__ = ["GivenParents", "joined"]
 
 # Learned from up to so many rows; of residuals in leaves of this many at least.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
+# A kernel on one column is as wide as this in others, and at least so wide in its own.
+ELSEWHERE, FLAT = 1e30, 1e-6
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 1000
 # What regressions of zeros and ones give to a label is never less.
@@ -62,7 +66,7 @@ class GivenParents:
         forest, regression, left = None, None, values
         if rows.shape[1]:
             with Door():
-                regression, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
+                regression, left = _regression(rows, values)
         if values.shape[1] > 1:
             return cls(values, regression, None, 0.0)
         if rows.shape[1]:
@@ -138,6 +142,25 @@ class GivenParents:
         away = (gap - self.values[weights.indices]) / self.width
         below, above = (np.asarray(logsumexp(log_ndtr(side), b=weights.data)) for side in (away, -away))
         return float(below - above)
+
+
+def _regression(rows: np.ndarray, values: np.ndarray) -> tuple[Regression, np.ndarray]:
+    """Of all parents together where that lowers the leave-one-out error by more than two standard errors, else a sum of
+    functions of each: where parents are set to what was seldom seen with others, only the sum has learned something.
+    """
+    together, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
+    if rows.shape[1] == 1:
+        return together, left
+    apart, residuals = Regression.fit(NodeSample(_apart(rows), rows, False, False), values)
+    gain = np.sum(residuals**2 - left**2, axis=1)
+    worth_it = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
+    return (together, left) if worth_it else (apart, residuals)
+
+
+def _apart(rows: np.ndarray) -> Kernel:
+    """A kernel for each column, as wide as it varies, added up."""
+    scales = np.where(np.eye(rows.shape[1]) == 1, np.maximum(rows.std(axis=0), FLAT), ELSEWHERE)
+    return Sum(tuple(map(RBF, scales)))
 
 
 def joined(numbers: list[np.ndarray], rows: int) -> np.ndarray:
