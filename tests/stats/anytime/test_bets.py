@@ -8,7 +8,7 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import ColumnError, ShapeError
 from meanmap.stats import IndependenceBet, TwoSampleBet
-from meanmap.stats.anytime.wager import SHARES, Wager
+from meanmap.stats.anytime.wager import GROUP, MAPS, SHARES, TILTS, Wager
 
 FAILURE_RATE = 1e-5
 
@@ -39,6 +39,69 @@ def test_the_mean_wealth_over_all_signs_is_one():
     for t in range(8):
         wager = wager.after(signs[:, t, None, None] * vectors[t])
     assert np.mean(np.exp(wager.log_evalue)) == pytest.approx(1.0)
+
+
+def test_wealth_of_pairs_by_hand():
+    """Two batches of one and two groups, every exchange one by one."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(9, 2)), rng.normal(size=(9, 3))
+    later = [(rng.normal(size=(g, GROUP, 2)), rng.normal(size=(g, GROUP, 3))) for g in (1, 2)]
+    wager = Wager.begin_with_pairs(x, y)
+    u, v = x - x.mean(axis=0), y - y.mean(axis=0)
+    total = sum(np.outer(a, b) for a, b in zip(u, v, strict=True))
+    scores = [a @ total @ b / np.linalg.norm(total) for a in u for b in v]
+    variances, money = [(GROUP - 1) * np.mean(np.square(scores))], np.ones(len(TILTS))
+    for xs, ys in later:
+        direction, scale = total / np.linalg.norm(total), np.sqrt(np.mean(variances))
+        for a, b in zip(xs, ys, strict=True):
+            sums = np.array([sum(a[i] @ direction @ b[order[i]] for i in range(GROUP)) for order in MAPS])
+            variances.append(sums.var())
+            money *= np.exp(TILTS * sums[0] / scale) / np.exp(TILTS[:, None] * sums / scale).mean(axis=1)
+            total = total + (a - a.mean(axis=0)).T @ (b - b.mean(axis=0))
+        wager = wager.after_pairs(xs, ys)
+    assert float(wager.log_evalue) == pytest.approx(np.log(money.mean()))
+
+
+def test_the_mean_wealth_over_all_exchanges_is_one():
+    """Enumerated over 42 x 42 exchanges in two groups, one after the other."""
+    rng = np.random.default_rng(3)
+    wager = Wager.begin_with_pairs(*rng.normal(size=(2, 9, 2)))
+    x, y = rng.normal(size=(2, 2, GROUP, 2))
+    found = []
+    for first in MAPS:
+        after = wager.after_pairs(x[:1], y[:1, first])
+        found += [float(after.after_pairs(x[1:], y[1:, second]).log_evalue) for second in MAPS]
+    assert np.mean(np.exp(found)) == pytest.approx(1.0)
+    assert len({tuple(order) for order in MAPS}) == 42
+    assert MAPS[0].tolist() == list(range(GROUP))
+
+
+def test_false_alarms_of_independence_over_all_looks():
+    """200 streams of pairs with heavy tails, looked at after every two groups."""
+    alarms = 0
+    for seed in range(200):
+        x, y = np.random.default_rng([6, seed]).standard_cauchy((2, 260))
+        features = [np.stack([np.sin(z), np.arctan(z)], axis=-1) for z in (x, y)]
+        wager, top = Wager.begin_with_pairs(*(f[:8] for f in features)), 0.0
+        for start in range(8, 260, 14):
+            wager = wager.after_pairs(*(f[start : start + 14].reshape(2, GROUP, 2) for f in features))
+            top = max(top, float(wager.log_evalue))
+        alarms += top >= np.log(20)
+    assert alarms <= scipy.stats.binom.ppf(1 - FAILURE_RATE, 200, 0.05)
+
+
+def test_independence_stops_soon():
+    """At most one and a half times as many pairs as the batch test needs for a power of .9, on average."""
+    rows, stops = 62, []  # the batch test rejects 87 of 100 at 50 pairs, 89 at 60, 100 at 80
+    for seed in range(15):
+        rng = np.random.default_rng([8, seed])
+        x = rng.normal(size=400)
+        y = np.abs(x) + 0.7 * rng.normal(size=400)
+        bet, used = IndependenceBet.of(x[:20], y[:20], rng=0), 20
+        while not bet.reject() and used < 400:
+            bet, used = bet.update(x[used : used + 5], y[used : used + 5]), used + 5
+        stops.append(used)
+    assert np.mean(stops) < 1.5 * rows
 
 
 def streams(number, looks, seed, draw):

@@ -21,7 +21,7 @@ from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
 from meanmap.features.states.reading import Reading
 from meanmap.learning.default import is_default
-from meanmap.stats.anytime.wager import Wager
+from meanmap.stats.anytime.wager import GROUP, Wager
 from meanmap.stats.independence.moments import features_of
 from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
 from meanmap.stats.samples.feature_statistics import landmark_features
@@ -88,14 +88,12 @@ class Bet(Value, ABC):
                     self.left, self.features, self.readings, (x, y), NAMES, strict=True
                 )
             ]
-        vectors, left = self._vectors(*phi)
-        wager = self.wager.after(vectors) if len(vectors) else self.wager
+        wager, left = self._after(*phi)
         return replace(self, left=left, wager=wager, log_evalues=np.append(self.log_evalues, float(wager.log_evalue)))
 
-    @staticmethod
     @abstractmethod
-    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Vectors that are symmetric about zero under the hypothesis, and features that are left for the next batch."""
+    def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
+        """The wager after bets on these features, and those that are left for the next batch."""
 
     def plot(self, ax: Axes = None) -> Any:
         """Draw the e-value after each batch; returns the matplotlib Axes."""
@@ -170,13 +168,14 @@ class TwoSampleBet(Bet):
             samples = read_samples((x, y), NAMES, kernel, random.generator, door, scale, must_vary=False)
             features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, random.generator, door, np.float64)
             phi = [transformed(features, samples[i]) for i in range(2)]
-        vectors, left = cls._vectors(*phi)
-        return cls((features,) * 2, (reading,) * 2, left, Wager.begin(vectors), np.zeros(1), random.seed)
-
-    @staticmethod
-    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        x, y = phi
         n = min(len(x), len(y))
-        return x[:n] - y[:n], (x[n:], y[n:])
+        wager = Wager.begin(x[:n] - y[:n])
+        return cls((features,) * 2, (reading,) * 2, (x[n:], y[n:]), wager, np.zeros(1), random.seed)
+
+    def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
+        n = min(len(x), len(y))
+        return self.wager.after(x[:n] - y[:n]) if n else self.wager, (x[n:], y[n:])
 
 
 class IndependenceBet(Bet):
@@ -187,9 +186,10 @@ class IndependenceBet(Bet):
 
     Notes
     -----
-    Of two pairs (x₁, y₁), (x₂, y₂) the y may be exchanged under the hypothesis: (φ(x₁) − φ(x₂)) ⊗ (ψ(y₁) − ψ(y₂)) is
-    symmetric about zero. Bets follow its mean so far, the cross-covariance operator (Podkopaev et al. 2023,
-    arXiv:2212.07383), see `Wager`. At most 24 features of each variable: O(24² b) for a batch.
+    Of seven pairs the y may be exchanged under the hypothesis. Bets follow the cross-covariance operator so far (as in
+    Podkopaev et al. 2023, arXiv:2212.07383, with pairs two by two): money is multiplied by exp(λ s) over its mean under
+    42 exchanges, where s is the part of seven pairs along that operator, see `Wager`. Pairs that are not yet seven wait
+    for the next batch. At most 24 features of each variable: O(24² b) for a batch.
 
     Examples
     --------
@@ -238,15 +238,16 @@ class IndependenceBet(Bet):
                 features.append(features_of(one, data, name, random.generator, door, tolerance=1e-3, most=RANK))
                 readings.append(reading)
                 phi.append(_features(features[-1], data, name, door))
-        vectors, left = cls._vectors(*phi)
-        return cls(tuple(features), tuple(readings), left, Wager.begin(vectors), np.zeros(1), random.seed)
-
-    @staticmethod
-    def _vectors(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        x, y = phi
         check_paired(len(x), len(y))
-        n = len(x) // 2 * 2
-        products = np.einsum("ia,ib->iab", x[0:n:2] - x[1:n:2], y[0:n:2] - y[1:n:2])
-        return products.reshape(n // 2, -1), (x[n:], y[n:])
+        wager = Wager.begin_with_pairs(x, y)
+        return cls(tuple(features), tuple(readings), (x[:0], y[:0]), wager, np.zeros(1), random.seed)
+
+    def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
+        check_paired(len(x), len(y))
+        n = len(x) // GROUP * GROUP
+        groups = [side[:n].reshape(-1, GROUP, side.shape[1]) for side in (x, y)]
+        return self.wager.after_pairs(*groups) if n else self.wager, (x[n:], y[n:])
 
 
 def _settled(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:

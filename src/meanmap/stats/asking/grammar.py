@@ -46,7 +46,8 @@ class Question:
                 raise ParameterError(f"{line!r} has a backtick without a partner; {HELP}.")
             at, sign = found.end(), found["sign"]
             if (sign is not None) == expects:
-                raise ParameterError(f"{line!r} cannot be read at {found.group().strip()!r}; {HELP}.")
+                where = f"{line!r} cannot be read at {found.group().strip()!r}"
+                raise ParameterError(f"{where}; {_without_backticks(line, columns) or HELP}.")
             if sign in ("~", "|"):
                 signs.append(sign)
                 parts.append([])
@@ -58,7 +59,8 @@ class Question:
         named = [name for part in parts for name in part]
         for name in named:
             if name != "." and name not in columns:
-                raise ColumnError(f"the table has no column {name!r}; it has {', '.join(map(repr, columns))}.")
+                advice = _without_backticks(line, columns) or f"it has {', '.join(map(repr, columns))}"
+                raise ColumnError(f"the table has no column {name!r}; {advice}.")
         doubled = [name for name in named if named.count(name) > 1]
         if doubled:
             raise ParameterError(f"{line!r} names {doubled[0]!r} twice; a column stands in one place.")
@@ -70,3 +72,10 @@ class Question:
         if not left or not right:
             raise ParameterError(f"{line!r} leaves no column for the point; {HELP}.")
         return cls(left, right, given)
+
+
+def _without_backticks(line: str, columns: Sequence[str]) -> str:
+    """What to type instead, if a name with spaces or signs stands in a line as it is."""
+    bare = re.sub("`[^`]*`", "", line)
+    found = [name for name in columns if re.search(r"[\s~|+,]", name) and name in bare]
+    return f"put the name into backticks: `{max(found, key=len)}`" if found else ""

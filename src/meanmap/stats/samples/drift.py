@@ -102,7 +102,7 @@ class DriftMonitor:
 
     The price of the promise is memory: the pool turns over in about n / b batches (n points in it, b in a batch), so
     that a drift that takes much longer than that is followed rather than told. Compare with the reference itself by
-    [`two_sample_test`][] now and then.
+    [`two_sample_test`][] now and then. Batches of 20 to 50 rows tell small drifts soonest: join smaller ones.
 
     With a margin the mean embedding of a batch is compared with that of the reference, which is kept for good, and the
     p-value is that of a distance at the margin (see [`closeness_test`][]), widened by how far the reference may be from
