@@ -44,8 +44,12 @@ def sizes(effect: Any) -> tuple[float, ...]:
 
 def network(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Shares of the labels of a column, given another, in five rows. Rows with gaps would be learned from, too."""
-    model = mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 3).dropna()))
-    belief = model.predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
+    return five_rows(mm.bp.DependencyNetwork().fit(wrap(columns(x, 0, 3).dropna())), x, wrap)
+
+
+def five_rows(model: Any, x: pd.DataFrame, wrap: Wrap, **settings: Any) -> tuple[float, ...]:
+    """Shares of the labels of a column, given another."""
+    belief = model.predict(wrap(columns(x, 0)[:5]), [x.columns[3]], **settings)
     return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
 
 
@@ -285,16 +289,8 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         .probabilities(x.columns[3])
         .values()
     ),
-    "KernelGraph, rows": lambda x, y, wrap: tuple(
-        np.concatenate(
-            list(
-                mm.KernelGraph([(x.columns[0], x.columns[3])])
-                .fit(wrap(columns(x, 0, 3)), missing="drop")
-                .predict(wrap(columns(x, 0)[:5]), [x.columns[3]])
-                .probabilities(x.columns[3])
-                .values()
-            )
-        )
+    "KernelGraph, rows": lambda x, y, wrap: five_rows(
+        mm.KernelGraph([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3)), missing="drop"), x, wrap
     ),
     "DependencyNetwork": lambda x, y, wrap: network(x, wrap),
     "BayesianNetwork": lambda x, y, wrap: tuple(
@@ -303,6 +299,9 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         .do({x.columns[0]: float(x.iloc[3, 0])}, rng=0)
         .probabilities(x.columns[3])
         .values()
+    ),
+    "BayesianNetwork, rows": lambda x, y, wrap: five_rows(
+        mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3).dropna())), x, wrap, rng=0
     ),
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),

@@ -41,3 +41,10 @@ def test_tables_are_read_at_a_glance(page):
     assert max(map(len, cells)) < 400
     named = {name for cell in cells for name in re.findall(r"`(src/meanmap/[\w/]+)/?`", cell)}
     assert all((ROOT / name).exists() for name in named)
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "benchmarks"])
+def test_no_module_has_the_name_of_a_folder_of_modules_beside_it(folder):
+    """Which of the two is imported would depend on what was imported before."""
+    modules = {path.with_suffix("") for path in (ROOT / folder).rglob("*.py")}
+    assert not modules & {path.parent for path in modules}

@@ -11,6 +11,7 @@ import sys
 import equinox as eqx
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
 from meanmap import ep
 from meanmap.ep.factor import replaced
@@ -111,8 +112,21 @@ def compared(model, mesh):
     }
 
 
+def held(devices):
+    """Bytes on each of so many devices, where messages come from quadrature: nothing is run."""
+    rng, rows = np.random.default_rng(0), 40_000
+    x = rng.normal(size=(rows, 5))
+    w, z = ep.Variable("w", ep.MultivariateNormal.standard(5)), ep.Variable("z", ep.Normal, plate=rows)
+    model = ep.FactorGraph(ep.Dot(x, w, z), ep.Logistic(z, observed=(x[:, 0] > 0).astype(int)))
+    memory = program(model, Mesh(np.array(jax.devices()[:devices]), ("rows",))).memory_analysis()
+    return memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+
+
 if __name__ == "__main__":
     mesh = jax.make_mesh((len(jax.devices()),), ("rows",))
+    if sys.argv[1:] == ["held"]:
+        print(json.dumps([held(devices) for devices in (1, mesh.size)]))
+        sys.exit()
     for name in sys.argv[1:] or MODELS:
         model = MODELS[name]()
         told = collectives(program(model, mesh).as_text())

@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -15,6 +14,7 @@ from jax.sharding import Mesh
 
 from meanmap import ep
 from meanmap.core.errors import KindError, ShapeError
+from tests.documented import recipe
 from tests.ep.sweeps import on_devices
 
 
@@ -45,21 +45,24 @@ def test_eight_devices_find_what_one_finds():
     assert found[0]["collectives"]["all-reduce"] == 3 + 9 + 3
 
 
-def test_the_recipe_with_two_processes(tmp_path):
-    """The script of the documentation, as it stands there: both processes print what one device finds."""
-    page = Path(__file__).parents[3] / "docs" / "scaling.rst"
-    (block,) = [
-        b for b in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page.read_text()) if "mesh=mesh" in b
-    ]
-    (tmp_path / "recipe.py").write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
+def started(script, folder, number=2):
+    """Processes that run a script together."""
+    (folder / "recipe.py").write_text(script)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "recipe.py", address, "2"]
-    running = [subprocess.Popen([*command, str(i)], cwd=tmp_path, stdout=subprocess.PIPE, text=True) for i in range(2)]
+    command = [sys.executable, "recipe.py", address, str(number)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return [subprocess.Popen([*command, str(i)], cwd=folder, **pipes) for i in range(number)]
+
+
+@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_the_recipe_with_several_processes(tmp_path, number):
+    """All processes print what one device finds."""
+    running = started(recipe("mesh=mesh"), tmp_path, number)
     said = [process.communicate(timeout=300)[0].splitlines()[-1] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    assert said[0] == said[1]
+    assert [process.returncode for process in running] == [0] * number
+    assert set(said) == {said[0]}
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1000, 3))
     alone = ep.models.logistic_regression(x, x[:, 0] + rng.normal(size=1000) > 0)
@@ -69,9 +72,34 @@ def test_the_recipe_with_two_processes(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_where_a_process_dies_the_other_ends_and_says_so(tmp_path, victim):
+    again = recipe("mesh=mesh").replace("fit =", "while True:\n    fit =").replace("\nprint(", "\n    print(")
+    running = started(again.replace("log_evidence)", "log_evidence, flush=True)"), tmp_path)
+    assert all(process.stdout.readline() for process in running)
+    running[victim].kill()
+    try:
+        # Ten seconds without a heartbeat, and what a machine needs that is busy with something else.
+        _, error = running[1 - victim].communicate(timeout=60)
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    assert running[1 - victim].returncode != 0
+    assert re.search("Connection (reset|closed) by peer|another task died", error)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [2, 4, 8])
 def test_devices_at_length(devices):
     check(printed(devices=devices), devices)
+
+
+@pytest.mark.slow
+def test_each_of_eight_devices_holds_an_eighth():
+    """Members that are integrated over at a time are fewer on each device, so that all together hold what one does."""
+    ((one, each),) = printed("held", devices=8)
+    assert each < 1.1 * one / 8
 
 
 def test_what_devices_cannot_share_is_explained():

@@ -1,7 +1,6 @@
 """One p-value, wherever the rows lie and whoever adds them up."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import meanmap as mm
 from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.stats import TwoSamplePlan
+from tests.documented import recipe
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -266,9 +266,7 @@ def test_files_that_do_not_fit_each_other(folder, tmp_path):
 @pytest.mark.slow
 def test_the_recipe_with_a_scheduler_and_two_workers(folder, tmp_path):
     """The script of the documentation, as it stands there."""
-    page = Path(__file__).parents[3] / "docs" / "scaling.rst"
-    (block,) = [b for b in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page.read_text()) if "Cluster" in b]
-    (tmp_path / "recipe.py").write_text(re.sub(r"^   ", "", block, flags=re.MULTILINE))
+    (tmp_path / "recipe.py").write_text(recipe("Cluster"))
     (tmp_path / "before").symlink_to(folder / "x")
     (tmp_path / "after").symlink_to(folder / "y")
     done = subprocess.run([sys.executable, "recipe.py"], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -72,19 +71,24 @@ class Oracle(eqx.Module):
 
         if size <= self.block:
             return jax.vmap(one)((questions, keys))
-        some = partial(jax.lax.map, one, batch_size=min(self.block, _IN_CACHE))
-        return in_parts(some, self.parts, (questions, keys))
+
+        def in_turn(members, at_once):
+            return jax.lax.map(one, members, batch_size=at_once)
+
+        return in_parts(in_turn, self.parts, (questions, keys), min(self.block, _IN_CACHE))
 
 
-def in_parts(function: Callable[[Any], Any], parts: int, members: Any) -> Any:
+def in_parts(function: Callable[[Any, int], Any], parts: int, members: Any, at_once: int) -> Any:
     """What a function of all members gives, asked about so many equal parts by themselves, one on each device.
 
-    Loops that take some members at a time would otherwise bring all of them to every device.
+    Loops that take some members at a time would otherwise bring all of them to every device. The function is told how
+    many each may take at a time, so that all devices together hold what one would.
     """
     if parts == 1:
-        return function(members)
+        return function(members, at_once)
     divided = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), members)
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), jax.vmap(function)(divided))
+    found = jax.vmap(lambda part: function(part, -(-at_once // parts)))(divided)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), found)
 
 
 def spread(incoming: tuple[Any, ...], size: int) -> tuple[Any, ...]:

@@ -82,7 +82,7 @@ def answered(
             first = where_doubtful(first, careful, incoming, at_once)
             continue
         both = first, spread(incoming, len(first.doubt))
-        first = in_parts(lambda b, c=careful, k=at_once: where_doubtful(b[0], c, b[1], k), parts, both)
+        first = in_parts(lambda b, few, c=careful: where_doubtful(b[0], c, b[1], few), parts, both, at_once)
     return first
 
 
