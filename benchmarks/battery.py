@@ -11,6 +11,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import meanmap as mm
 from benchmarks import pages
 from benchmarks.conditional import FUNCTIONS, LEVEL, shown
 from benchmarks.table import list_table
+from meanmap.core.executors import worked
 
 __all__ = ["CELLS", "METHODS", "measure", "page", "power_page", "problem"]
 
@@ -71,9 +74,9 @@ def problem(
 
 
 def ours(x: Columns, y: Columns, z: Columns, seed: int) -> bool:
-    """Our test with default settings and 199 draws, told the order of labels that have one."""
+    """Our test with default settings, told the order of labels that have one."""
     kinds = {"y": LEVELS} if y["y"].dtype.kind == "U" else None
-    settings: Any = {"missing": "drop", "kinds": kinds, "n_permutations": 199, "rng": seed}
+    settings: Any = {"missing": "drop", "kinds": kinds, "rng": seed}
     return mm.conditional_independence_test(x, y, z, **settings).reject(LEVEL)
 
 
@@ -153,7 +156,7 @@ def cells(levels: bool) -> Iterator[tuple[str, str, int, int, str]]:
                 yield shape, table, d, n, method
 
 
-def measure(path: Path, repeats: dict[bool, int], chosen: str = "") -> None:
+def measure(path: Path, repeats: dict[bool, int], chosen: str = "", executor: Executor | None = None) -> None:
     """Append every cell that the file lacks and whose name holds all words of `chosen`."""
     known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(cell["key"]) for cell in known}
@@ -162,18 +165,23 @@ def measure(path: Path, repeats: dict[bool, int], chosen: str = "") -> None:
             key = ("level" if levels else "power", shape, table, d, n, method)
             if key in done or not all(word in " ".join(map(str, key)) for word in chosen.split(",")):
                 continue
-            rejected, begun = 0, time.process_time()
-            for k in range(repeats[levels]):
-                seed = (LEVEL_SEED if levels else POWER_SEED) + k
-                data = problem(shape, table, d, n, seed, 0.0 if levels else STRENGTH / np.sqrt(n))
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    rejected += METHODS[method](*data, seed)
-            seconds = float(f"{(time.process_time() - begun) / repeats[levels]:.2g}")
-            cell = {"key": key, "rejected": int(rejected), "of": repeats[levels], "seconds": seconds}
+            first, strength = (LEVEL_SEED, 0.0) if levels else (POWER_SEED, STRENGTH / np.sqrt(n))
+            once = partial(_tested, shape, table, d, n, method, strength)
+            found = np.array(list(worked(once, range(first, first + repeats[levels]), executor)))
+            rejected, seconds = int(found[:, 0].sum()), float(f"{found[:, 1].mean():.2g}")
+            cell = {"key": key, "rejected": rejected, "of": repeats[levels], "seconds": seconds}
             with path.open("a") as file:
                 file.write(json.dumps(cell) + "\n")
             print(cell, file=sys.stderr, flush=True)
+
+
+def _tested(shape: str, table: str, d: int, n: int, method: str, strength: float, seed: int) -> tuple[bool, float]:
+    """Whether a method rejects, and processor seconds, those of the data included."""
+    begun = time.process_time()
+    data = problem(shape, table, d, n, seed, strength)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bool(METHODS[method](*data, seed)), time.process_time() - begun
 
 
 def gathered(path: Path) -> Found:
@@ -217,9 +225,11 @@ def power_page(power: dict[str, list[float]], level: dict[str, list[float]]) -> 
             [row, *(f"({s})" if key in level and loose(level[key]) else s for s, key in zip(text, keys, strict=True))]
         )
     title = f"Rejection rates under dependence given z, n = {POWER_ROWS}"
+    each = {name: _repeats({k: c for k, c in power.items() if k.endswith(f", {name}")}) for name in known}
+    fewer = "".join(f", of {name} {each[name]}" for name in known if each[name] != each[known[0]])
     return [
         *list_table(["relations, table, columns of z", *known], rows, title),
-        f"{_repeats(power)} data sets a cell; bold: the two best of a row; in brackets: {LOOSE}",
+        f"{each[known[0]]} data sets a cell{fewer}; bold: the two best of a row; in brackets: {LOOSE}",
         "",
     ]
 

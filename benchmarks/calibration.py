@@ -10,6 +10,8 @@ for their number, and how many runs did not converge.
 
 import argparse
 from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from scipy.special import expit, ndtr
 from benchmarks import pages
 from benchmarks.table import list_table
 from meanmap import ep
+from meanmap.core.executors import worked
 
 __all__ = ["MODELS", "calibrate", "page"]
 
@@ -124,13 +127,17 @@ MODELS: dict[str, Draw] = {
 }
 
 
-def calibrate(name: str, repeats: int) -> tuple[float, int]:
+def calibrate(name: str, repeats: int, executor: Executor | None = None) -> tuple[float, int]:
     """The least p-value over parameters, times their number, and how many runs did not converge."""
-    found = [MODELS[name](np.random.default_rng([len(name), seed])) for seed in range(repeats)]
+    found = list(worked(partial(_run, name), range(repeats), executor))
     shares = np.array([share for share, _ in found])
     counts = [np.histogram(column, BINS, (0.0, 1.0))[0] for column in shares.T]
     least = min(float(scipy.stats.chisquare(count).pvalue) for count in counts)
     return min(1.0, least * shares.shape[1]), sum(not converged for _, converged in found)
+
+
+def _run(name: str, seed: int) -> tuple[np.ndarray, bool]:
+    return MODELS[name](np.random.default_rng([len(name), seed]))
 
 
 def page(found: dict[str, Any]) -> str:

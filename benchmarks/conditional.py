@@ -7,12 +7,15 @@ results and writes docs/benchmarks/conditional.rst.
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import meanmap as mm
 from benchmarks.table import duration, list_table
+from meanmap.core.executors import worked
 
 __all__ = ["METHODS", "PROBLEMS", "independent", "levels", "measure", "page", "powers", "problem"]
 
@@ -126,39 +129,43 @@ METHODS = {
 }
 
 
-def levels(cells: Sequence[tuple[str, str, int, int]], repeats: int) -> list[Found]:
+def levels(cells: Sequence[tuple[str, str, int, int]], repeats: int, executor: Executor | None = None) -> list[Found]:
     """Rejections where x and y are independent given z, and processor seconds a test."""
     found = []
     for method, kind, n, d in cells:
-        rejected, seconds = 0, []
-        for seed in range(repeats):
-            data = independent(kind, n, d, LEVEL_SEED + seed)
-            start = time.process_time()
-            rejected += METHODS[method](*data, seed)
-            seconds.append(time.process_time() - start)
+        once = partial(_tested, method, kind, n, d, "none", LEVEL_SEED)
+        rejected, seconds = zip(*worked(once, range(repeats), executor), strict=True)
         middle = float(f"{np.median(seconds):.3g}")
-        cell = {"method": method, "kind": kind, "n": n, "d": d, "rejected": int(rejected), "seconds": middle}
+        cell = {"method": method, "kind": kind, "n": n, "d": d, "rejected": sum(rejected), "seconds": middle}
         print(cell, file=sys.stderr, flush=True)
         found.append(cell)
     return found
 
 
-def powers(methods: Sequence[str], repeats: int, n: int = 200) -> list[Found]:
+def powers(methods: Sequence[str], repeats: int, n: int = 200, executor: Executor | None = None) -> list[Found]:
     """Rejection rates where they are not, by problem."""
     found = []
     for kind, d, effect in PROBLEMS:
         rates = {}
         for name in methods:
-            each = (METHODS[name](*problem(kind, n, d, POWER_SEED + seed, effect), seed) for seed in range(repeats))
-            rates[name] = sum(map(bool, each)) / repeats
+            once = partial(_tested, name, kind, n, d, effect, POWER_SEED)
+            rates[name] = sum(rejected for rejected, _ in worked(once, range(repeats), executor)) / repeats
         found.append({"kind": kind, "d": d, "effect": effect, "rates": rates})
         print(found[-1], file=sys.stderr, flush=True)
     return found
 
 
-def measure() -> Found:
+def _tested(method: str, kind: str, n: int, d: int, effect: str, first: int, seed: int) -> tuple[bool, float]:
+    """Whether a method rejects, and its processor seconds."""
+    data = problem(kind, n, d, first + seed, effect)
+    start = time.process_time()
+    return bool(METHODS[method](*data, seed)), time.process_time() - start
+
+
+def measure(executor: Executor | None = None) -> Found:
     """Level and power of all methods."""
-    level, power = levels(CELLS, LEVEL_REPEATS), powers(list(METHODS), POWER_REPEATS)
+    level = levels(CELLS, LEVEL_REPEATS, executor)
+    power = powers(list(METHODS), POWER_REPEATS, executor=executor)
     return {"level repeats": LEVEL_REPEATS, "level": level, "power repeats": POWER_REPEATS, "power": power}
 
 

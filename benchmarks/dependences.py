@@ -7,6 +7,7 @@ relations of `benchmarks.relations` with 100 points in one and in three columns.
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -170,21 +171,23 @@ def relations() -> dict[str, Callable[[Generator], Pair]]:
     }
 
 
-def panel(problems: dict[str, Callable[[Generator], Pair]], repeats: int, seed: int) -> dict[str, dict[str, float]]:
+def panel(
+    problems: dict[str, Callable[[Generator], Pair]], repeats: int, seed: int, executor: Executor | None = None
+) -> dict[str, dict[str, float]]:
     """Rejection rates, problem by problem and method by method, each method on the same data sets."""
     found = {}
     for name, draw in problems.items():
         found[name] = {
-            method: mm.rejection_rate(test, draw, repeats=repeats, level=LEVEL, rng=seed).rate
+            method: mm.rejection_rate(test, draw, repeats=repeats, level=LEVEL, executor=executor, rng=seed).rate
             for method, test in METHODS.items()
         }
         print(name, found[name], file=sys.stderr, flush=True)
     return found
 
 
-def measure() -> Found:
+def measure(executor: Executor | None = None) -> Found:
     """Our own problems and the relations of others."""
-    own, shared = (panel(problems, REPEATS, SEED) for problems in (PROBLEMS, relations()))
+    own, shared = (panel(problems, REPEATS, SEED, executor) for problems in (PROBLEMS, relations()))
     return {"repeats": REPEATS, "own": own, "relations": shared}
 
 

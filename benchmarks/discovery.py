@@ -7,12 +7,15 @@ docs/benchmarks/discovery.rst.
 
 import sys
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import meanmap as mm
 from benchmarks.table import list_table
+from meanmap.core.executors import worked
 from meanmap.graphs import PDAG, equivalence_class, structural_hamming_distance
 from meanmap.structure import KernelTests
 
@@ -83,13 +86,13 @@ METHODS = {
 }
 
 
-def measured(make: Any, seed: int) -> dict[str, list[int]]:
+def measured(name: str, seed: int) -> dict[str, list[int]]:
     """For each level: distance to the true class, edges too many, edges missing, true hypotheses and rejected ones."""
     columns, causes = network(seed)
     names = _names(columns)
     true = PDAG.of([(names[i], names[j]) for i, j in np.argwhere(causes)], nodes=names)
     target = equivalence_class(true).matrix
-    joined, asked = target | target.T, Remembered(make(columns))
+    joined, asked = target | target.T, Remembered(METHODS[name](columns))
     nulls = np.array([asked.pvalues([pair], given)[0] for pair, given in _independences(causes, names)])
     rows = {}
     for level in LEVELS:
@@ -120,13 +123,13 @@ def _independences(causes: np.ndarray, names: tuple[str, ...]) -> list[tuple[tup
     return found
 
 
-def measure() -> Found:
+def measure(executor: Executor | None = None) -> Found:
     """Both searches on the same data sets: means over them, and differences at levels that are alike."""
     sets: dict[str, list[dict[str, list[int]]]] = {name: [] for name in METHODS}
-    for repeat in range(REPEATS):
-        for name, make in METHODS.items():
-            sets[name].append(measured(make, SEED + repeat))
-            print(name, repeat, sets[name][-1], file=sys.stderr, flush=True)
+    for name, each in sets.items():
+        for found in worked(partial(measured, name), range(SEED, SEED + REPEATS), executor):
+            each.append(found)
+            print(name, len(each), found, file=sys.stderr, flush=True)
     return summary(sets)
 
 

@@ -5,6 +5,8 @@ benchmarks/peers.
 """
 
 import sys
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from benchmarks import pages
 from benchmarks.imputation import within
 from benchmarks.peers import Elsewhere
 from benchmarks.table import list_table
+from meanmap.core.executors import worked
 
 __all__ = ["METHODS", "measure", "page", "tables"]
 
@@ -104,11 +107,11 @@ def compared(x: np.ndarray, label: np.ndarray, seed: int) -> dict[str, float]:
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def measure() -> Found:
+def measure(executor: Executor | None = None) -> Found:
     """All tables."""
     found: Found = {}
     for name, (x, label) in tables().items():
-        each = [compared(x, label, SEED + k) for k in range(REPEATS)]
+        each = list(worked(partial(compared, x, label), range(SEED, SEED + REPEATS), executor))
         found[name] = {"rows": len(x), "numbers": int((~label).sum()), "labels": int(label.sum())}
         found[name] |= {method: [float(f"{one[method]:.4g}") for one in each] for method in METHODS}
         print(name, {m: round(float(np.mean(found[name][m])), 4) for m in METHODS}, file=sys.stderr, flush=True)

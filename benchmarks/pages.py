@@ -24,7 +24,7 @@ FOLDER = ROOT / "docs" / "benchmarks"
 PAGES = (*(ROOT / "docs" / f"{name}.rst" for name in ("index", "choosing", "scales")), FOLDER / "index.rst")
 PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "images", "first_calls", "posteriors")
 # Parts that take too long for `make bench`: each is measured, and kept, by a command of its own.
-BY_NIGHT = ("calibration", "imputation", "battery", "scales", "hybrid", "networks", "representations")
+BY_NIGHT = ("calibration", "imputation", "battery", "scales", "hybrid", "networks", "representations", "large")
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]
@@ -92,7 +92,8 @@ def _named(found: Found) -> Iterator[tuple[str, str]]:
                 for columns in ("1 column", "3 columns") if part == "relations" else ():
                     mean = dependences.mean_power(rates, method, columns)
                     yield f"dependence-{_slug(columns)}-{_slug(method)}", f"{mean:.2f}"
-    yield from import_module("benchmarks.scales").named(found["scales"]).items()
+    for part in ("scales", "large"):
+        yield from import_module(f"benchmarks.{part}").named(found[part]).items()
     for cell in found["conditional"]["level"]:
         key = f"level-{_slug(cell['method'])}-{cell['kind']}-{cell['n']}-{cell['d']}"
         yield key, f"{cell['rejected'] / found['conditional']['level repeats']:.3f}"

@@ -13,6 +13,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 
 import meanmap as mm
 from benchmarks.table import duration, list_table
+from meanmap.core.executors import worked
 
 __all__ = ["METHODS", "PROBLEMS", "measure", "page", "panel"]
 
@@ -185,28 +188,38 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray, int], bool]] = {
 }
 
 
-def panel(problems: Any, methods: Any, repeats: int, seed: int) -> dict[str, dict[str, list[float]]]:
-    """The share of rejections and the median processor seconds of a call, by problem and method."""
+def panel(
+    problems: Any, methods: Any, repeats: int, seed: int, executor: Executor | None = None
+) -> dict[str, dict[str, list[float]]]:
+    """The share of rejections and the median processor seconds of a call, by problem and method.
+
+    Problems and methods are functions without a name, which Dask's executor sends, and threads share.
+    """
     found: dict[str, dict[str, list[float]]] = {}
     for p, (problem, draw) in enumerate(problems.items()):
-        rejections: dict[str, list[bool]] = {name: [] for name in methods}
-        seconds: dict[str, list[float]] = {name: [] for name in methods}
-        for repeat in range(repeats):
-            x, y = draw(np.random.default_rng([seed, p, repeat]))
-            for name, method in methods.items():
-                start = time.process_time()
-                rejections[name].append(method(x, y, repeat))
-                seconds[name].append(time.process_time() - start)
+        once = partial(_asked, draw, methods, (seed, p))
+        each = np.array(list(worked(once, range(repeats), executor)), float)
         found[problem] = {
-            name: [float(np.mean(rejections[name])), float(f"{np.median(seconds[name]):.3g}")] for name in methods
+            name: [float(rejected.mean()), float(f"{np.median(seconds):.3g}")]
+            for name, (rejected, seconds) in zip(methods, each.transpose(1, 2, 0), strict=True)
         }
         print(problem, found[problem], file=sys.stderr, flush=True)
     return found
 
 
-def measure() -> Found:
+def _asked(draw: Any, methods: Any, seed: tuple[int, int], repeat: int) -> list[tuple[bool, float]]:
+    """What each method says of one data set, and its processor seconds."""
+    x, y = draw(np.random.default_rng([*seed, repeat]))
+    found = []
+    for method in methods.values():
+        start = time.process_time()
+        found.append((bool(method(x, y, repeat)), time.process_time() - start))
+    return found
+
+
+def measure(executor: Executor | None = None) -> Found:
     """All problems and methods."""
-    return {"repeats": REPEATS, "seed": SEED, "problems": panel(with_data(), METHODS, REPEATS, SEED)}
+    return {"repeats": REPEATS, "seed": SEED, "problems": panel(with_data(), METHODS, REPEATS, SEED, executor)}
 
 
 def mean_power(found: Found, method: str) -> float:

@@ -8,6 +8,7 @@ A quarter of an hour.
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,9 @@ METHODS: dict[str, Test] = {
 }
 
 
-def measure() -> Found:
+def measure(executor: Executor | None = None) -> Found:
     """All problems and methods."""
-    return {"repeats": REPEATS, "seed": SEED, "problems": panel(with_data(), METHODS, REPEATS, SEED)}
+    return {"repeats": REPEATS, "seed": SEED, "problems": panel(with_data(), METHODS, REPEATS, SEED, executor)}
 
 
 def page(found: Found) -> str:

@@ -25,6 +25,8 @@ __all__ = ["FEW", "MANY", "measure", "named", "page"]
 FEW, MANY = 30_000, 330_000
 # Workers and rows of the sentences that follow by arithmetic.
 CORES, BILLION = 64, 1e9
+# Of five kernels at 64 landmarks in ten columns: distances, and the product that makes features of values.
+OPERATIONS = 5 * (3 * 64 * 10 + 2 * 64**2)
 Found = dict[str, Any]
 Rows = np.ndarray
 
@@ -142,6 +144,8 @@ def named(found: Found) -> dict[str, str]:
     seconds_of_all = (
         found["cases"]["two-sample test, ten columns of Parquet files"]["microseconds"] * BILLION / 1e6 / CORES
     )
+    cost = found["cases"]["two-sample test, ten columns of Parquet files"]["microseconds"]
+    numbers["scales-operations"] = f"{OPERATIONS / cost / 1e3:.0f}"
     return numbers | {"scales-read": f"{BILLION * 80 / 1e9 / seconds_of_all:.1f} GB"}
 
 

@@ -53,7 +53,9 @@ class Running:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.npz"
             np.savez(path, **model)
-            self._process = subprocess.Popen([*command, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            # Searches for graphs break ties by the order of sets: the same in every run.
+            fixed, pipe = {**os.environ, "PYTHONHASHSEED": "0"}, subprocess.PIPE
+            self._process = subprocess.Popen([*command, str(path)], stdin=pipe, stdout=pipe, env=fixed)
             atexit.register(self.stop)
             self._receive()
 

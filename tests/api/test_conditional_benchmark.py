@@ -1,9 +1,12 @@
 """The script behind the table of conditional tests measures and writes what it says."""
 
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
-from benchmarks import battery, conditional
+from benchmarks import battery, calibration, conditional
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear", "product"])
@@ -34,6 +37,15 @@ def test_the_page_shows_rates_and_marks_those_out_of_bounds(monkeypatch):
     assert conditional.shown(69, 1000) == "0.069"
 
 
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, pytest.param(ProcessPoolExecutor, marks=pytest.mark.slow)])
+def test_who_does_the_repeats_does_not_matter(monkeypatch, kind):
+    monkeypatch.setattr(conditional, "PROBLEMS", conditional.PROBLEMS[:1])
+    apart = {} if kind is ThreadPoolExecutor else {"mp_context": get_context("spawn")}
+    with kind(2, **apart) as executor:
+        assert conditional.powers(["kci"], 2, 50, executor) == conditional.powers(["kci"], 2, 50)
+        assert calibration.calibrate("poisson", 2, executor) == calibration.calibrate("poisson", 2)
+
+
 def test_the_battery_measures_and_writes_its_cells(tmp_path):
     x, y, z = battery.problem("not linear", "mixed", 3, 400, 0)
     assert [part.dtype.kind for part in (*x.values(), *y.values(), *z.values())] == ["f", "U", "U", "f", "U"]
@@ -46,7 +58,8 @@ def test_the_battery_measures_and_writes_its_cells(tmp_path):
     assert battery.partial_correlation(*strong, 0)
     assert battery.covariance_measure(*strong, 0)
     path = tmp_path / "cells.jsonl"
-    battery.measure(path, {True: 2, False: 2}, "linear numbers 1 300 partial correlation")
+    with ThreadPoolExecutor(2) as executor:
+        battery.measure(path, {True: 2, False: 2}, "linear numbers 1 300 partial correlation", executor)
     before = path.read_text()
     battery.measure(path, {True: 2, False: 2}, "linear numbers 1 300 partial correlation")
     assert path.read_text() == before
