@@ -106,7 +106,7 @@ def run(setting: Setting) -> Outcome:
         (str(at + 1), str(calls), str(asked), f"{slow:.1f}", f"{quick:.1f}", f"{kl:.1e}")
         for at, (calls, asked, slow, quick, kl) in enumerate(lines)
     ]
-    caption = "Wall time of each inference, and how often learned messages had to ask."
+    caption = "Time of each inference, and how often learned messages had to ask."
     note = (
         "The oracle is the default, quadrature, which runs the simulator at 226 points a message. The simulator is a "
         "Python function of one number; nothing waits, and nothing is told about it."
