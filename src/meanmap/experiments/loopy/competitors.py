@@ -155,8 +155,8 @@ def picture(found: dict, chosen: dict, tasks: list[str]) -> Any:
 
 
 def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
-    """A row for each task, method and setting."""
-    header = "task", "method", "setting", "error ± s.d.", "s a query ± s.d.", "by the clock", "s to learn", "chosen"
+    """A row for each task, method and setting; the one that was chosen is marked."""
+    header = "task", "method", "setting (✓ chosen)", "error ± s.d.", "s a query ± s.d.", "by the clock", "s to learn"
     rows: list[tuple[str, ...]] = [header]
     for (task, method, label), each in found.items():
         error, asking, clock, learning = each.mean(axis=0)
@@ -165,12 +165,11 @@ def table(found: dict, chosen: dict) -> tuple[tuple[str, ...], ...]:
             (
                 task,
                 method,
-                label,
+                label + (" ✓" if label == chosen[task, method] else ""),
                 f"{error:.3g} ± {spread[0]:.1g}",
                 f"{asking:.3g} ± {spread[1]:.1g}",
                 f"{clock:.3g}",
                 f"{learning:.2g}",
-                "yes" if label == chosen[task, method] else "",
             )
         )
     return tuple(rows)
