@@ -170,6 +170,17 @@ def test_the_report_sets_claims_beside_numbers(tmp_path):
     assert "meanmap reproduce toy-figure-1 --scale smoke --seed 3" in page
 
 
+def test_workers_end_with_the_process_that_started_them():
+    work = "import time; print('begun', flush=True); time.sleep(600)"
+    begin = "from meanmap.experiments.reproduce import _pool\nwith _pool(1) as pool: "
+    script = f"{begin}pool.submit(exec, {work!r}).result()"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        running.kill()
+        running.communicate(timeout=30)  # which waits until no process can write any more
+
+
 @pytest.mark.slow
 def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     ids = ["kernel-learning-figure-1", "loopy-figure-2"]

@@ -1,12 +1,14 @@
 """Run experiments in processes of their own, keep each outcome in a file, and set them beside the papers' claims."""
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 from meanmap.core.executors import check_executor
 from meanmap.core.progress import track
@@ -88,8 +90,20 @@ def reproduce(
 @contextmanager
 def _pool(workers: int) -> Iterator[Executor]:
     """A fresh interpreter for each: a forked JAX hangs, and the memory of one experiment is not the next one's."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _watch_over_parent, max_tasks_per_child=1)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _watch_over_parent() -> None:
+    """End this worker when the process that started it was killed: it would go on for hours."""
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
