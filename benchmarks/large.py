@@ -2,7 +2,7 @@
 
 Ten columns of normal numbers, in files of 250,000 rows as polars writes them, of which the longest table takes 7.7 GB.
 Each measurement runs in a process of its own, and counts its processor seconds and the most memory that it held; those
-of a cluster are wall seconds. Three quarters of an hour.
+of a cluster are wall seconds. Half an hour.
 """
 
 import json
