@@ -88,6 +88,6 @@ EXPERIMENT = Experiment(
         ),
         Claim("and never behind (ours)", "least lead over the median", low=0.0, scales=("quick", "paper")),
     ),
-    {"smoke": 0.5, "quick": 2, "paper": 8},
+    {"smoke": 0.5, "quick": 2, "paper": 13},
     run,
 )

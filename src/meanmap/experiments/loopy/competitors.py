@@ -211,6 +211,6 @@ EXPERIMENT = Experiment(
             scales=("quick", "paper"),
         ),
     ),
-    {"smoke": 0.3, "quick": 10, "paper": 120},
+    {"smoke": 0.3, "quick": 10, "paper": 25},
     run,
 )

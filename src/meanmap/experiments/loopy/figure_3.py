@@ -96,6 +96,6 @@ EXPERIMENT = Experiment(
         Claim("nearly 100 times faster than linear (appendix 3)", "faster than linear", 50.0, scales=("paper",)),
         Claim("10,000 times faster than full (appendix 3)", "faster than full", 5000.0, scales=("paper",)),
     ),
-    {"smoke": 0.5, "quick": 4, "paper": 60},
+    {"smoke": 0.5, "quick": 4, "paper": 15},
     run,
 )

@@ -78,6 +78,6 @@ EXPERIMENT = Experiment(
         ),
         Claim("D_out has more effect than D_in (B.5)", "lead of outer features", low=1.0),
     ),
-    {"smoke": 0.1, "quick": 0.5, "paper": 10},
+    {"smoke": 0.1, "quick": 0.5, "paper": 1},
     run,
 )

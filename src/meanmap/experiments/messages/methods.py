@@ -101,6 +101,6 @@ EXPERIMENT = Experiment(
         Claim("the posterior is that of quadrature (ours)", "KL of the learned", high=1e-3, scales=("quick", "paper")),
         Claim("and so is the test error", "change of the test error", high=0.011, scales=("quick", "paper")),
     ),
-    {"smoke": 0.4, "quick": 4, "paper": 40},
+    {"smoke": 0.4, "quick": 4, "paper": 20},
     run,
 )

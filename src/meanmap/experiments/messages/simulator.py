@@ -123,6 +123,6 @@ EXPERIMENT = Experiment(
         Claim("the same posterior (ours)", "largest KL", high=1e-2),
         Claim("a message costs 20 ms or more", "milliseconds a message", low=20.0),
     ),
-    {"smoke": 0.3, "quick": 6, "paper": 70},
+    {"smoke": 0.3, "quick": 6, "paper": 20},
     run,
 )

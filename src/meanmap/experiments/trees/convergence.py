@@ -103,6 +103,6 @@ EXPERIMENT = Experiment(
         Claim("errors fall at least like m^(−1/10) with λ chosen", "largest exponent, chosen", high=-0.1),
         Claim("errors grow with the depth of the chain where λ = m^(−1/5)", "log growth with depth, rule", low=0.0),
     ),
-    minutes={"smoke": 0.5, "quick": 2, "paper": 40},
+    minutes={"smoke": 0.5, "quick": 2, "paper": 11},
     run=run,
 )
