@@ -354,7 +354,8 @@ conditional independence by ``"kci"`` 39 to 57. What is not within:
 - conditional tests refuse more columns in z than the rows can carry, and ``method="residuals"`` labels.
 
 Kernels of your own read the units as they come, as do the defaults with ``scale=False``. Text that looks like numbers
-is a label, as are categories and truth values: ``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.
+is a label, as are categories and truth values, and a note says so where it has more than ten different values:
+``mm.Schema.of(table, kinds={"zip": "number"})`` says otherwise.
 """
 
 

@@ -28,13 +28,34 @@ def test_a_schema_is_printed(table):
     assert "day   text    24 values: 2026-01-01" in plain
     assert "code  count   0 to 3, median 1.5, scale 1, 4 values" in plain
     assert "1 of 25 rows of" in plain
-    assert "looks like dates and is read as labels: pass --kinds day=time" in plain
+    assert "column 'day' is text that looks like dates, such as '2026-01-01', and counts as labels" in plain
+    assert "or say so with kinds={'day': 'time'} or --kinds day=time." in plain
     told = run("schema", table, "--kinds", "day=time,size=low<high,code=label").output
     assert "day   time    2026-01-01T00:00:00 to 2026-01-24T00:00:00" in told
     assert "size  rank    2 values: low < high" in told
     assert "code  label   4 values: 0, 1, 2, 3" in told
     assert "looks like dates" not in told
     assert '"kind": "count"' in run("schema", table, "--json").output
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("${:,}", "numbers with a sign such as $ or %, such as '$1,040', and counts as labels: take signs"),
+        ("{:,}", "numbers with a comma, such as '1,040', and counts as labels: read the file with decimal=','"),
+        ("{0}/12/2026", "dates with the day or the month first, such as '1/12/2026', and counts as labels"),
+        ("2026-01-{0:02}", "dates, such as '2026-01-01', and counts as labels: convert it, for example with "),
+    ],
+)
+def test_numbers_and_dates_that_are_read_as_labels_are_told_of(tmp_path, written, said):
+    path = tmp_path / "table.csv"
+    values = range(1, 29) if "0" in written else range(1040, 2200, 50)
+    path.write_text("\n".join(["pay,x", *(f'"{written.format(value)}",{value % 7}' for value in values)]) + "\n")
+    for asked in (["schema", path], ["test", "x ~ pay", path]):
+        found = run(*asked)
+        assert found.exit_code == 0, found.output
+        assert found.output.count(f"is text that looks like {said}") == 1, found.output
+        assert "looks like" not in run(*asked, "--labels", "pay").output
 
 
 def test_a_graph_keeps_what_its_columns_are(table, tmp_path):
@@ -54,3 +75,19 @@ def test_columns_that_are_left_out_are_told(tmp_path):
     for method in ("tree", "pc"):
         assert told in run("discover", path, "--method", method).output
         assert told in run("discover", path, "--method", method, "--json").output
+
+
+@pytest.mark.parametrize("option", ["--labels", "--kinds"])
+def test_columns_that_are_set_apart_may_be_told_what_they_are(tmp_path, option):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        "\n".join(["group,site,a,b", *(f"{i % 2},{i % 3},{i % 7},{(i * i) % 11}" for i in range(60))]) + "\n"
+    )
+    told = [option, "group,site" if option == "--labels" else "group=label,site=label", "--seed", 0]
+    for asked in (
+        ["test", "two-sample", path, "--by", "group", "--within", "site"],
+        ["test", "independence", path, "--x", "a,group", "--y", "b", "--within", "site"],
+        ["test", "a ~ group", path, "--within", "site"],
+    ):
+        found = run(*asked, *told)
+        assert found.exit_code == 0, found.output

@@ -187,7 +187,7 @@ def test_files_that_hold_a_column_as_numbers_and_as_text_are_refused(tmp_path):
     second = write(tmp_path / "second.csv", zip=[f'"{n},5"' for n in range(10)], b=range(10))
     found = run("two-sample", first, second)
     assert (found.exit_code, found.stdout) == (2, "")
-    assert "decimal comma" in found.stderr
+    assert "looks like numbers with a comma: read the file with decimal=','" in found.stderr
     assert "--labels zip" in found.stderr
     assert run("two-sample", first, second, "--labels", "zip").exit_code == 0
 

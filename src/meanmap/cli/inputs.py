@@ -1,6 +1,6 @@
 """Files to samples and variables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from meanmap.core.errors import ColumnError, EmptyError, ParameterError
 from meanmap.core.pieces.files import ParquetFiles, names_files
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
-from meanmap.core.tables.kinds import looks_like_dates
 from meanmap.core.tables.missing import present
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
@@ -39,7 +38,8 @@ class Reading:
     by_pairs: bool = False
 
     def __post_init__(self) -> None:
-        self.labels = [*self.labels, *(name for name, kind in self.kinds.items() if kind == "label")]
+        self.kinds = dict.fromkeys(self.labels, "label") | self.kinds
+        self.labels = [name for name, kind in self.kinds.items() if kind == "label"]
         if self.missing not in (*MISSING, *(("pairwise",) if self.by_pairs else ())):
             more = "drop, category, pairwise" if self.by_pairs else "drop, category"
             raise ParameterError(f"--missing is {self.missing!r}; expected {more} or raise.")
@@ -67,22 +67,20 @@ class Reading:
         with waiting(f"reading {path}"):
             found = read_columns(path, chosen, delimiter=self.delimiter, labels=self.labels, tell=self.notes.append)
         there = {name: column[present(column)] for name, column in found.items()}
-        texts = {name: column.astype(str) if column.dtype == object else column for name, column in there.items()}
-        self._look_at(texts, path, chosen)
+        self._look_at(there, path, chosen)
         return found
+
+    def set_apart(self, names: Sequence[str]) -> None:
+        """Columns that are read and are no part of the samples: tests need not be told what they are."""
+        self.kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
 
     def of_many_rows(self) -> dict[str, Any]:
         """How a test reads what is not read here."""
         missing = "raise" if self.missing == "fail" else self.missing
-        return {"kinds": {**self.kinds, **dict.fromkeys(self.labels, "label")}, "missing": missing}
+        return {"kinds": self.kinds, "missing": missing}
 
     def _look_at(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
-        """Notes on columns that may not be what they seem."""
-        for name, column in columns.items():
-            if column.dtype.kind == "U" and name not in (*self.kinds, *self.labels) and looks_like_dates(column):
-                self.notes.append(
-                    f"{name!r} of {path} looks like dates and is read as labels: pass --kinds {name}=time"
-                )
+        """Notes on columns that only count the rows."""
         if not chosen:
             self.notes += [
                 f"{name!r} of {path} counts the rows: it hides what the other columns say, and --columns leaves it out"
@@ -144,6 +142,7 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
     table = reading.table(path, [*columns, by] if columns else None)
     if by not in table.names:
         raise ColumnError(f"{path} has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
+    reading.set_apart([by])
     others = [name for name in table.names if name != by]
     values = np.asarray(table.columns[by])
     kinds = np.unique(values)

@@ -74,6 +74,7 @@ def variables_in(
     design = design_in(within, clusters)
     apart = {name: value for name, value in design.items() if isinstance(value, list)}
     tables = inputs.variables(reading, path, [*chosen, *apart.values()])
+    reading.set_apart([name for names in apart.values() for name in names])
     return tables[: len(chosen)], design | dict(zip(apart, tables[len(chosen) :], strict=True))
 
 

@@ -23,8 +23,10 @@ __all__ = [
     "check_rows",
     "check_size",
     "count_missing",
+    "in_one_unit",
     "is_categorical",
     "is_factor",
+    "is_missing",
     "out_of_range",
     "parameter",
     "plain",
@@ -32,6 +34,9 @@ __all__ = [
     "seconds",
     "times_of",
 ]
+
+# Times reach from before the first to after the last year of any calendar; float64 seconds are no finer.
+UNITS = {"M": "datetime64[us]", "m": "timedelta64[ns]"}
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
@@ -80,7 +85,7 @@ def plain(data: Data, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
     refuse_unread(data, argument)
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
-        data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype="datetime64[ns]")
+        data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype=UNITS["M"])
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -120,12 +125,12 @@ def is_categorical(data: Data) -> bool:
 
 def _dates(array: np.ndarray) -> np.ndarray:
     """Python's dates and durations, where an array of objects holds nothing else, as NumPy's."""
-    held = [value for value in array.flat if not _is_missing(value)]
+    held = [value for value in array.flat if not is_missing(value)]
     kinds: tuple[tuple[type, str], ...] = ((datetime.date, "datetime64[us]"), (datetime.timedelta, "timedelta64[us]"))
     for kind, dtype in kinds:
         if held and all(isinstance(value, kind) for value in held):
             found = np.full(array.shape, np.array("NaT", dtype))
-            for at in np.flatnonzero([not _is_missing(value) for value in array.flat]):
+            for at in np.flatnonzero([not is_missing(value) for value in array.flat]):
                 found.flat[at] = np.array(_in_utc(array.flat[at]), dtype)
             return found
     return array
@@ -147,8 +152,22 @@ def seconds(times: np.ndarray) -> np.ndarray:
 
 def times_of(values: np.ndarray, kind: str) -> np.ndarray:
     """Seconds as times, or as durations."""
-    unit = "datetime64[ns]" if kind == "time" else "timedelta64[ns]"
-    return np.asarray(np.round(np.asarray(values) * 1e9), dtype=np.int64).astype(unit)
+    scale, unit = (1e6, UNITS["M"]) if kind == "time" else (1e9, UNITS["m"])
+    return np.asarray(np.round(np.asarray(values) * scale), dtype=np.int64).astype(unit)
+
+
+def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
+    """Times in microseconds, or durations in nanoseconds; what these cannot hold is refused, as NumPy would wrap it."""
+    kind = times.dtype.kind
+    found = times.astype(UNITS[kind])
+    beyond = np.abs(found.astype(f"{kind}8[s]") - times.astype(f"{kind}8[s]")) > np.timedelta64(1, "s")
+    if beyond.any():
+        which, row = "times" if kind == "M" else "durations", int(np.flatnonzero(beyond)[0])
+        raise NonFiniteError(
+            f"{argument} holds {int(beyond.sum())} {which} that are too far from zero, the first ({times[row]}) at row "
+            f"{row}. Drop those rows, or put NaT there."
+        )
+    return found
 
 
 def count_missing(data: Data) -> int:
@@ -162,10 +181,11 @@ def count_missing(data: Data) -> int:
     array = np.asarray(data)
     if array.dtype.kind in "mM":
         return int(np.isnat(array).sum())
-    return sum(map(_is_missing, array.flat)) if array.dtype.kind == "O" else 0
+    return sum(map(is_missing, array.flat)) if array.dtype.kind == "O" else 0
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Whether one value is missing: None, NaN, NA or NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
         return True
     return isinstance(value, float | np.generic) and bool(value != value)

@@ -10,6 +10,7 @@ from meanmap.core.errors import NonFiniteError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
 from meanmap.core.tables.schema import Schema
+from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.features.states.passes import drawn
 
@@ -18,6 +19,8 @@ __all__ = ["MOST_ROWS", "learned_from", "read"]
 # Kernels, features and operators are learned from up to so many rows, drawn by their numbers alone: always the same
 # ones, wherever they lie. An operator of so many holds most of a gigabyte.
 MOST_ROWS = 100_000
+# What to do about labels.
+INDICATORS = "make indicator columns of zeros and ones of them, as sklearn.preprocessing.OneHotEncoder does"
 
 
 def read(estimator: Any, *data: Data, **settings: Any) -> Any:
@@ -30,6 +33,12 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
         refuse_unread(each, name)
     try:
         found = validate_data(estimator, *data, dtype=np.float64, **settings)
+    except ValueError as problem:
+        if "could not convert" in str(problem):
+            for each, name in zip(data, ("X", "y"), strict=False):
+                if Table.looks_like_one(each):
+                    Table.of(each, name).matrix(argument=name, otherwise=INDICATORS)
+        raise
     except OverflowError:
         raise NonFiniteError("X or y holds an integer that is too large for a float; expected at most 1e308.") from None
     X: Any = found[0] if len(data) > 1 else found

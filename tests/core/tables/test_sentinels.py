@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import meanmap as mm
 from meanmap import ep
-from meanmap.core.tables.sentinels import Sentinels, sentinel_notes
+from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.sentinels import Sentinels
 
 RNG = np.random.default_rng(0)
 AGE = RNG.normal(36, 12, 400).clip(18, 78).round(1)
@@ -70,7 +72,38 @@ def ordinary():
         yield rng.choice([0.0, 100.0, 1000.0], 300)
 
 
+def ordinary_times():
+    """Birthdays, log files of a day, school years and centuries, none of which is a reason for doubt."""
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        yield np.datetime64("1900-01-01") + rng.integers(0, 40_000, 300)
+        yield np.datetime64("1970-01-01") + rng.integers(0, 9_000, 300)
+        yield np.datetime64("2026-03-01T00:00:00") + rng.integers(0, 86_400, 300)
+        yield (2000 + rng.integers(0, 25, 300) - 1970).astype("M8[Y]").astype("M8[D]")
+        yield np.datetime64("1500-01-01") + rng.integers(0, 180_000, 300)
+        yield np.datetime64("2026-01-01") + rng.exponential(300, 300).astype(int)
+
+
+@pytest.mark.parametrize("code", ["9999-12-31", "1900-01-01", "1970-01-01", "0001-01-01", "1899-12-30", "1815-07-04"])
+def test_days_that_stand_for_nothing_are_found(code):
+    days = np.datetime64("2019-05-01") + RNG.integers(0, 2000, 300)
+    assert Sentinels.of(days) is None
+    days[:6] = np.datetime64(code)
+    found = Sentinels.of(days)
+    assert found is not None
+    assert found.times
+    assert str(found) == f"{code} in 6 of 300 rows (2 %)"
+    zoned = pd.Series(days.astype("M8[us]")).dt.tz_localize("UTC")
+    for column in (days, days.astype("M8[us]"), days.tolist(), [*days.tolist(), None], pl.Series(days), zoned):
+        (note,) = doubts([{"day": column}], ["x"])
+        assert f"holds {code} in 6 of 300 rows (2 %), far from all other values, 2019-05-" in note
+        assert "and it counts as a time: if it stands for a missing value, put nan there" in note
+    assert f"far from all others: {code} in 6 of 300" in str(mm.Schema.of({"day": days}))
+
+
 def test_ordinary_columns_are_let_be():
+    fired = [column for column in ordinary_times() if Sentinels.of(column) is not None]
+    assert not fired, fired[0]
     fired = [column for column in ordinary() if Sentinels.of(column) is not None]
     assert not fired, fired[0]
 
@@ -81,7 +114,7 @@ def test_too_few_values_and_columns_of_one_value_say_nothing():
 
 
 def test_the_sentence_names_column_value_count_and_what_to_type():
-    (note,) = sentinel_notes([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
+    (note,) = doubts([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
     assert note == (
         f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5 %), far from all other values, {AGE.min():g} to "
         f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, put nan there and pass "
@@ -102,14 +135,14 @@ def test_the_sentence_names_column_value_count_and_what_to_type():
     ],
 )
 def test_samples_of_all_kinds_are_looked_at(sample):
-    (note,) = sentinel_notes([sample], ["x"])
+    (note,) = doubts([sample], ["x"])
     assert "holds -999 in 12 of 400 rows" in note
 
 
 def test_other_things_than_columns_of_numbers_have_none():
     for sample in ([[1.0], [1.0, 2.0]], ["a"] * 30, [{"a"}] * 30, {"a": ["-999"] * 30}, np.zeros((30, 2, 2)), []):
-        assert sentinel_notes([sample], ["x"]) == ()
-    assert sentinel_notes([{"zip": coded(AGE, -999)}], ["x"], {"zip": "label"}) == ()
+        assert doubts([sample], ["x"]) == ()
+    assert doubts([{"zip": coded(AGE, -999)}], ["x"], {"zip": "label"}) == ()
 
 
 def told(ask):

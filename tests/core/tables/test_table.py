@@ -1,6 +1,7 @@
 """Tables, from everything that has columns."""
 
 import datetime
+import re
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,10 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+import meanmap as mm
 from meanmap import Table
 from meanmap.core import ColumnError, EmptyError, KindError, NonFiniteError, ShapeError
+from meanmap.core.arrays import seconds
 
 pytestmark = pytest.mark.oldest
 
@@ -252,3 +255,39 @@ def test_frames_come_in_and_go_out(frame, way):
     block = getattr(Table.of({"image": np.eye(2)}), way)()
     assert list(block.columns) == ["image[0]", "image[1]"]
     assert block.to_numpy().tolist() == np.eye(2).tolist()
+
+
+@pytest.mark.parametrize("first", [datetime.date(1500, 2, 3), datetime.date(9999, 12, 31)])
+def test_times_far_away_are_what_they_are(first):
+    """Nanoseconds would wrap them around, to 2084 and 1816."""
+    days = [first, datetime.date(2026, 1, 1)]
+    for made in (
+        days,
+        np.array(days, "M8[D]"),
+        np.array(days, "M8[s]"),
+        pl.Series(days),
+        pd.Series(np.array(days, "M8[s]")),
+    ):
+        read = Table.of({"day": made}).columns["day"]
+        assert read.tolist() == [datetime.datetime.combine(day, datetime.time()) for day in days]
+        np.testing.assert_array_equal(seconds(read), seconds(np.array(days, "M8[s]")))
+    text = mm.Schema.of({"day": list(map(str, days))}, kinds={"day": "time"})
+    assert text["day"].low == seconds(np.array(days, "M8[s]")).min()
+
+
+def test_durations_that_cannot_be_held_are_refused():
+    assert Table.of({"age": np.array([1, 200], "m8[Y]")}).columns["age"].dtype == "m8[ns]"
+    with pytest.raises(NonFiniteError, match=r"table\['age'\] holds 1 durations? .* \(400 years\) at row 1"):
+        Table.of({"age": np.array([1, 400], "m8[Y]")})
+
+
+@pytest.mark.parametrize("word", ["20260131", "18-07-26", "now", "today", "NaT", "12026-01-01", "31.01.2026"])
+def test_text_that_numpy_reads_as_another_time_is_refused(word):
+    with pytest.raises(KindError, match=f"'{word}', which cannot be read as a time"):
+        mm.Schema.of({"day": ["2026-01-31", word]}, kinds={"day": "time"})
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "1,5", "?"])
+def test_text_that_is_no_finite_number_is_refused(word):
+    with pytest.raises(KindError, match=f"'{re.escape(word)}', which cannot be read as a number"):
+        mm.Schema.of({"size": ["1.5", word]}, kinds={"size": "number"})

@@ -273,7 +273,7 @@ def test_ties_leave_a_lengthscale():
 
 @pytest.mark.parametrize("settings", [{}, {"statistic": "unbiased"}, {"kernel_y": mm.kernels.RBF(1e-6)}])
 def test_labels_that_are_all_different_say_nothing(settings):
-    labels = [str(i) for i in range(30)]
+    labels = [f"row {i}" for i in range(30)]
     result = mm.independence_test(labels, np.arange(30.0), kernel_x=mm.kernels.Delta(), rng=0, **settings)
     assert result.pvalue == 1.0
     assert "the same under every permutation" in result.warnings[0]

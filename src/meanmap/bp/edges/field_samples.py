@@ -1,5 +1,6 @@
 """Reading pairs for a random field: kinds of variables, relations, and the operator of each directed edge."""
 
+import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from meanmap.bp.edges.samples import (
     read_pair,
     read_sample,
     refuse_both_directions,
+    strange,
     variable_schema,
 )
 from meanmap.core.door import Door
@@ -80,6 +82,8 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
             raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
         where = "pairs" if name == ONE else f"pairs of {name!r}"
         schema = variable_schema(name, parts[name], "pairs", given.get(name), meant.get(name))
+        for note in strange(schema, where):
+            warnings.warn(note, stacklevel=4)
         with Door() as door:
             samples[name] = read_sample(name, parts[name], where, given.get(name), schema, door)
     template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])

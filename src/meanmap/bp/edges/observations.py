@@ -9,6 +9,7 @@ to learn it from pairs (hidden, observed), and any function of the user's:
   patches and other long vectors, of which it keeps what says something about x.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from meanmap.core.errors import InputError, KindError, ShapeError
 from meanmap.core.pieces.sources import is_file
 from meanmap.core.points import count, in_columns, refuse_unread, rows, spread_rows
 from meanmap.core.tables.chunks import side_by_side
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.types import Data, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
@@ -188,7 +190,10 @@ def learn_likelihoods(
         elif isinstance(chosen, Likelihood):
             found[kind] = chosen
         elif kind in pairs:
-            found[kind] = chosen.fit(*_together(pairs[kind]))
+            together = _together(pairs[kind])
+            for note in doubts(together, ("observed[0]", "observed[1]"), apart=True, then="put nan there"):
+                warnings.warn(note, stacklevel=4)
+            found[kind] = chosen.fit(*together)
     return found
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "read_sample",
     "read_samples",
     "refuse_both_directions",
+    "strange",
     "variable_schema",
 ]
 
@@ -180,22 +181,24 @@ def read_samples(
         if missing != "pairwise":
             raise ParameterError(f"missing={missing!r} is for a table; pairs with a missing value are left out.")
         columns, pairs, given_rows = _from_pairs(graph, data)
-        told: tuple[str, ...] = ()
+        told: tuple[str, ...] | None = None
     else:
         columns, pairs, given_rows, told = _from_table(graph, data, missing, [str(name) for name in chosen])
-    nodes, texts = [], []
+    nodes, notes = [], list(told or ())
     for node, name in enumerate(graph.names):
         if not columns[node]:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
         schema = variable_schema(name, columns[node], "data", kernels.get(name), chosen.get(name))
         if schema.columns[0].kind == "text" and kernels.get(name) is None:
-            texts.append(
+            notes.append(
                 f"{name!r} has another label in nearly every row. If these are texts, mm.KernelGraph(..., "
                 f"kernels={{{name!r}: mm.kernels.Spectrum(3)}}) compares their words; fit(..., "
                 f"kinds={{{name!r}: 'label'}}) says that they are labels."
             )
+        if told is None:
+            notes += strange(schema, f"data[{name!r}]")
         nodes.append(read_sample(name, columns[node], f"data[{name!r}]", kernels.get(name), schema, door))
-    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, (*told, *texts))
+    return Samples(tuple(nodes), tuple(pairs), given_rows if given_rows > MOST_ROWS else None, tuple(notes))
 
 
 def read_sample(
@@ -222,6 +225,11 @@ def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Ker
     told = None if kind is None else wanted_kind(kind, parts[0])
     column = Column.of(name, parts, (argument,) * len(parts), told)
     return Schema((column,), rows, True, () if told is None else ((name, told),))
+
+
+def strange(schema: Schema, where: str) -> tuple[str, ...]:
+    """Why the values of a variable, called so, may not be what they seem; nothing of what was told to be something."""
+    return () if schema.kinds else schema.columns[0].strange(where)
 
 
 def labels_of(kernel: Kernel, data: Data) -> tuple | None:

@@ -23,6 +23,7 @@ from meanmap.core.tables.kinds import (
 from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table
+from meanmap.core.tables.written import Written, words_of
 from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "check_alike", "counted", "is_text", "middle_units", "robust_scales", "scale_of_sorted"]
@@ -63,6 +64,8 @@ class Column:
         All labels, where they are at most 1000; of an order all levels, in it.
     sentinels : Sentinels or None
         Numbers that may stand for missing values.
+    written : Written or None
+        What labels look like that are too many for a few groups: numbers or dates.
     """
 
     name: Any
@@ -75,6 +78,7 @@ class Column:
     high: float | None = None
     labels: tuple[str, ...] = ()
     sentinels: Sentinels | None = None
+    written: Written | None = None
 
     @classmethod
     def of(cls, name: Any, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
@@ -96,7 +100,10 @@ class Column:
             read.append(values if told is None else as_kind(values, told, here))
         check_alike(read, name, arguments)
         order = levels_of(parts[0]) if told is None else ()
-        return _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
+        found = _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
+        words = None if told else words_of(parts)
+        written = Written.of(words) if words else None
+        return replace(found, written=written) if written is not None and written.many else found
 
     def read(self, values: Array, argument: str, told: Kind | None = None, called: Any = None) -> Any:
         """Later values of this column, turned into what it is told to be; those of another kind are refused.
@@ -118,7 +125,9 @@ class Column:
         return read
 
     def strange(self, where: str) -> tuple[str, ...]:
-        """Which numbers of the column, called so, may stand for missing values; none, or one sentence."""
+        """Why the column, called so, may not be what it seems; nothing, or one sentence."""
+        if self.written is not None:
+            return (self.written.note(where, self.name),)
         return () if self.sentinels is None else (self.sentinels.note(where, "put nan there"),)
 
     def odd(self, values: Array, where: str, far: float = FAR) -> str:
@@ -158,7 +167,8 @@ class Column:
             return f"{span}, scale {self.scale:.6g}{unit}{few}{absent}{far}"
         between = " < " if self.kind in ("ordered label", "rank") else ", "
         some = between.join(self.labels[:SHOWN]) + (f"{between}..." if len(self.labels) > SHOWN else "")
-        return f"{counted(self.distinct, 'value')}{': ' if some else ''}{some}{absent}"
+        like = f"; looks like {self.written}" if self.written else ""
+        return f"{counted(self.distinct, 'value')}{': ' if some else ''}{some}{absent}{like}"
 
 
 def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option: str = "") -> None:
@@ -207,7 +217,8 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
     distinct = 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
-    sentinels = Sentinels.of(numbers) if kind in ("number", "count") and told in (None, "number") else None
+    looked_at = kind in ("number", "count", "time") and told in (None, "number", "time")
+    sentinels = Sentinels.of(values if kind == "time" else numbers) if looked_at else None
     found = Column(name, told or kind, missing, distinct, centre, scale_of_sorted(numbers), low, high)
     return found if sentinels is None else replace(found, sentinels=sentinels)
 

@@ -1,14 +1,13 @@
 """Kinds of columns: what a column of a table is, what it can be turned into, and how it is described in errors."""
 
-import re
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
+from meanmap.core.arrays import UNITS, seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import is_sparse
-from meanmap.core.settings import reads_as_number
+from meanmap.core.tables.written import Written, is_number, is_time
 from meanmap.core.types import Data, DType
 from meanmap.core.values import is_sequence
 
@@ -23,7 +22,6 @@ __all__ = [
     "family_of",
     "is_whole",
     "levels_of",
-    "looks_like_dates",
     "wanted_kind",
 ]
 
@@ -53,9 +51,6 @@ DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}
 WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
-# So many different texts say what a column looks like.
-LOOKED_AT = 1000
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d[\d.]*,\d+\s*")
 
 
 def family_of(column: Data) -> str:
@@ -75,16 +70,11 @@ def described(column: Data) -> str:
 
 def advice(column: Data, where: str) -> str:
     """What may turn a column of text into what another sample holds; empty where nothing is known."""
-    words = np.unique(column)[:LOOKED_AT].tolist()
-    if set(words) <= {"True", "False", "true", "false"}:
+    words = set(np.unique(column).tolist())
+    if words <= {"True", "False", "true", "false"}:
         return f"{where} says true or false: convert it, for example with == 'True'. "
-    if all(map(reads_as_number, words)):
-        return f"{where} looks like numbers: convert it, for example with .astype(float). "
-    if all(DECIMAL_COMMA.fullmatch(word) for word in words):
-        return f"{where} looks like numbers with a decimal comma: read the file with decimal=','. "
-    if looks_like_dates(column):
-        return f"{where} looks like dates: convert it, for example with pandas.to_datetime. "
-    return ""
+    written = Written.of(words)
+    return f"{where} looks like {written}: {written.advice}. " if written else ""
 
 
 def article(kind: str) -> str:
@@ -111,11 +101,6 @@ def levels_of(column: Data) -> tuple[str, ...]:
     if getattr(categories, "ordered", False):
         return tuple(map(str, categories.categories))
     return ()
-
-
-def looks_like_dates(column: Data) -> bool:
-    """Whether each text of a column is a date or a time."""
-    return all(map(_is_date, np.unique(column)[:LOOKED_AT].tolist()))
 
 
 def wanted_kind(kind: Any, column: Data = None) -> Kind:
@@ -153,7 +138,7 @@ def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
     if kind == "label":
         return _as_labels(column)
     if kind == "time":
-        return column if column.dtype.kind == "M" else _parsed(column, "datetime64[ns]", where, kind)
+        return column if column.dtype.kind == "M" else _parsed(column, UNITS["M"], where, kind)
     if kind in CYCLES:
         return _circle(2 * np.pi * seconds(as_kind(column, "time", where)) / CYCLES[kind])
     numbers = seconds(column) if column.dtype.kind in "mM" else _parsed(column, float, where, kind)
@@ -178,21 +163,12 @@ def _as_labels(column: np.ndarray) -> np.ndarray:
 def _parsed(column: np.ndarray, dtype: DType, where: str, kind: str) -> np.ndarray:
     if kind == "time" and column.dtype.kind != "U":
         raise KindError(f"{where} holds {described(column)}; expected times, or text such as '2026-01-31'.")
-    try:
-        return column.astype(dtype)
-    except ValueError:
-        test = _is_date if kind == "time" else reads_as_number
-        bad = next(word for word in column.tolist() if not test(word))
-        raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.") from None
+    if column.dtype.kind == "U":
+        test = is_time if kind == "time" else is_number
+        for bad in (word for word in dict.fromkeys(column.tolist()) if not test(word)):
+            raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.")
+    return column.astype(dtype)
 
 
 def _circle(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-
-def _is_date(word: str) -> bool:
-    try:
-        np.datetime64(word.strip(), "ns")
-    except ValueError:
-        return False
-    return len(word.strip()) >= len("2026-01")

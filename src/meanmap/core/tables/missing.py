@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, count_missing
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, refuse_unread, rows
-from meanmap.core.tables.sentinels import sentinel_notes
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
@@ -174,7 +174,7 @@ def by_pairs(
 ) -> tuple[Any, tuple[str, ...]]:
     """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
 
-    Numbers that may stand for missing values are told of, but for columns that are `told` to be something.
+    Columns that may not be what they seem are told of, but for those that are `told` to be something.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def by_pairs(
         if where and missing == "raise":
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
         notes = (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
-    return table, (*notes, *sentinel_notes([table], [name], told))
+    return table, (*notes, *doubts([table], [name], told))
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:

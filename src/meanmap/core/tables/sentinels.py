@@ -1,21 +1,13 @@
-"""Values that may stand for missing ones, such as -999: exact values far away from all others of their column."""
+"""Values that may stand for missing ones, such as -999 or 9999-12-31: exact values far away from all others."""
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
-from jax.core import Tracer
 
-from meanmap.core.arrays import count_missing, plain
-from meanmap.core.errors import ShapeError
-from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse, on_host
-from meanmap.core.tables.table import Table, raw_columns
-from meanmap.core.types import Array, Data
+from meanmap.core.arrays import seconds
+from meanmap.core.types import Array
 
-__all__ = ["Sentinels", "sentinel_notes"]
+__all__ = ["THEN", "Sentinels"]
 
 # How far from all other values, in ranges of these, one must lie to be told of. Of 8524 columns of numbers in 964
 # tables of packages that people learn from these bounds name nine: seven have nines for "missing" or "ever", and two
@@ -27,6 +19,8 @@ BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 LEAST_OTHERS, MANY = 10, 5
 # What to do about them where missing values are seen to by the function that was called.
 THEN = "put nan there and pass missing='drop'"
+# Days that stand for "never", "not known" and for nothing at all, in seconds since 1970.
+DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6
 
@@ -38,11 +32,13 @@ class Sentinels:
     Attributes
     ----------
     values, counts : tuples
-        In order, and how many there are of each.
+        In order, and how many there are of each; of times seconds since 1970.
     number : int
         All values of the column.
     low, high : float
         The least and the largest of the others.
+    times : bool
+        Whether the column holds times.
     """
 
     values: tuple[float, ...]
@@ -50,10 +46,11 @@ class Sentinels:
     number: int
     low: float
     high: float
+    times: bool = False
 
     @classmethod
     def of(cls, column: Array) -> "Sentinels | None":
-        """Those of some numbers; None where there are none. O(n).
+        """Those of some numbers or times; None where there are none. O(n).
 
         Examples
         --------
@@ -64,13 +61,16 @@ class Sentinels:
         >>> Sentinels.of(np.r_[np.arange(18.0, 78.0), 0.0]) is None
         True
         """
-        numbers = np.asarray(column, np.float64)
+        column = np.asarray(column)
+        times = column.dtype.kind == "M"
+        digits = _far_day if times else _digits
+        numbers = seconds(column) if times else column.astype(np.float64)
         numbers = rest = numbers[np.isfinite(numbers)]
         peeled: list[float] = []
         far: set[float] = set()
         while len(rest) >= LEAST_OTHERS and len(peeled) < MOST:
             ends = float(rest.max()), float(rest.min())
-            found = next((end for end in ends if _digits(end)), None)
+            found = next((end for end in ends if digits(end)), None)
             if found is None:
                 found = next((end for end in ends if _is_far(rest, end)), None)
                 if found is None:
@@ -82,86 +82,31 @@ class Sentinels:
             return None
         low, high = float(rest.min()), float(rest.max())
         few = len(np.unique(rest)) < MANY
-        kept = sorted(each for each in peeled if each in far or _beyond(each, low, high) >= _reach(each, low, few))
+        reach = {each: 0.0 if each in far else _reach(each, low, few, digits(each)) for each in peeled}
+        kept = sorted(each for each in peeled if _beyond(each, low, high) >= reach[each])
         if not kept:
             return None
         counts = tuple(int((numbers == each).sum()) for each in kept)
-        return cls(tuple(kept), counts, len(numbers), low, high)
+        return cls(tuple(kept), counts, len(numbers), low, high, times)
 
     def __str__(self) -> str:
         """How many rows hold which."""
-        shown = [f"{value:.12g} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
+        shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
     def note(self, where: str, then: str = THEN) -> str:
         """What is to be said of the column that is called so, and what `then` to do about it."""
         several = len(self.values) > 1
-        number, stand = ("they count as numbers", "they stand") if several else ("it counts as a number", "it stands")
-        return (
-            f"{where} holds {self}, far from all other values, {self.low:g} to {self.high:g}, and {number}: if {stand} "
-            f"for a missing value, {then}."
-        )
+        what = "time" if self.times else "number"
+        count, stand = (f"they count as {what}s", "they stand") if several else (f"it counts as a {what}", "it stands")
+        span = f"{self._shown(self.low)} to {self._shown(self.high)}"
+        far = f"{where} holds {self}, far from all other values, {span}"
+        return f"{far}, and {count}: if {stand} for a missing value, {then}."
 
-
-def sentinel_notes(
-    samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False, then: str = THEN
-) -> tuple[str, ...]:
-    """What is to be said of columns of numbers, in all samples together, that may hold numbers for "missing".
-
-    Columns that are `told` to be something are left out. Samples of other things than columns of numbers have none.
-    Those of several variables are looked at `apart`. The sentence ends with what `then` to do.
-
-    Examples
-    --------
-    >>> print(*sentinel_notes([{"age": [*range(20, 40), -999]}], ["x"]))
-    column 'age' of x holds -999 in 1 of 21 rows (4.8 %), far from all other values, 20 to 39, and it counts as a \
-number: if it stands for a missing value, put nan there and pass missing='drop'.
-    """
-    if apart:
-        found = (sentinel_notes([sample], [name], told, then=then) for sample, name in zip(samples, names, strict=True))
-        return tuple(note for notes in found for note in notes)
-    together: dict[str, list[np.ndarray]] = {}
-    for sample, argument in zip(samples, names, strict=True):
-        for name, column in _columns(sample, argument):
-            numbers = None if name in told else _numbers(column)
-            if numbers is not None:
-                together.setdefault(f"column {name!r} of " if name is not None else "", []).append(numbers)
-    found = {where: Sentinels.of(np.concatenate(parts)) for where, parts in together.items()}
-    return tuple(
-        codes.note(f"{where}{' and '.join(names)}", then) for where, codes in found.items() if codes is not None
-    )
-
-
-def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:
-    """Names and columns, of an array numbers and columns, of numbers in a row None and these."""
-    if comes_in_pieces(sample) or is_sparse(sample):
-        return []
-    if Table.looks_like_one(sample):
-        return list(zip(*raw_columns(sample, argument), strict=True))
-    if isinstance(sample, list | tuple) and sample and isinstance(sample[0], Real | list | tuple | np.ndarray | None):
-        try:
-            sample = plain(sample, argument)
-        except ShapeError:  # bags of different lengths
-            return []
-    if hasattr(sample, "to_numpy"):
-        return [(None, sample)]
-    array = sample if isinstance(sample, Tracer) else on_host(sample)
-    if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):
-        return []
-    return [(j, array[:, j]) for j in range(array.shape[1])] if array.ndim == 2 else [(None, array)]
-
-
-def _numbers(column: Data) -> np.ndarray | None:
-    """The numbers of a column that are there; None of other things."""
-    column = column if isinstance(column, Tracer) else on_host(column)
-    if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:
-        return None
-    values = np.asarray(column.compressed() if isinstance(column, np.ma.MaskedArray) else column)
-    if values.dtype.kind == "O" and not any(isinstance(each, str) for each in values[:LEAST_OTHERS]):
-        # Of numbers beside None, as lists and nullable columns have them.
-        there = [each for each in values.tolist() if isinstance(each, Real) and each == each]
-        values = np.asarray(there) if len(there) + count_missing(values) == len(values) else values
-    return values.astype(np.float64) if values.dtype.kind in "iuf" else None
+    def _shown(self, value: float, digits: int = 6) -> str:
+        if not self.times:
+            return f"{value:.{digits}g}"
+        return str(np.datetime64(round(value), "s")).removesuffix("T00:00:00")
 
 
 def _digits(number: float) -> int:
@@ -175,6 +120,11 @@ def _digits(number: float) -> int:
     whole = digits.isdigit()
     nines = set(digits[:-1].replace(".", "")) == {"9"} and digits[-1] in ("789" if whole else "9")
     return len(digits) if nines and (whole or len(digits) > 3) else 0
+
+
+def _far_day(second: float) -> int:
+    """As `_digits`, of times: 2 of a day that stands for "never" or for nothing."""
+    return 2 * (str(np.datetime64(round(second), "s"))[:10] in DAYS)
 
 
 def _is_far(rest: np.ndarray, end: float) -> bool:
@@ -191,8 +141,8 @@ def _beyond(value: float, low: float, high: float) -> float:
     return max(low - value, value - high) / (high - low)
 
 
-def _reach(code: float, low: float, few: bool) -> float:
-    """How far outside a code must be."""
+def _reach(code: float, low: float, few: bool, digits: int) -> float:
+    """How far outside a code of so many digits must be."""
     if few:
         return FEW
-    return BELOW if code < 0 <= low and _digits(code) > 1 else CODED
+    return BELOW if code < 0 <= low and digits > 1 else CODED

@@ -15,17 +15,21 @@ from meanmap.core.arrays import (
     check_rows,
     check_size,
     count_missing,
+    in_one_unit,
     is_categorical,
     plain,
     seconds,
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import is_sparse, refuse_unread
+from meanmap.core.tables.kinds import advice
 from meanmap.core.types import Array, Data
 
 __all__ = ["Table", "raw_columns"]
 
 SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [durations]"}
+# What to do about labels where numbers are needed.
+MIXED = "use mm.default_kernel(table), which handles mixed columns"
 
 
 @jax.tree_util.register_pytree_node_class
@@ -118,17 +122,18 @@ class Table:
         chosen = [self.names[_position(name, self.names, argument)] for name in names]
         return Table({name: self.columns[name] for name in chosen})
 
-    def matrix(self, names: Sequence[str] | None = None, argument: str = "table") -> Any:
+    def matrix(self, names: Sequence[str] | None = None, argument: str = "table", otherwise: str = MIXED) -> Any:
         """The numeric columns side by side, (n, d); a column of labels is an error that names it.
 
-        Times are seconds, and truth values 0 and 1.
+        Times are seconds, and truth values 0 and 1. The error ends with what to do `otherwise`.
         """
         chosen = self if names is None else self.select(names, argument)
         labels = [name for name in chosen.names if chosen.columns[name].dtype.kind in "SUOT"]
         if labels:
+            hints = "".join(advice(chosen.columns[name], f"{argument}[{name!r}]") for name in labels)
             raise ColumnError(
                 f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. "
-                "Leave them out, or use mm.default_kernel(table), which handles mixed columns."
+                f"{hints}Leave them out, or {otherwise}."
             )
         numbers = [_as_numbers(column) for column in chosen.columns.values()]
         blocks = [column[:, None] if column.ndim == 1 else column for column in numbers]
@@ -263,7 +268,7 @@ def _read_column(column: Data, argument: str) -> Any:
         return _read_labels(array, argument, declared)
     _check_axes(array, argument)
     if array.ndim == 1 and array.dtype.kind in "bmM":
-        return array.astype(f"{array.dtype.kind}8[ns]" if array.dtype.kind in "mM" else bool)
+        return array.astype(bool) if array.dtype.kind == "b" else in_one_unit(array, argument)
     array = as_array(array, argument)
     array = array.astype(np.float64)
     check_size(array, argument)

@@ -17,7 +17,7 @@ from meanmap.core.types import Axes, Data
 from meanmap.core.values import plain
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.models.binary import LINKS
-from meanmap.ep.models.design import label_text, read_labels, warn_of_sentinels
+from meanmap.ep.models.design import label_text, read_labels, warn_of_doubts
 from meanmap.ep.models.regression import average, fit_linear, moments
 from meanmap.ep.models.summary import Inferred
 from meanmap.families import MultivariateNormal, Normal
@@ -209,7 +209,7 @@ def gp_classification(
         raise ParameterError(f"link is {link!r}; expected 'logistic' or 'probit'.")
     if kernel is not None and not isinstance(kernel, Kernel):
         raise KindError(f"kernel is {kernel!r}; expected a kernel, such as mm.kernels.RBF(1.0).")
-    warn_of_sentinels(X)
+    warn_of_doubts(X)
     names, points = None, X
     if kernel is None:
         names, points = Table.of(X, "X").names, _numbers(X)

@@ -9,16 +9,21 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 
-__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes", "warn_of_sentinels"]
+__all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes", "warn_of_doubts"]
 
 # A column counts as constant where its spread is within rounding of its values.
 _CONSTANT = 1e-12
+# What to do about labels.
+INDICATORS = (
+    "pass an indicator column of zeros and ones for each label but one, as "
+    "pandas.get_dummies(X, drop_first=True) makes them"
+)
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,10 @@ class Design:
         With an intercept, or something else that takes the place of one (`centre`), standardised columns have mean 0
         and standard deviation 1; without, they keep their zero and have mean square 1.
         """
-        warn_of_sentinels(X, kinds or ())
         given, ((X,), _) = X, admitted((X,), ("X",), "raise", kinds)
         centred = intercept if centre is None else centre
         names, values = _columns(X)
+        warn_of_doubts(given, kinds or ())
         check_rows(len(values), "X", least=2)
         spread = values.std(0) if centred else np.sqrt((values**2).mean(0))
         constant = spread <= _CONSTANT * np.abs(values).max(0)
@@ -108,25 +113,19 @@ class Design:
         return np.column_stack([np.ones(len(values)), values]) if self.intercept else values
 
 
-def warn_of_sentinels(X: Data, told: Collection[str] = ()) -> None:
-    """Warn of numbers that may stand for missing values, in columns that are not `told` to be something."""
-    for note in sentinel_notes([X], ["X"], told, then="leave out these rows, or fill them in"):
+def warn_of_doubts(X: Data, told: Collection[str] = ()) -> None:
+    """Warn of columns that may not be what they seem, but for those that are `told` to be something."""
+    for note in doubts([X], ["X"], told, then="leave out these rows, or fill them in"):
         warnings.warn(note, stacklevel=5)
 
 
 def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:
     table = Table.of(X, "X")
-    words = [name for name in table.names if table.columns[name].dtype.kind == "U"]
-    if words:
-        raise ColumnError(
-            f"columns of X are not numbers: {', '.join(map(repr, words))}. Leave them out, or pass an indicator "
-            "column of zeros and ones for each label but one, as pandas.get_dummies(X, drop_first=True) makes them."
-        )
     names: list[str] = []
     for name in table.names:
         column = np.asarray(table.columns[name])
         names += [name] if column.ndim == 1 else [f"{name}[{at}]" for at in range(column.shape[1])]
-    values = np.asarray(table.matrix(), dtype=np.float64)
+    values = np.asarray(table.matrix(argument="X", otherwise=INDICATORS), dtype=np.float64)
     check_finite(values, "X")
     return tuple(names), values
 

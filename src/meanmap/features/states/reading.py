@@ -8,9 +8,9 @@ from meanmap.core.pieces.files import is_lazy
 from meanmap.core.points import on_host
 from meanmap.core.progress import track
 from meanmap.core.tables.chunks import count_rows, pieces_of
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.missing import MISSING_LABEL, seen_to
 from meanmap.core.tables.schema import Schema, opened
-from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import Value
@@ -33,7 +33,7 @@ class Reading(Value):
         Whether kernels are given tables, by the names of their columns.
     missing : {"raise", "drop", "category"}
     notes : tuple of str
-        Which numbers of the sample may stand for missing values.
+        Which columns of the sample may not be what they seem.
     """
 
     schema: Schema | None
@@ -47,7 +47,7 @@ class Reading(Value):
     ) -> tuple["Reading", list[Any]]:
         """From samples of the same columns, with these as they are read."""
         read, schemas, _ = opened(samples, names, missing, kinds, least=least)
-        notes = sentinel_notes(read, names, kinds or ())
+        notes = doubts(read, names, kinds or ())
         return cls(schemas[0], Table.looks_like_one(read[0]), missing, notes), read
 
     def pieces(self, source: Data, name: str) -> Iterator[tuple[Any, int, Mapping[str, int]]]:

@@ -14,8 +14,8 @@ from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.missing import settled
-from meanmap.core.tables.sentinels import sentinel_notes
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -253,10 +253,10 @@ class IndependenceBet(Bet):
 def _settled(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
     """A batch without what is missing: of pairs the whole rows, which a warning counts.
 
-    Another warning names numbers that may stand for missing values, in columns that are not `told` to be something.
+    Another warning names columns that may not be what they seem, but for those that are `told` to be something.
     """
     batch, notes = settled((x, y), NAMES, missing, paired)
-    for note in (*notes, *sentinel_notes(batch, NAMES, told, apart=paired)):
+    for note in (*notes, *doubts(batch, NAMES, told, apart=paired)):
         warnings.warn(note, stacklevel=4)
     return batch
 

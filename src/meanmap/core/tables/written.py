@@ -1,0 +1,188 @@
+"""Numbers and dates that are written as text: one odd cell is enough to make text of a whole column of numbers."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import is_categorical, is_missing
+from meanmap.core.settings import reads_as_number
+from meanmap.core.types import Data
+
+__all__ = ["Written", "is_date", "is_number", "is_time", "words_of"]
+
+# Zip codes and other names made of digits.
+CODE = re.compile(r"\s*0\d+\s*")
+ISO = re.compile(r"\s*\d{4}(-\d\d|\s*$)")
+# Day, month and year, in the order of some country.
+DAY = re.compile(r"\s*\d{1,2}([/.-])\d{1,2}\1(\d\d){1,2}\b")
+# Up to one in so many different values may be something else, such as "?".
+ODD = 10
+# From so many different values on they are hardly the names of a few groups.
+MANY = 11
+SHOWN = 3
+
+
+def is_time(word: str) -> bool:
+    """Whether a text is a year, a date or a time as ISO 8601 writes them; NumPy also reads 20260131 as a year."""
+    try:
+        np.datetime64(word.strip(), "us")
+    except ValueError:
+        return False
+    return ISO.match(word) is not None
+
+
+def is_date(word: str) -> bool:
+    """Whether a text is more than a year: at least a month."""
+    return is_time(word) and "-" in word
+
+
+def is_number(word: str) -> bool:
+    """Whether a text is a number that is finite."""
+    return reads_as_number(word) and isfinite(float(word))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to write numbers or dates as text.
+
+    Attributes
+    ----------
+    what : str
+        What they are called.
+    test : function of a text
+        Whether it is written so.
+    marks : str
+        Characters of which at least one value holds one; empty for none.
+    advice : str
+        What turns a column of it into numbers or times.
+    """
+
+    what: str
+    test: Callable[[str], Any]
+    marks: str
+    advice: str
+
+
+SIGNS = "%$€£¥"
+FORMS = (
+    Form("numbers", is_number, "", "convert it, for example with .astype(float)"),
+    Form(
+        "numbers with a comma",
+        re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
+        ",",
+        "read the file with decimal=',', or with thousands=',' if that is what the comma means",
+    ),
+    Form(
+        "numbers with a sign such as $ or %",
+        re.compile(rf"\s*[-+]?[{SIGNS}]?\s*[-+]?\d[\d.,]*\s*[{SIGNS}]?\s*").fullmatch,
+        SIGNS,
+        "take signs and commas out and convert it, for example with .str.replace and .astype(float)",
+    ),
+    Form("dates", is_date, "", "convert it, for example with pandas.to_datetime"),
+    Form(
+        "dates with the day or the month first",
+        DAY.match,
+        "",
+        "convert it, for example with pandas.to_datetime and its format",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What all values of a column of text are written as, or nearly all.
+
+    Attributes
+    ----------
+    what : str
+        "numbers", "dates" and so on.
+    example : str
+        One of them.
+    others : tuple of str
+        Values that are something else.
+    many : bool
+        Whether they are too many for the names of a few groups.
+    """
+
+    what: str
+    example: str
+    others: tuple[str, ...]
+    many: bool
+
+    @classmethod
+    def of(cls, words: Collection[str]) -> "Written | None":
+        """What different values of a column are written as; None if they are text like any other.
+
+        Examples
+        --------
+        >>> found = Written.of(["0.5", "12", "?", *map(str, range(-5, 5))])
+        >>> print(found)
+        numbers (but for '?')
+        >>> Written.of(["north", "south"]) is None
+        True
+        """
+        for form in FORMS:
+            others: set[str] = set()
+            for word in words:
+                if not form.test(word):
+                    others.add(word)
+                    if ODD * len(others) > len(words):
+                        break
+            else:
+                alike = set(words) - others
+                marked = not form.marks or any(mark in word for word in alike for mark in form.marks)
+                if alike and marked and not any(map(CODE.fullmatch, alike)):
+                    # The first in order: the order of the rows says nothing.
+                    return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY)
+        return None
+
+    @property
+    def advice(self) -> str:
+        """How they become what they are written as, and what becomes of the others."""
+        if self.what == "numbers" and self.others:
+            return "convert it, for example with pandas.to_numeric and errors='coerce', which makes the others missing"
+        return next(form.advice for form in FORMS if form.what == self.what)
+
+    def __str__(self) -> str:
+        """What they look like, and what does not."""
+        shown = ", ".join(map(repr, self.others[:SHOWN])) + (", ..." if len(self.others) > SHOWN else "")
+        return f"{self.what}{f' (but for {shown})' if shown else ''}"
+
+    def note(self, where: str, name: Any = None) -> str:
+        """What is to be said of the column of this name, called so."""
+        kind = {"numbers": "number", "dates": "time"}.get(self.what)
+        said = f", or say so with {_kinds(name, kind)}" if kind and name is not None and not self.others else ""
+        labels = f", or say so with {_kinds(name, 'label')}" if name is not None else ""
+        seen = f"{where} is text that looks like {self}, such as {self.example!r}, and counts as labels"
+        return f"{seen}: {self.advice}{said}. If labels are meant, make categories of it{labels}."
+
+
+def _kinds(name: Any, kind: str) -> str:
+    """What to type, in Python and at the command line."""
+    return f"kinds={{{name!r}: {kind!r}}} or --kinds {name}={kind}"
+
+
+def words_of(columns: Sequence[Data]) -> set[str] | None:
+    """The different values of columns of text, missing ones left out; None of other columns.
+
+    Numbers among texts count as texts, as they do for [`Table`][meanmap.core.tables.table.Table]. Categories are
+    labels because they were made so.
+    """
+    words: set[Any] = set()
+    for column in columns:
+        values = np.asarray(column)
+        if values.dtype.kind not in "OUT" or values.ndim > 1 or is_categorical(column):
+            return None
+        try:
+            words |= set(values.tolist())
+        except TypeError:  # lists, arrays
+            return None
+    there = {word for word in words if not is_missing(word)}
+    if not all(isinstance(word, str | Real) for word in there) or not any(isinstance(word, str) for word in there):
+        return None
+    return set(map(str, there))
