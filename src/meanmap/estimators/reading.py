@@ -10,7 +10,7 @@ from meanmap.core.errors import NonFiniteError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
 from meanmap.core.tables.schema import Schema
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, refuse_labels
 from meanmap.core.types import Data
 from meanmap.features.states.passes import drawn
 
@@ -37,7 +37,7 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
         if "could not convert" in str(problem):
             for each, name in zip(data, ("X", "y"), strict=False):
                 if Table.looks_like_one(each):
-                    Table.of(each, name).matrix(argument=name, otherwise=INDICATORS)
+                    refuse_labels(Table.of(each, name), name, INDICATORS)
         raise
     except OverflowError:
         raise NonFiniteError("X or y holds an integer that is too large for a float; expected at most 1e308.") from None

@@ -19,7 +19,7 @@ BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 LEAST_OTHERS, MANY = 10, 5
 # What to do about them where missing values are seen to by the function that was called.
 THEN = "put nan there and pass missing='drop'"
-# Days that stand for "never", "not known" and for nothing at all, in seconds since 1970.
+# Days that stand for "never", for "not known" and for zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # A column has codes for "refused", "not known", "not asked", on one side or both.
 MOST = 6
@@ -123,7 +123,7 @@ def _digits(number: float) -> int:
 
 
 def _far_day(second: float) -> int:
-    """As `_digits`, of times: 2 of a day that stands for "never" or for nothing."""
+    """As `_digits`, of times: 2 of a day in `DAYS`."""
     return 2 * (str(np.datetime64(round(second), "s"))[:10] in DAYS)
 
 

@@ -25,11 +25,9 @@ from meanmap.core.points import is_sparse, refuse_unread
 from meanmap.core.tables.kinds import advice
 from meanmap.core.types import Array, Data
 
-__all__ = ["Table", "raw_columns"]
+__all__ = ["Table", "raw_columns", "refuse_labels"]
 
 SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [durations]"}
-# What to do about labels where numbers are needed.
-MIXED = "use mm.default_kernel(table), which handles mixed columns"
 
 
 @jax.tree_util.register_pytree_node_class
@@ -122,19 +120,13 @@ class Table:
         chosen = [self.names[_position(name, self.names, argument)] for name in names]
         return Table({name: self.columns[name] for name in chosen})
 
-    def matrix(self, names: Sequence[str] | None = None, argument: str = "table", otherwise: str = MIXED) -> Any:
+    def matrix(self, names: Sequence[str] | None = None, argument: str = "table") -> Any:
         """The numeric columns side by side, (n, d); a column of labels is an error that names it.
 
-        Times are seconds, and truth values 0 and 1. The error ends with what to do `otherwise`.
+        Times are seconds, and truth values 0 and 1.
         """
         chosen = self if names is None else self.select(names, argument)
-        labels = [name for name in chosen.names if chosen.columns[name].dtype.kind in "SUOT"]
-        if labels:
-            hints = "".join(advice(chosen.columns[name], f"{argument}[{name!r}]") for name in labels)
-            raise ColumnError(
-                f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. "
-                f"{hints}Leave them out, or {otherwise}."
-            )
+        refuse_labels(chosen, argument, "use mm.default_kernel(table), which handles mixed columns")
         numbers = [_as_numbers(column) for column in chosen.columns.values()]
         blocks = [column[:, None] if column.ndim == 1 else column for column in numbers]
         followed = any(isinstance(block, jax.Array) for block in blocks)
@@ -184,6 +176,17 @@ def _position(name: str | int, names: Sequence[str], argument: str) -> int:
 def _is_frame(data: Data) -> bool:
     """Whether `data` looks like a pandas or polars DataFrame (told without importing either)."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__") and hasattr(data, "shape")
+
+
+def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
+    """Refuse columns of labels where numbers are needed, and say what to do about them, or `otherwise`."""
+    labels = [name for name in table.names if table.columns[name].dtype.kind in "SUOT"]
+    if labels:
+        hints = "".join(advice(table.columns[name], f"{argument}[{name!r}]") for name in labels)
+        raise ColumnError(
+            f"{argument} has columns that are not numeric: {', '.join(map(repr, labels))}. {hints}Leave them out, or "
+            f"{otherwise}."
+        )
 
 
 def raw_columns(data: Data, argument: str) -> tuple[list[str], list[Any]]:

@@ -175,8 +175,10 @@ def words_of(columns: Sequence[Data]) -> set[str] | None:
     """
     words: set[Any] = set()
     for column in columns:
+        if getattr(getattr(column, "dtype", None), "kind", "O") not in "OUT" or is_categorical(column):
+            return None
         values = np.asarray(column)
-        if values.dtype.kind not in "OUT" or values.ndim > 1 or is_categorical(column):
+        if values.dtype.kind not in "OUT" or values.ndim > 1:
             return None
         try:
             words |= set(values.tolist())

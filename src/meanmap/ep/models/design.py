@@ -11,7 +11,7 @@ from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, refuse_labels
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 
@@ -121,11 +121,12 @@ def warn_of_doubts(X: Data, told: Collection[str] = ()) -> None:
 
 def _columns(X: Data) -> tuple[tuple[str, ...], np.ndarray]:
     table = Table.of(X, "X")
+    refuse_labels(table, "X", INDICATORS)
     names: list[str] = []
     for name in table.names:
         column = np.asarray(table.columns[name])
         names += [name] if column.ndim == 1 else [f"{name}[{at}]" for at in range(column.shape[1])]
-    values = np.asarray(table.matrix(argument="X", otherwise=INDICATORS), dtype=np.float64)
+    values = np.asarray(table.matrix(), dtype=np.float64)
     check_finite(values, "X")
     return tuple(names), values
 
