@@ -33,6 +33,7 @@ __all__ = [
     "read_matrix",
     "seconds",
     "times_of",
+    "unmasked",
 ]
 
 # Times reach from before the first to after the last year of any calendar; float64 seconds are no finer.
@@ -182,6 +183,18 @@ def count_missing(data: Data) -> int:
     if array.dtype.kind in "mM":
         return int(np.isnat(array).sum())
     return sum(map(is_missing, array.flat)) if array.dtype.kind == "O" else 0
+
+
+def unmasked(data: Data) -> Any:
+    """A masked array with NaN, NaT or None where it is masked, which NumPy drops without a word; all else as it is."""
+    if not isinstance(data, np.ma.MaskedArray) or data.dtype.names:
+        return data
+    if not np.ma.is_masked(data):
+        return data.data
+    numbers, times = data.dtype.kind in "fiub", data.dtype.kind in "mM"
+    found = np.array(data.data, np.float64 if numbers else data.dtype if times else object)
+    found[np.ma.getmaskarray(data)] = np.nan if numbers else "NaT" if times else None
+    return found
 
 
 def is_missing(value: object) -> bool:

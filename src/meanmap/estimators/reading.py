@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from meanmap.core.arrays import unmasked
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
@@ -32,7 +33,7 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     for each, name in zip(data, ("X", "y"), strict=False):
         refuse_unread(each, name)
     try:
-        found = validate_data(estimator, *data, dtype=np.float64, **settings)
+        found = validate_data(estimator, *map(unmasked, data), dtype=np.float64, **settings)
     except ValueError as problem:
         if "could not convert" in str(problem):
             for each, name in zip(data, ("X", "y"), strict=False):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow
 import pytest
 import scipy.sparse
 
@@ -11,12 +12,17 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.tables.missing import seen_beside, settled
 
 GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
+AGES = np.array(GAPS["age"], float)
+UNMASKED = pd.arrays.FloatingArray(AGES, np.zeros(6, bool))  # NaN that pandas does not call missing
 CONTAINERS = [
     GAPS,
     pd.DataFrame(GAPS),
     pd.DataFrame(GAPS, index=[3, 3, 3, 1, 1, 1]),
     pd.DataFrame({"age": pd.array(GAPS["age"], dtype="Float64"), "town": pd.Categorical(GAPS["town"])}),
     pl.DataFrame(GAPS, strict=False),
+    pd.DataFrame({"age": UNMASKED, "town": GAPS["town"]}),
+    pd.DataFrame({"age": pd.arrays.ArrowExtensionArray(pyarrow.array(AGES)), "town": GAPS["town"]}),
+    {"age": np.ma.array([31.0, -1.0, 19.0, 47.0, 5.0, np.nan], mask=[0, 1, 0, 0, 0, 0]), "town": GAPS["town"]},
 ]
 
 
@@ -109,3 +115,40 @@ def test_samples_without_columns_are_called_by_their_names():
         "1 of 3 rows of x and y was left out: a value is missing in x (1).",
     )
     assert seen_beside((x, y), ("x", "y"), "drop")[1] == {"x": 1}
+
+
+MASKED = np.ma.array(np.arange(80.0).reshape(40, 2) % 7, mask=np.arange(80).reshape(40, 2) == 7)
+MASKED.data[3, 1] = 1e5
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: mm.two_sample_test(MASKED, MASKED.data, rng=0),
+        lambda: mm.embed(MASKED),
+        lambda: mm.DriftMonitor.of(MASKED, rng=0),
+        lambda: mm.pc(MASKED, rng=0),
+        lambda: mm.kernels.RBF(1.0)(MASKED),
+        lambda: mm.estimators.ConditionalMeanRegressor().fit(MASKED, np.arange(40.0)),
+        lambda: mm.estimators.ConditionalMeanRegressor().fit(MASKED.data, np.arange(40.0)).predict(MASKED),
+    ],
+)
+def test_what_is_masked_is_refused_where_nothing_may_be_missing(ask):
+    """NumPy shows what lies under a mask to whoever asks for a plain array."""
+    with pytest.raises(ValueError, match=r"masked|nan|NaN"):
+        ask()
+
+
+def test_what_is_masked_is_missing():
+    gone = MASKED.filled(np.nan)
+    assert mm.two_sample_test(MASKED, MASKED.data, missing="drop", n_permutations=99, rng=0).sizes == (39, 40)
+    for fit in (lambda x: mm.KernelGraph([(0, 1)]).fit(x).schema, lambda x: mm.bp.DependencyNetwork().fit(x).impute(x)):
+        assert str(fit(MASKED)) == str(fit(gone))
+    imputer = mm.estimators.KernelGraphImputer
+    np.testing.assert_array_equal(imputer().fit_transform(MASKED), imputer().fit_transform(gone))
+    labels = {"a": np.ma.array(["u", "v"] * 20, mask=[1] + [0] * 39)}
+    times = {"a": np.ma.array(np.arange(40).astype("M8[D]"), mask=[1] + [0] * 39)}
+    for table in (labels, times, {"a": MASKED[:, 1]}, {"a": np.ma.array(range(40), mask=[1] + [0] * 39)}):
+        (kept,), (note,) = settled([table], ["x"], "drop")
+        assert len(mm.Table.of(kept)) == 39
+        assert "1 of 40 rows" in note

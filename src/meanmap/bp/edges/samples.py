@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.arrays import check_lengths
+from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
@@ -370,7 +370,7 @@ def _column(data: Data, name: Any) -> Any:
         if str(name) not in data:
             raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
         return data[str(name)]
-    array = np.asarray(data)
+    array = np.asarray(unmasked(data))
     if array.ndim != 2:
         raise KindError(
             f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "

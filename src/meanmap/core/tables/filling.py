@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.arrays import unmasked
 from meanmap.core.errors import KindError
 from meanmap.core.pieces.files import names_files
 from meanmap.core.points import refuse_unread
@@ -29,7 +30,7 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
         raise KindError(
             f"{argument} is Parquet files, whose rows are not in memory: pass polars.read_parquet({argument})."
         )
-    array = np.asarray(frame)
+    array = np.asarray(unmasked(frame))
     if array.ndim != 2:
         raise KindError(
             f"{argument} is a {type(frame).__name__}; expected a table such as a DataFrame, a mapping from names to "
@@ -48,7 +49,7 @@ def filled(frame: Data, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]])
     """
     named = {str(name): each for name, each in found.items()}
     if not Table.looks_like_one(frame):
-        array = np.array(frame, dtype=float)
+        array = np.array(unmasked(frame), dtype=float)
         for name, (rows, values) in named.items():
             array[rows, int(name)] = values
         return array

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_lengths, count_missing
+from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, refuse_unread, rows
 from meanmap.core.tables.doubts import doubts
@@ -49,11 +49,13 @@ def present(sample: Data) -> np.ndarray:
         return np.ones(number, dtype=bool)
     if hasattr(sample, "isna"):
         missing = np.asarray(sample.isna())
+        if getattr(getattr(sample, "dtype", None), "kind", "") == "f":  # nullable ones of pandas tell NaN from NA
+            missing = missing | np.isnan(sample.to_numpy(np.float64, na_value=np.nan))
     elif hasattr(sample, "is_null"):
         values = np.asarray(sample)  # polars tells NaN from null
         missing = np.asarray(sample.is_null()) | (np.isnan(values) if values.dtype.kind == "f" else False)
     else:
-        array = np.asarray(sample)
+        array = np.asarray(unmasked(sample))
         if array.dtype.kind in "fmM":
             missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         elif array.dtype.kind == "O":
@@ -108,8 +110,9 @@ def settled(
     """
     if missing not in POLICIES:
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, POLICIES))}.")
+    samples = [unmasked(sample) for sample in samples]
     if missing == "raise":
-        return list(samples), ()
+        return samples, ()
     masks = [_masks(sample, name) for sample, name in zip(samples, names, strict=True)]
     if missing == "category":
         found = [_filled(*each) for each in zip(samples, masks, names, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.arrays import check_lengths
+from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
@@ -123,6 +123,7 @@ class Schema:
         """
         if comes_in_pieces(data):
             return None
+        data = unmasked(data)
         places = Places.of(data)
         if brief and places is not None:
             return cls((), length(data), False, places=places)
@@ -274,7 +275,7 @@ def opened(
 
     They are None of data that only their kernel can read, and `brief` of arrays, but for the first sample.
     """
-    left, notes = settled(samples, names, missing, paired, least) if missing != "raise" else (samples, ())
+    left, notes = settled(samples, names, missing, paired, least)
     found, more = admitted(left, names, "raise", kinds, paired=paired)
     notes += more
     schemas = []

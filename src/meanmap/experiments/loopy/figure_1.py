@@ -88,6 +88,6 @@ EXPERIMENT = Experiment(
         ),
         Claim("constant updates are faster (appendix 3, figure 1b and d)", "speed-up", 3.0, scales=("quick", "paper")),
     ),
-    {"smoke": 0.5, "quick": 4, "paper": 160},
+    {"smoke": 0.5, "quick": 4, "paper": 145},
     run,
 )
