@@ -63,6 +63,11 @@ def test_labels_that_are_not_two(model):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
+        (
+            lambda: models.robust_regression(X, [f"{y}.5" for y in Y]),
+            ParameterError,
+            r"y holds labels, such as '\d.5'; expected numbers, one for each row of X. y looks like numbers: convert",
+        ),
         (lambda: models.poisson_regression(X, Y - 1), ParameterError, "y holds -1 at row 0; expected counts"),
         (lambda: models.poisson_regression(X, Y + 0.5), ParameterError, "y holds 0.5 at row 0"),
         (lambda: models.poisson_regression(X, ["a", "b"] * 5), ParameterError, "expected numbers"),

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import check_finite, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.kinds import advice, described
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.tables.table import Table, refuse_labels
 from meanmap.core.types import Data
@@ -176,7 +177,10 @@ def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
     """Numbers, one for each row."""
     values = _outcome(y, rows, name)
     if values.dtype.kind not in "fiub":
-        raise ParameterError(f"{name} holds {values.flat[0]!r}; expected numbers, one for each row of X.")
+        hint = advice(values, name) if values.dtype.kind == "U" else ""
+        raise ParameterError(
+            f"{name} holds {described(values)}; expected numbers, one for each row of X. {hint}".strip()
+        )
     return values.astype(np.float64)
 
 
