@@ -1,4 +1,4 @@
-"""Columns that may not be what they seem: numbers that stand for missing values, numbers and dates kept as text."""
+"""Tables that may not be what they seem: codes for missing values, numbers and dates kept as text, copies of rows."""
 
 from collections.abc import Collection, Sequence
 from numbers import Real
@@ -10,13 +10,20 @@ from jax.core import Tracer
 from meanmap.core.arrays import UNITS, count_missing, plain
 from meanmap.core.errors import ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import is_sparse, on_host
+from meanmap.core.points import is_sparse, on_host, slices
 from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.tables.written import Written, words_of
 from meanmap.core.types import Data
 
-__all__ = ["doubts"]
+__all__ = ["copied_rows", "doubts"]
+
+# Copies are told of if they are this share of the rows, and different rows are copied: this share of the copies.
+SHARE, MANY = 0.05, 0.1
+# Of fewer rows some agree by chance. This share of different rows differ in a column that is measured.
+LEAST_ROWS, OWN = 20, 0.9
+# Columns that may show quickly that no row is a copy, and rows whose digests are computed at once.
+QUICK, ROWS = 3, 1000
 
 
 def doubts(
@@ -59,6 +66,60 @@ categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
         if written is not None and written.many:
             notes.append(written.note(where, name))
     return tuple(notes)
+
+
+def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = False) -> tuple[str, ...]:
+    """What is to be said of rows that are copies of others: whatever is learned from them counts them as independent.
+
+    Of two columns at least that are measured, in which different rows have different values, and not of the zeros or
+    other values that many rows have in common. Rows of `paired` samples are those of all variables together. O(n) a
+    column where nothing is copied.
+
+    Examples
+    --------
+    >>> measured = {"width": np.arange(30) + 0.5, "height": np.sqrt(np.arange(30))}
+    >>> copied_rows([measured], ["x"])
+    ()
+    >>> print(*copied_rows([{name: np.repeat(column, 2) for name, column in measured.items()}], ["x"]))
+    30 of 60 rows of x repeat another row in every column, and count as independent: if they are copies, leave them out.
+    """
+    if not paired:
+        found = (copied_rows([sample], [name], paired=True) for sample, name in zip(samples, names, strict=True))
+        return tuple(note for notes in found for note in notes)
+    columns = [on_host(column) for pair in zip(samples, names, strict=True) for _, column in _columns(*pair)]
+    if not columns or any(isinstance(column, Tracer) or getattr(column, "ndim", 1) != 1 for column in columns):
+        return ()
+    arrays = [np.asarray(column) for column in columns]
+    n = len(arrays[0])
+    measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
+    if n < LEAST_ROWS or len(measured) < 2 or {len(array) for array in arrays} != {n}:
+        return ()
+    if any(n - _different(array) < SHARE * n for array in measured[:QUICK]):
+        return ()
+    _, first, times = np.unique(_digests(arrays), return_index=True, return_counts=True)
+    copies, copied = n - len(times), int(np.sum(times > 1))
+    if copies < SHARE * n or copied < MANY * copies:
+        return ()
+    if sum(_different(array[first]) >= OWN * len(first) for array in measured) < 2:
+        return ()
+    said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, and count as independent"
+    return (f"{said}: if they are copies, leave them out.",)
+
+
+def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """A number for each row, the same for rows that are the same in all columns."""
+    codes = [np.unique(a.astype(str), return_inverse=True)[1] if a.dtype.kind in "OUST" else a for a in arrays]
+    digests = []
+    for rows in slices(len(arrays[0]), ROWS):
+        block = np.column_stack([column[rows].astype(np.float64) + 0.0 for column in codes])  # -0.0 is 0.0
+        digests += [hash(row.tobytes()) for row in block]
+    return np.array(digests)
+
+
+def _different(array: np.ndarray) -> int:
+    """How many different values there are."""
+    ordered = np.sort(array)
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.points import is_sparse, refuse_unread, rows
-from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Data
 
@@ -177,7 +177,7 @@ def by_pairs(
 ) -> tuple[Any, tuple[str, ...]]:
     """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
 
-    Columns that may not be what they seem are told of, but for those that are `told` to be something.
+    Columns that may not be what they seem are told of, but for those that are `told` to be something, and copied rows.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def by_pairs(
         if where and missing == "raise":
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
         notes = (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
-    return table, (*notes, *doubts([table], [name], told))
+    return table, (*notes, *doubts([table], [name], told), *copied_rows([table], [name]))
 
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.tables.column import Column, check_alike, counted
-from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settled
@@ -235,7 +235,7 @@ def admitted(
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples as functions take them: missing values are seen to, as by `settled`, and columns are what `kinds` says.
 
-    Columns that may not be what they seem are told of.
+    Columns that may not be what they seem and rows that are copies are told of.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def admitted(
     if missing != "raise" or kinds:
         _in_memory(samples, missing)
     samples, notes = settled(samples, names, missing, paired, least)
-    notes += doubts(samples, names, kinds or (), apart=paired)
+    notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
     if not kinds:
         return samples, notes
     split = [_columns(sample, name) for sample, name in zip(samples, names, strict=True)]

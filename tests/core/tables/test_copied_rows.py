@@ -1,0 +1,99 @@
+"""Rows that are copies, as a join leaves them, are told of; rows that agree by chance or by design are not."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import meanmap as mm
+from meanmap.core.tables.doubts import copied_rows
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(60, 3))
+FRAME = pd.DataFrame(ROWS, columns=list("abc")).assign(label=RNG.choice(list("uv"), 60))
+TWICE = FRAME.iloc[np.repeat(np.arange(60), 2)]
+SAID = (
+    "60 of 120 rows of x repeat another row in every column, and count as independent: if they are copies, leave them "
+    "out."
+)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda rows: rows,
+        lambda rows: rows.sample(frac=1, random_state=0),
+        lambda rows: rows[["label", "c", "a", "b"]],
+        lambda rows: rows.assign(a=rows["a"] * 1e6),
+        lambda rows: rows.astype({"a": np.float32, "label": "category"}),
+        lambda rows: pl.DataFrame(rows.to_dict("list")),
+        lambda rows: rows.to_dict("list"),
+        lambda rows: rows[["a", "b"]].to_numpy(),
+        lambda rows: rows[["a", "b"]].to_numpy().tolist(),
+    ],
+)
+def test_copies_are_counted_in_every_container_and_order(made):
+    assert copied_rows([made(TWICE)], ["x"]) == (SAID,)
+    assert copied_rows([made(FRAME)], ["x"]) == ()
+
+
+def ordinary():
+    """Tables of which no row is a copy, though some agree."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = rng.normal(size=(300, 3))
+        yield x
+        yield x.round(1)
+        yield x[:, :2].round(1)
+        yield np.where(rng.random((300, 1)) < 0.5, 0.0, x)
+        yield np.where(rng.random((300, 3)) < 0.9, 0.0, x)
+        yield rng.integers(0, 3, (300, 2)).astype(float)
+        yield np.repeat(rng.integers(0, 1000, (150, 2)), 2, axis=0)
+        yield np.column_stack([np.repeat(x[:100, 0], 3), x[:, 1]])
+        yield rng.choice([0.25, 0.5, 0.75], (300, 3))
+        yield np.r_[x, x[:10]]
+        yield x[:8].repeat(2, axis=0)
+        yield x[:, :1].repeat(2, axis=0)
+
+
+def test_rows_that_agree_by_chance_are_let_be():
+    for table in ordinary():
+        assert copied_rows([table], ["x"]) == (), table
+
+
+def test_rows_of_several_variables_are_compared_together():
+    x, y = TWICE["a"], TWICE["b"]
+    (note,) = copied_rows([x, y], ["x", "y"], paired=True)
+    assert note.startswith("60 of 120 rows of x and y repeat")
+    assert copied_rows([x, RNG.normal(size=120)], ["x", "y"], paired=True) == ()
+    assert copied_rows([x, y], ["x", "y"]) == ()
+
+
+FEW = {"n_permutations": 19, "rng": 0}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x: mm.two_sample_test(x, FRAME, **FEW),
+        lambda x: mm.k_sample_test([x, FRAME, FRAME], **FEW),
+        lambda x: mm.independence_test(x[["a"]], x[["b"]], **FEW),
+        lambda x: mm.joint_independence_test(x, **FEW),
+        lambda x: mm.conditional_independence_test(x["a"], x["b"], x["c"], rng=0),
+        lambda x: mm.test("a ~ b", x, rng=0),
+        lambda x: mm.chow_liu(x),
+        lambda x: mm.pc(x, rng=0),
+    ],
+)
+def test_what_gives_pvalues_tells_of_them(ask):
+    for table, expected in ((TWICE, True), (FRAME, False)):
+        found = ask(table)
+        notes = [*getattr(found, "warnings", ()), *getattr(getattr(found, "report", None), "notes", ())]
+        notes += getattr(found, "notes", ())
+        assert any("repeat another row" in note for note in notes) == expected
+
+
+def test_copies_make_pvalues_small():
+    """Why they are told of: nothing depends on anything, and all is rejected."""
+    tables = (np.random.default_rng(seed).normal(size=(60, 2)).repeat(3, axis=0) for seed in range(20))
+    assert all(mm.independence_test(t[:, :1], t[:, 1:], n_permutations=99, rng=0).pvalue < 0.05 for t in tables)
