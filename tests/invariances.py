@@ -237,13 +237,21 @@ def innovations(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     return tuple(np.ravel([np.asarray(column)[:3] for column in list(found.columns.values())[:3]]))
 
 
-def sentinels(x: pd.DataFrame, wrap: Wrap) -> tuple[int, ...]:
-    """Which column has one number far from all others in some rows, by position, as a test tells it."""
+def doubtful(x: pd.DataFrame, wrap: Wrap) -> tuple[int | bool, ...]:
+    """Which column has one number far from all others in some rows, by position, and which is text, as a test tells it.
+
+    And whether it tells that each row is there twice.
+    """
     first = x.iloc[:, 0]
     far = first.where(np.arange(len(x)) % 10 != 3, first.max() + 50 * np.ptp(first.dropna()))
-    found = mm.stats.joint_independence_test(wrap(x.assign(**{str(x.columns[0]): far})), **FEW).warnings
+    text = pd.Series([None if missing else repr(value) for value, missing in zip(first, first.isna(), strict=True)])
     named = [f"'{name}'" for name in x.columns]
-    return tuple(named.index(word) for note in found if "far from all" in note for word in note.split()[1:2])
+    found: list[int | bool] = []
+    for column, said in ((far, "far from all"), (text.set_axis(x.index), "looks like numbers")):
+        notes = mm.stats.joint_independence_test(wrap(x.assign(**{str(x.columns[0]): column})), **FEW).warnings
+        found += [named.index(word) for note in notes if said in note for word in note.split()[1:2]]
+    twice = mm.stats.joint_independence_test(wrap(pd.concat([x, x], ignore_index=True)), **FEW).warnings
+    return (*found, any("repeat another row" in note for note in twice))
 
 
 # Each takes two frames and what turns a frame into what is passed on. Columns of the first are known by position.
@@ -322,7 +330,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "bags": lambda x, y, wrap: bags(x),
     "other fields": lambda x, y, wrap: rings(x),
     "prewhiten": lambda x, y, wrap: innovations(x, wrap),
-    "notes on sentinel values": lambda x, y, wrap: sentinels(x, wrap),
+    "notes on doubtful tables": lambda x, y, wrap: doubtful(x, wrap),
 }
 # The rows of public names that are not called as they are.
 ROWS_OF = {
