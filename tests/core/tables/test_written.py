@@ -201,3 +201,17 @@ def test_observations_that_may_be_missing_are_told_of():
 def test_columns_that_are_not_alike_are_left_to_those_who_compare_them():
     samples = [{"w": np.arange(30.0)}, {"w": np.datetime64("2026-01-01") + np.arange(30)}, {"w": ["a"] * 30}]
     assert doubts(samples, ["x", "y", "z"]) == ()
+
+
+def test_many_columns_that_are_written_alike_have_one_sentence():
+    """As when the first line of a file was taken for data."""
+    table = {f"c{j}": [f"name {j}", *map(str, NUMBERS + j)] for j in range(6)}
+    (note,) = doubts([table | {"b": NUMBERS}], ["x"])
+    assert note.startswith(
+        "columns 'c0', 'c1', 'c2' and 3 more of x are text that looks like numbers (but for 'name 0', 'name 1', "
+        "'name 2', ...), such as "
+    )
+    assert note.endswith(
+        "and count as labels: convert them, for example with pandas.to_numeric and errors='coerce', which makes the "
+        "others missing. If labels are meant, make categories of them."
+    )

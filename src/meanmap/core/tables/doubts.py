@@ -13,7 +13,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host, slices
 from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels
 from meanmap.core.tables.table import Table, raw_columns
-from meanmap.core.tables.written import Written, words_of
+from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.types import Data
 
 __all__ = ["copied_rows", "doubts"]
@@ -53,19 +53,19 @@ categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
         for name, column in _columns(sample, argument):
             if name not in told:
                 together.setdefault(name, []).append(column)
-    notes = []
+    notes, texts = [], {}
+    everywhere = " and ".join(names)
     for name, columns in together.items():
-        where = f"{'' if name is None else f'column {name!r} of '}{' and '.join(names)}"
         numbers = [found for found in map(_numbers, columns) if found is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
         codes = Sentinels.of(np.concatenate(numbers)) if alike else None
+        if codes is not None:
+            notes.append(codes.note(f"{'' if name is None else f'column {name!r} of '}{everywhere}", then))
         words = words_of(columns)
         written = Written.of(words) if words else None
-        if codes is not None:
-            notes.append(codes.note(where, then))
         if written is not None and written.many:
-            notes.append(written.note(where, name))
-    return tuple(notes)
+            texts[name] = written
+    return (*notes, *written_notes(texts, everywhere))
 
 
 def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = False) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Numbers and dates that are written as text: one odd cell is enough to make text of a whole column of numbers."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -13,7 +13,7 @@ from meanmap.core.arrays import is_categorical, is_missing
 from meanmap.core.settings import reads_as_number
 from meanmap.core.types import Data
 
-__all__ = ["Written", "is_date", "is_number", "is_time", "words_of"]
+__all__ = ["Written", "is_date", "is_number", "is_time", "words_of", "written_notes"]
 
 # Zip codes and other names made of digits.
 CODE = re.compile(r"\s*0\d+\s*")
@@ -160,6 +160,32 @@ class Written:
         labels = f", or say so with {_kinds(name, 'label')}" if name is not None else ""
         seen = f"{where} is text that looks like {self}, such as {self.example!r}, and counts as labels"
         return f"{seen}: {self.advice}{said}. If labels are meant, make categories of it{labels}."
+
+
+def written_notes(found: Mapping[Any, Written], of: str) -> list[str]:
+    """What is to be said of columns of a table, called so: a sentence for each, or for all that are written alike.
+
+    A file whose first line was taken for data makes text of every column.
+    """
+    notes = []
+    for form in FORMS:
+        alike = {name: written for name, written in found.items() if written.what == form.what}
+        if len(alike) <= SHOWN:
+            notes += [
+                written.note(f"column {name!r} of {of}" if name is not None else of, name)
+                for name, written in alike.items()
+            ]
+            continue
+        first, *_ = alike.values()
+        others = sorted({other for written in alike.values() for other in written.others})
+        whole = replace(first, others=tuple(others))
+        shown = f"columns {', '.join(map(repr, list(alike)[:SHOWN]))} and {len(alike) - SHOWN} more of {of}"
+        advice = whole.advice.replace("convert it", "convert them")
+        notes.append(
+            f"{shown} are text that looks like {whole}, such as {first.example!r}, and count as labels: {advice}. If "
+            "labels are meant, make categories of them."
+        )
+    return notes
 
 
 def _kinds(name: Any, kind: str) -> str:
