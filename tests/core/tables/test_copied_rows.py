@@ -61,6 +61,11 @@ def test_rows_that_agree_by_chance_are_let_be():
         assert copied_rows([table], ["x"]) == (), table
 
 
+def test_tables_without_rows_and_columns_of_unlike_lengths_are_left_to_others():
+    for odd in (np.zeros((0, 3)), {"a": [], "b": []}, {"a": ROWS[:, 0], "b": ROWS[:30, 1]}, [], [[1.0], [1.0, 2.0]]):
+        assert copied_rows([odd], ["x"]) == ()
+
+
 def test_rows_of_several_variables_are_compared_together():
     x, y = TWICE["a"], TWICE["b"]
     (note,) = copied_rows([x, y], ["x", "y"], paired=True)

@@ -91,8 +91,10 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
         return ()
     arrays = [np.asarray(column) for column in columns]
     n = len(arrays[0])
+    if n < LEAST_ROWS or {len(array) for array in arrays} != {n}:
+        return ()
     measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
-    if n < LEAST_ROWS or len(measured) < 2 or {len(array) for array in arrays} != {n}:
+    if len(measured) < 2:
         return ()
     if any(n - _different(array) < SHARE * n for array in measured[:QUICK]):
         return ()
