@@ -61,7 +61,10 @@ def test_rows_that_agree_by_chance_are_let_be():
         assert copied_rows([table], ["x"]) == (), table
 
 
-def test_tables_without_rows_and_columns_of_unlike_lengths_are_left_to_others():
+def test_what_cannot_be_compared_is_left_to_those_who_refuse_it():
+    whole = {"a": TWICE["a"].to_numpy(), "b": TWICE["b"].to_numpy()}
+    for strange in (TWICE["c"].to_numpy() + 1j, np.zeros(120, "V8")):
+        assert copied_rows([whole | {"c": strange}], ["x"]) == ()
     for odd in (np.zeros((0, 3)), {"a": [], "b": []}, {"a": ROWS[:, 0], "b": ROWS[:30, 1]}, [], [[1.0], [1.0, 2.0]]):
         assert copied_rows([odd], ["x"]) == ()
 

@@ -91,7 +91,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
         return ()
     arrays = [np.asarray(column) for column in columns]
     n = len(arrays[0])
-    if n < LEAST_ROWS or {len(array) for array in arrays} != {n}:
+    if n < LEAST_ROWS or any(len(array) != n or array.dtype.kind not in "biufmMOUST" for array in arrays):
         return ()
     measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
     if len(measured) < 2:
