@@ -24,8 +24,8 @@ def schema(
 
     reading = inputs.Reading(delimiter, names_in(labels), "drop", kinds_in(kinds))
     found = mm.Schema.of(reading.table(data, names_in(columns)), kinds=reading.kinds, names=[data])
-    notes = [note for column in found.columns if column.written for note in column.strange(f"column {column.name!r}")]
-    reading.notes += notes
+    for column in (each for each in found.columns if each.written):
+        reading.notes += column.strange(f"column {column.name!r}")
     if json:
         said = {"rows": found.rows, "columns": [asdict(column) for column in found.columns]}
         outputs.tell_json({**said, "notes": reading.notes, "meanmap": mm.__version__})

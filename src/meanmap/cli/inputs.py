@@ -56,7 +56,7 @@ class Reading:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
                 raise EmptyError(f"{path} has {len(table)} rows left, too few: {self.notes[-1]}.")
-        self._look_at(table.columns, path, chosen)
+        self._tell_of_row_numbers(table.columns, path, chosen)
         return table
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
@@ -67,7 +67,7 @@ class Reading:
         with waiting(f"reading {path}"):
             found = read_columns(path, chosen, delimiter=self.delimiter, labels=self.labels, tell=self.notes.append)
         there = {name: column[present(column)] for name, column in found.items()}
-        self._look_at(there, path, chosen)
+        self._tell_of_row_numbers(there, path, chosen)
         return found
 
     def set_apart(self, names: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ class Reading:
         missing = "raise" if self.missing == "fail" else self.missing
         return {"kinds": self.kinds, "missing": missing}
 
-    def _look_at(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
+    def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
         """Notes on columns that only count the rows."""
         if not chosen:
             self.notes += [

@@ -96,13 +96,13 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
     if len(measured) < 2:
         return ()
-    if any(n - _different(array) < SHARE * n for array in measured[:QUICK]):
+    if any(n - len(np.unique(array, equal_nan=False)) < SHARE * n for array in measured[:QUICK]):
         return ()
     _, first, times = np.unique(_digests(arrays), return_index=True, return_counts=True)
     copies, copied = n - len(times), int(np.sum(times > 1))
     if copies < SHARE * n or copied < MANY * copies:
         return ()
-    if sum(_different(array[first]) >= OWN * len(first) for array in measured) < 2:
+    if sum(len(np.unique(array[first], equal_nan=False)) >= OWN * len(first) for array in measured) < 2:
         return ()
     said = f"{copies} of {n} rows of {' and '.join(names)} repeat another row in every column, and count as independent"
     return (f"{said}: if they are copies, leave them out.",)
@@ -116,12 +116,6 @@ def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
         block = np.column_stack([column[rows].astype(np.float64) + 0.0 for column in codes])  # -0.0 is 0.0
         digests += [hash(row.tobytes()) for row in block]
     return np.array(digests)
-
-
-def _different(array: np.ndarray) -> int:
-    """How many different values there are."""
-    ordered = np.sort(array)
-    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:
