@@ -32,12 +32,12 @@ define setup
 	@echo "Setting up $(1) with the $(3) versions (once; a minute or two)"
 	@$(PYTHON) -m venv $(1)
 	@PIP_CONSTRAINT=constraints/$(3).txt PIP_BUILD_CONSTRAINT=constraints/$(3).txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	  $(1)/bin/python -m pip install -qq --no-compile -e ".[$(2)]"
+	  $(1)/bin/python -m pip install -qq --no-compile -e ".[$(2)]" -e ./papers
 	@$(1)/bin/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(1)/lib || true
 	@touch $@
 endef
 
-.venv/.ready: pyproject.toml constraints/newest.txt
+.venv/.ready: pyproject.toml papers/pyproject.toml constraints/newest.txt
 	$(call setup,.venv,test,newest)
 
 .venv/.dev-ready: .venv/.ready
@@ -49,7 +49,7 @@ endef
 .venv/.bench-ready: .venv/.ready
 	$(call setup,.venv,bench,newest)
 
-.venv-oldest/.ready: pyproject.toml constraints/oldest.txt
+.venv-oldest/.ready: pyproject.toml papers/pyproject.toml constraints/oldest.txt
 	$(call setup,.venv-oldest,test,oldest)
 
 demo: .venv/.ready ## every part of the library on small data, drawn into meanmap-demo.html
@@ -87,7 +87,7 @@ bench: .venv/.bench-ready ## measure every number of README and documentation ag
 
 papers: .venv/.ready ## every figure of the papers at its own size, and the pages that show them (a night)
 	.venv/bin/meanmap reproduce --all --scale paper --seed 2028 --folder build/papers
-	.venv/bin/python -m benchmarks.papers build/papers $$(git rev-parse --short HEAD)
+	.venv/bin/python -m papers.pages build/papers $$(git rev-parse --short HEAD)
 
 docs: .venv/.docs-ready ## the documentation, in docs/_build/html/index.html
 	.venv/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

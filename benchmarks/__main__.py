@@ -76,6 +76,7 @@ def _in_process(part: str, core: int) -> dict:
     command = [*place, sys.executable, "-m", "benchmarks", "--part", part]
     # Settings of tests, and programs kept from before, would change what is measured.
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("XLA_", "JAX_"))}
+    environment["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -109,8 +109,8 @@ def hierarchical(rng):
         )
     )
     share = [
-        ndtr((slope - post["w"].mean[0]) / np.sqrt(post["w"].cov[0, 0])),
-        ndtr((effects[0] - post["effect"].mean[0]) / post["effect"].sd[0]),
+        ndtr((slope - post["w"].mean()[0]) / np.sqrt(post["w"].cov()[0, 0])),
+        ndtr((effects[0] - post["effect"].mean()[0]) / post["effect"].sd()[0]),
         post["tau"].cdf(precision),
     ]
     return np.array(share), bool(post.report.converged)

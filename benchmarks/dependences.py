@@ -178,7 +178,7 @@ def panel(
     found = {}
     for name, draw in problems.items():
         found[name] = {
-            method: mm.rejection_rate(test, draw, repeats=repeats, level=LEVEL, executor=executor, rng=seed).rate
+            method: mm.stats.rejection_rate(test, draw, repeats=repeats, level=LEVEL, executor=executor, rng=seed).rate
             for method, test in METHODS.items()
         }
         print(name, found[name], file=sys.stderr, flush=True)

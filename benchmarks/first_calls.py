@@ -164,6 +164,7 @@ def alone(name: str) -> dict[str, Any]:
 def measured(name: str, repeats: int = 1) -> dict[str, Any]:
     """The cheapest of a few first calls, each in a process of its own."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(HIDING)}
+    environment["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     command = [sys.executable, "-m", "benchmarks.first_calls", name, "--alone"]
     answers = []
     for _ in range(repeats):

@@ -63,7 +63,7 @@ def reading(files: Files) -> None:
     """Batch by batch, as a test does."""
     from meanmap.core.pieces.files import ParquetFiles
 
-    for _ in ParquetFiles.of(files).batches(1 << 15):
+    for _ in ParquetFiles.of(files).pieces(1 << 15):
         pass
 
 

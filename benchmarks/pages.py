@@ -24,7 +24,19 @@ FOLDER = ROOT / "docs" / "benchmarks"
 PAGES = (*(ROOT / "docs" / f"{name}.rst" for name in ("index", "choosing", "scales")), FOLDER / "index.rst")
 PARTS = ("speed", "power", "dependences", "conditional", "discovery", "rows", "images", "first_calls", "posteriors")
 # Parts that take too long for `make bench`: each is measured, and kept, by a command of its own.
-BY_NIGHT = ("calibration", "imputation", "battery", "scales", "hybrid", "networks", "representations", "large")
+BY_NIGHT = (
+    "calibration",
+    "imputation",
+    "battery",
+    "scales",
+    "hybrid",
+    "networks",
+    "representations",
+    "large",
+    "sparse",
+    "structures",
+    "boundaries",
+)
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")
 Found = dict[str, Any]

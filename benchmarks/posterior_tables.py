@@ -76,7 +76,7 @@ def of_fit(fit: Any) -> Belief:
 
 def of_posterior(post: Any) -> Belief:
     """The belief about w."""
-    return Belief(post["w"].mean, post["w"].sd, post.log_evidence, bool(post.report.converged))
+    return Belief(post["w"].mean(), post["w"].sd(), post.log_evidence, bool(post.report.converged))
 
 
 def linear(
@@ -333,7 +333,8 @@ def groups() -> Beside:
             )
         )
         mean, sd = (
-            np.concatenate(each) for each in ((post["w"].mean, post["effect"].mean), (post["w"].sd, post["effect"].sd))
+            np.concatenate(each)
+            for each in ((post["w"].mean(), post["effect"].mean()), (post["w"].sd(), post["effect"].sd()))
         )
         return Belief(mean, sd, post.log_evidence, bool(post.report.converged))
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.posterior_tables import TABLES
 from benchmarks.table import duration, list_table
 from meanmap.core.errors import InputError
-from meanmap.experiments.messages.judges import nuts, weighted
+from meanmap_papers.messages.judges import nuts, weighted
 
 __all__ = ["exact", "measure", "measured", "page"]
 

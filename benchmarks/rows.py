@@ -56,7 +56,7 @@ def games(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(first, players[:, 0], players[:, 1]), np.where(first, players[:, 1], players[:, 0])
 
 
-def chain(x: np.ndarray) -> mm.bp.FittedKernelGraph:
+def chain(x: np.ndarray) -> mm.bp.results.FittedKernelGraph:
     """A graph that was learned from the first rows."""
     return mm.KernelGraph([("a", "b"), ("b", "c")]).fit(named(x[:SMALL]))
 
@@ -112,7 +112,7 @@ CALLS: dict[str, Callable[[np.ndarray], Any]] = {
     "KernelField.fit": lambda x: mm.KernelField([(0, 1), (1, 2)], relations=["r", "s"], variables=["a", "b", "c"]).fit(
         {"r": (x[:, 0], x[:, 1]), "s": (x[:, 1], x[:, 2])}
     ),
-    "posterior_witness": lambda x: mm.posterior_witness(x[::2], x[1::2], mm.kernels.RBF(1.0)),
+    "posterior_witness": lambda x: mm.embeddings.posterior_witness(x[::2], x[1::2], mm.kernels.RBF(1.0)),
     "cross_covariance(x, y).norm()": lambda x: mm.embeddings.cross_covariance(
         x[:, 0], x[:, 1], mm.kernels.RBF(1.0), mm.kernels.RBF(1.0)
     ).norm(),

@@ -95,7 +95,7 @@ def measure() -> Found:
 
 
 def _read(files: Path) -> None:
-    for _ in ParquetFiles.of(files).batches(1 << 15):
+    for _ in ParquetFiles.of(files).pieces(1 << 15):
         pass
 
 

@@ -1,10 +1,11 @@
 """How the documentation is built: `make docs`, without a network.
 
-Formulas are Unicode text, so that pages need no script from elsewhere to be read.
+Formulas are Unicode text or MathML, which browsers show by themselves, so that pages need no script from elsewhere.
 """
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import meanmap
@@ -17,7 +18,9 @@ author = "The meanmap developers"
 copyright = author
 version = release = meanmap.__version__
 
+sys.path.append(str(Path(__file__).parent))
 extensions = [
+    "mathml",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -33,6 +36,7 @@ default_role = "literal"
 suppress_warnings = ["ref.python", "autosummary.import_cycle"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"meanmap {version}"
 html_static_path = ["_static"]
 html_css_files = ["meanmap.css"]

@@ -38,7 +38,7 @@ def main() -> None:
     axes[2].set_title("3  water, after a rich harvest", fontsize="medium")
     axes[2].set(xlabel="water", ylabel="density")
     w = found["post"]["w"]
-    centre, spread = np.asarray(w.mean), np.linalg.cholesky(np.asarray(w.cov))
+    centre, spread = np.asarray(w.mean()), np.linalg.cholesky(np.asarray(w.cov()))
     circle = np.array([np.cos(t := np.linspace(0, 2 * np.pi, 200)), np.sin(t)])
     for share, style in ((0.5, "-"), (0.9, "--")):
         radius = np.sqrt(-2 * np.log(1 - share))  # of the circle that holds this share of a standard normal

@@ -39,7 +39,8 @@ def told(result: Any) -> tuple[float, ...]:
 
 
 def sizes(effect: Any) -> tuple[float, ...]:
-    return effect.distance.estimate, effect.distance.low, effect.share.high
+    shift = (effect.shift.estimate, effect.shift.high) if effect.shift else ()
+    return effect.distance.estimate, effect.distance.low, effect.share.high, *shift
 
 
 def network(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
@@ -130,7 +131,7 @@ def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
         found = mm.posterior_embedding(
             wrap(numbers(x)), unit_free_kernel(whole), landmarks=wrap(whole[::4]), missing="drop"
         )
-    return tuple(found.mean(wrap(whole[:3]))) + tuple(found.std(wrap(whole[:3])))
+    return tuple(found.mean(wrap(whole[:3]))) + tuple(found.sd(wrap(whole[:3])))
 
 
 def bets(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
@@ -154,8 +155,8 @@ def plans(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
 
 def witness(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """Under a kernel in the units of the columns."""
-    found = mm.posterior_witness(wrap(numbers(x)), wrap(alike(y, x)), unit_free_kernel(numbers(x)))
-    return tuple(found.mean(wrap(numbers(x)[:3]))) + tuple(found.std(wrap(numbers(x)[:3])))
+    found = mm.embeddings.posterior_witness(wrap(numbers(x)), wrap(alike(y, x)), unit_free_kernel(numbers(x)))
+    return tuple(found.mean(wrap(numbers(x)[:3]))) + tuple(found.sd(wrap(numbers(x)[:3])))
 
 
 def operators(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
@@ -222,15 +223,6 @@ def bags(x: pd.DataFrame) -> tuple[float, ...]:
     return tuple(BagRegressor(ridge=0.1).fit(samples, y).predict(samples[:3]))
 
 
-def rings(x: pd.DataFrame) -> tuple[float, ...]:
-    """As `ring`, of the other fields."""
-    first, second = (x.iloc[:, j].dropna().to_numpy(float) for j in (1, 0))
-    settings: dict[str, Any] = {"relations": ["r"], "variables": ["p", "q"]}
-    made = [mm.bp.GaussianField([(0, 1)], **settings), mm.bp.DiscretizedField([(0, 1)], bins=4, **settings)]
-    fitted = [each.fit({"r": (first[: len(second)], second[: len(first)])}) for each in made]
-    return tuple(float(f.query({0: first[3]})[1].mean() - second.mean()) / second.std() for f in fitted)
-
-
 def innovations(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """What the past does not say, of each row."""
     found = mm.structure.prewhiten(wrap(numbers(x)), method="ar")
@@ -261,8 +253,10 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
         mm.two_sample_test(wrap(numbers(x)), wrap(alike(y, x)), "median", **FEW)
     ),
     "two_sample_test, mixed": lambda x, y, wrap: told(mm.two_sample_test(wrap(x), wrap(y), **FEW)),
-    "two_sample_test, within": lambda x, y, wrap: told(
-        mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)
+    "two_sample_test, within": lambda x, y, wrap: (
+        *told(mm.two_sample_test(wrap(x), wrap(y), within=x.columns[3], **FEW)),
+        *sizes(mm.two_sample_effect(wrap(x), wrap(y), within=x.columns[3], missing="drop", rng=0)),
+        *told(mm.closeness_test(wrap(x), wrap(y), 0.5, within=x.columns[3], missing="drop", rng=0)),
     ),
     "two_sample_effect": lambda x, y, wrap: sizes(mm.two_sample_effect(wrap(x), wrap(y), missing="drop", rng=0)),
     "test": lambda x, y, wrap: told(mm.test(f"`{x.columns[0]}` ~ `{x.columns[2]}` | `{x.columns[3]}`", wrap(x), **FEW)),
@@ -328,14 +322,11 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "other regressions": lambda x, y, wrap: regressions(x, wrap),
     "densities": lambda x, y, wrap: densities(x, wrap),
     "bags": lambda x, y, wrap: bags(x),
-    "other fields": lambda x, y, wrap: rings(x),
     "prewhiten": lambda x, y, wrap: innovations(x, wrap),
     "notes on doubtful tables": lambda x, y, wrap: doubtful(x, wrap),
 }
 # The rows of public names that are not called as they are.
 ROWS_OF = {
-    "GaussianField": "other fields",
-    "DiscretizedField": "other fields",
     "IndependenceBet": "bets",
     "TwoSampleBet": "bets",
     "TwoSamplePlan": "plans",
@@ -383,9 +374,8 @@ ELSEWHERE = {
     "LearnedLikelihood": "is learned inside of fields",
     "NoiseLikelihood": "is learned inside of fields",
     "compound_gamma": "takes one sample of numbers in their own unit",
-    "MixtureField": "reads as the other fields do, and draws",
-    "ParticleField": "reads as the other fields do, and draws",
     "ForestGrid": "takes images, as KernelGrid does",
+    "pooled": "hands tables to a function of yours as they are; tests/bp/test_pooling.py",
     "Schema": "is what all others read by",
     "Table": "is what all others read by",
 }

@@ -21,7 +21,7 @@ def ours(data: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     X, y = data
     w = ep.Variable("w", ep.MultivariateNormal.standard(COLUMNS))
     z = ep.Variable("z", ep.Normal, plate=len(y))
-    return ep.infer(ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y)), sweeps=100)["w"].mean
+    return ep.infer(ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=y)), sweeps=100)["w"].mean()
 
 
 def by_hand(data: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

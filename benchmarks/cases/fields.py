@@ -29,12 +29,12 @@ def sweeps(n: int, pairs: int = 2000) -> dict[str, Any]:
     operator = np.asarray(operators.matrices[0], np.float32)
     graph = mm.graphs.grid(side, side)[0]
     template = np.zeros(2 * len(graph.edges), dtype=np.int64)
-    engine = bp.Engine(graph, template, Flooding(SWEEPS))
+    engine = bp.engine.Engine(graph, template, Flooding(SWEEPS))
     return {
         "engine": engine,
         "own": jnp.asarray(own[:, None]),
         "operator": operator,
-        "operators": bp.EdgeMatrices(jnp.asarray(operator[None])),
+        "operators": bp.engine.EdgeMatrices(jnp.asarray(operator[None])),
         "side": side,
     }
 

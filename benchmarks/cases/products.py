@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.harness import Case
-from meanmap.bp.sampled.mixtures import Gibbs, Mixtures, Multiscale, product, sample_product
+from meanmap_papers.rivals.mixtures import Gibbs, Mixtures, Multiscale, product, sample_product
 
 PRODUCTS, DRAWS = 20, 100
 

@@ -36,7 +36,7 @@ def one_by_one(columns: np.ndarray) -> int:
 
 def tree(columns: np.ndarray) -> float:
     """The weight of the tree, cut at level .05."""
-    return float(chow_liu(columns, alpha=0.05, rng=0).weights.sum())
+    return float(chow_liu(columns, level=0.05, rng=0).weights.sum())
 
 
 CASES = (

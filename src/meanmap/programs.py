@@ -1,5 +1,10 @@
-"""Compiled programs kept on disk, so that the next process need not compile them again."""
+"""Compiled programs kept on disk, so that the next process need not compile them again.
 
+JAX compiles a program the first time that a function meets arrays of new shapes, and forgets it when Python ends. What
+the library compiles is therefore kept in the user's own cache, from the first call that computes.
+"""
+
+import hashlib
 import os
 import platform
 import sys
@@ -16,41 +21,27 @@ MOST_BYTES = 256 * 2**20
 SHORTEST_SECONDS = 0.01
 
 
+# What a file in the folder holds is run, so that nobody else may write there.
+PRIVATE = 0o700
+
+
 def keep_programs() -> Path | None:
-    """Keep compiled programs in the user's cache from now on: first calls in later processes take a fraction.
+    """Keep compiled programs in the user's cache from now on, and return the folder.
 
-    JAX compiles a program the first time that a function meets arrays of new shapes, and forgets it when Python ends.
-    After this call it reads and writes programs in a folder of the user's cache (below that of `MEANMAP_CACHE`, if this
-    environment variable is set). The command line does it by itself.
-
-    Returns
-    -------
-    pathlib.Path or None
-        The folder. None if it cannot be written, in which case nothing changes. A folder that is already chosen, by
-        JAX's `jax_compilation_cache_dir` or the environment variable `JAX_COMPILATION_CACHE_DIR`, stays as it is; with
-        `JAX_ENABLE_COMPILATION_CACHE=false` nothing is kept.
-
-    Notes
-    -----
-    The folder is that of this machine, since programs are for its processor, and may be deleted at any time. When it
-    has grown above 256 MiB the programs that were written first are removed, down to half of that.
-
-    Examples
-    --------
-    >>> import meanmap as mm
-    >>> folder = mm.keep_programs()  # the first line of a script
+    Nothing changes, and None is returned, where `JAX_ENABLE_COMPILATION_CACHE=false`, or where the folder cannot be
+    written or belongs to somebody else. A folder that is chosen already, by JAX's `jax_compilation_cache_dir` or
+    `JAX_COMPILATION_CACHE_DIR`, stays as it is. The cache is below `MEANMAP_CACHE` if that is set. When the folder has
+    grown above 256 MiB, the programs that were written first are removed, down to half of that.
     """
-    chosen = os.environ.get("JAX_COMPILATION_CACHE_DIR")
-    if "jax" in sys.modules:
-        import jax
-
-        chosen = jax.config.values["jax_compilation_cache_dir"]
+    chosen = _setting("jax_compilation_cache_dir")
     if chosen:
-        return Path(chosen)
-    folder = Path(os.environ.get("MEANMAP_CACHE") or user_cache_path("meanmap")) / "programs" / platform.node()
+        return Path(str(chosen))
+    if str(_setting("jax_enable_compilation_cache")).lower() in ("false", "0", "no", "off", "n", "f"):
+        return None
+    folder = Path(os.environ.get("MEANMAP_CACHE") or user_cache_path("meanmap")) / "programs" / _machine()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        if not _is_private(folder) or not os.access(folder, os.W_OK | os.X_OK):
             return None
         _make_room(folder)
     except OSError:
@@ -70,6 +61,34 @@ def keep_programs() -> Path | None:
     else:  # it is not loaded for this: it reads them when it is
         os.environ.update({name.upper(): str(value) for name, value in settings.items()})
     return folder
+
+
+def _setting(name: str) -> object:
+    """A setting of JAX, which need not be loaded for it."""
+    if "jax" not in sys.modules:
+        return os.environ.get(name.upper())
+    import jax
+
+    return jax.config.values[name]
+
+
+def _machine() -> str:
+    """A name for this machine and what its processor can do: programs are for one processor."""
+    name = [platform.machine(), platform.processor()]
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name += [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
+    except OSError:  # other systems tell all they know above
+        pass
+    return f"{platform.node()}-{hashlib.sha256(repr(name).encode()).hexdigest()[:12]}"
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a folder is the user's own and nobody else's to write to; Windows keeps caches apart by itself."""
+    if sys.platform == "win32":
+        return True
+    status = folder.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _make_room(folder: Path) -> None:

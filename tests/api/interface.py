@@ -19,7 +19,9 @@ Interface = dict[str, Any]
 def interface() -> Interface:
     """Every public name by its path: what it takes and, for classes, the members; a name lent to others once."""
     packages = {f"meanmap.{name}": getattr(mm, name) for name in mm.__all__}
-    packages |= {"meanmap.ep.models": mm.ep.models, "meanmap.ep.learned": mm.ep.learned}
+    packages |= {f"meanmap.{name}": getattr(mm, name) for name in ("core", "features", "graphs", "linalg")}
+    packages |= {"meanmap.bp.engine": mm.bp.engine, "meanmap.bp.results": mm.bp.results}
+    packages |= {f"meanmap.ep.{name}": getattr(mm.ep, name) for name in ("extending", "learned", "models")}
     packages |= {"meanmap.kernels.distributions": mm.kernels.distributions, "meanmap": mm}
     found: Interface = {}
     homes: dict[int, str] = {}
@@ -61,7 +63,7 @@ def _taken(value: Any) -> list[str] | None:
         star = star or p.kind is p.VAR_POSITIONAL
         prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         words.append(f"{prefix}{p.name}{'=' if p.default is not p.empty else ''}")
-    return words + [f"{word}=" for word in getattr(value, "renamed", ())]
+    return words
 
 
 if __name__ == "__main__":

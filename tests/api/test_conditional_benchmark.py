@@ -6,7 +6,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from benchmarks import battery, calibration, conditional
+from benchmarks import battery, calibration, conditional, structures
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear", "product"])
@@ -44,6 +44,15 @@ def test_who_does_the_repeats_does_not_matter(monkeypatch, kind):
     with kind(2, **apart) as executor:
         assert conditional.powers(["kci"], 2, 50, executor) == conditional.powers(["kci"], 2, 50)
         assert calibration.calibrate("poisson", 2, executor) == calibration.calibrate("poisson", 2)
+
+
+def test_structures_say_how_many_data_sets_a_row_has(monkeypatch):
+    monkeypatch.setattr(structures, "STRUCTURES", {"step": structures.STRUCTURES["step"]})
+    found = structures.measure(2, ["kci"])
+    rejected, silent, repeats = found["step"]["kci"]
+    assert 0 <= silent <= rejected <= repeats == 2
+    text = structures.page({"step": {"kci": [3, 0, 24], "other": [24, 24, 24]}})
+    assert "     - 24\n     - 0.125\n     - **1.000**\n     - 0.000\n" in text
 
 
 def test_the_battery_measures_and_writes_its_cells(tmp_path):

@@ -43,6 +43,12 @@ def test_code_blocks_are_python(page):
         compile(re.sub(r"^   ", "", block, flags=re.MULTILINE), str(page), "exec")
 
 
+def test_lines_of_what_else_there_is_run():
+    text = (DOCS / "lines.rst").read_text(encoding="utf-8")
+    (block,) = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text)
+    exec(compile(re.sub(r"^   ", "", block, flags=re.MULTILINE), "lines.rst", "exec"), {})
+
+
 def test_every_page_is_reached():
     """A page that no table of contents names is lost, and one that is named and missing breaks the build."""
     text = (DOCS / "index.rst").read_text(encoding="utf-8")

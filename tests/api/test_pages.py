@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import pages, peers
 from benchmarks.__main__ import ORDER, main
-from meanmap.experiments import demo
+from meanmap import demo
 
 # Numbers in sentences that are settings of a question or thresholds of the library, and were not measured.
 SETTINGS = {

@@ -31,7 +31,7 @@ REVEALED = (
     "fit.summary()",
 )
 # Arrays, of NumPy or JAX.
-ARRAYS = ("posterior['w'].mean", "posterior['w'].log_density([0.0])", "embedded([0.0])", "belief.mean()")
+ARRAYS = ("posterior['w'].mean()", "posterior['w'].log_density([0.0])", "embedded([0.0])", "belief.mean()")
 CHECKERS = {
     "basedpyright": (["--pythonpath", sys.executable], r'Type of ".*" is "(.*)"', "0 errors"),
     "mypy": (["--strict", "--python-executable", sys.executable], r'Revealed type is "(.*)"', "Success"),

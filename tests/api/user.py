@@ -13,8 +13,9 @@ after = rng.normal(size=(300, 2)) * [2.0, 1.0]
 result = mm.two_sample_test(before, after, rng=0)
 level: float = 0.05
 if result.reject(level):
-    for column, pvalue in result.driving_columns(rng=0).items():
-        print(f"{column}: {pvalue:.3f}")
+    shares = result.driving_columns(rng=0)
+    for column, pvalue in result.column_pvalues(rng=0).items():
+        print(f"{column}: {shares[column]:.2f}, p = {pvalue:.3f}")
 axes = result.plot_witness()
 axes.figure.savefig("difference.png")
 
@@ -49,7 +50,7 @@ w = ep.Variable("w", ep.MultivariateNormal.standard(2))
 z, p = ep.Variable("z", ep.Normal, plate=300), ep.Variable("p", ep.Beta, plate=300)
 link = ep.BlackBox(jax.nn.sigmoid, z, p)
 posterior = ep.infer(ep.FactorGraph(ep.Dot(before, w, z), link, ep.Bernoulli(p, observed=labels)))
-print(posterior["w"].mean, posterior.report.steps)
+print(posterior["w"].mean(), posterior.report.steps)
 
 fit = ep.models.logistic_regression(before, labels)
 print(fit.summary(), fit.predict_proba(after)[:, 1])

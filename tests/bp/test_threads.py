@@ -12,6 +12,7 @@ import pytest
 import meanmap as mm
 from meanmap import bp
 from meanmap.graphs import Factors, Residual
+from meanmap_papers import rivals
 
 THREADS = 8
 QUERIES = 32
@@ -46,7 +47,7 @@ def field(kind, **settings):
         model = kind(RING, **settings).fit(pairs(), observed=(hidden, seen), likelihood=bp.NoiseLikelihood)
 
         def ask(model, q):
-            drawn = {"rng": q} if kind in (bp.MixtureField, bp.ParticleField) else {}
+            drawn = {"rng": q} if kind in (rivals.MixtureField, rivals.ParticleField) else {}
             seen = np.full(5, np.nan)
             seen[q % 5] = q / QUERIES
             evidence = {2: lambda x: np.exp(-((np.asarray(x) - q / QUERIES) ** 2))}
@@ -123,16 +124,16 @@ MODELS = {
     "discrete": discrete,
     "cliques": cliques,
     "gaussian graph": gaussian_graph,
-    "gaussian field": field(bp.GaussianField),
+    "gaussian field": field(rivals.GaussianField),
     "factor graph": factor_graph,
     "bayesian network": pytest.param(bayesian_network, marks=SLOW),
     "dependency network": pytest.param(dependency_network, marks=SLOW),
     "forest grid": pytest.param(forest_grid, marks=SLOW),
     "rows of a tree": pytest.param(tree_of_rows, marks=SLOW),
-    "residual": field(bp.GaussianField, schedule=Residual()),
-    "bins": pytest.param(field(bp.DiscretizedField), marks=SLOW),
-    "mixtures": pytest.param(field(bp.MixtureField, components=20), marks=SLOW),
-    "particles": pytest.param(field(bp.ParticleField, particles=20), marks=SLOW),
+    "residual": field(rivals.GaussianField, schedule=Residual()),
+    "bins": pytest.param(field(rivals.DiscretizedField), marks=SLOW),
+    "mixtures": pytest.param(field(rivals.MixtureField, components=20), marks=SLOW),
+    "particles": pytest.param(field(rivals.ParticleField, particles=20), marks=SLOW),
     "kernel field": pytest.param(field(mm.KernelField), marks=SLOW),
     "kernel graph": pytest.param(kernel_graph, marks=SLOW),
     "kernel grid": pytest.param(kernel_grid, marks=SLOW),
@@ -160,6 +161,6 @@ def test_threads_and_pickles_answer_bit_for_bit(made):
 
 
 def test_an_engine_does_not_change():
-    engine = bp.Engine([(0, 1)], np.zeros(2, dtype=int))
+    engine = bp.engine.Engine([(0, 1)], np.zeros(2, dtype=int))
     with pytest.raises(FrozenInstanceError):
         engine.schedule = Residual()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import subprocess
 import sys
 import zipfile
 
@@ -126,9 +127,11 @@ def test_whatever_goes_wrong_is_one_line(problem, said, capsys):
 def test_what_is_read_is_not_written_over(data, tmp_path, option):
     arguments = [data if part == "FILE" else part for part in TEST]
     before = data.read_bytes()
-    (tmp_path / "link.csv").symlink_to(data)
-    os.link(data, tmp_path / "hard.csv")
-    for path in (data, tmp_path / "link.csv", tmp_path / "hard.csv", tmp_path / ".." / tmp_path.name / "data.csv"):
+    assert "data.csv; expected a name that ends in" in refused(run(*arguments, option, data))
+    end = {"--report": "html", "--plot": "png"}[option]
+    (tmp_path / f"link.{end}").symlink_to(data)
+    os.link(data, tmp_path / f"hard.{end}")
+    for path in (tmp_path / f"link.{end}", tmp_path / f"hard.{end}", tmp_path / ".." / tmp_path.name / f"link.{end}"):
         assert f"{option} would replace {path}, which is read" in refused(run(*arguments, option, path))
     assert data.read_bytes() == before
     assert "which --plot writes; name another" in refused(
@@ -180,3 +183,32 @@ def test_words_that_the_terminal_lacks_are_spelled_out(monkeypatch, data):
     stream.write("x → y")
     stream.flush()
     assert stream.buffer.getvalue().endswith(b"x \\u2192 y")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_column_that_looks_like_a_formula_has_its_page(data, tmp_path):
+    data.write_text(data.read_text().replace("x,y", "$x^$,y", 1))
+    for command in (["test", "independence", data, "--x", "$x^$", "--y", "y"], ["discover", data, "--method", "tree"]):
+        found = run(*command, "--report", tmp_path / "page.html")
+        assert found.exit_code == 0, found.stderr
+
+
+def test_standard_output_is_no_file(data, tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "from meanmap.cli import main; main()",
+        "test",
+        "independence",
+        str(data),
+        "--x",
+        "x",
+        "--y",
+        "y",
+    ]
+    with (tmp_path / "out").open("w") as out:
+        found = subprocess.run(
+            [*command, "--report", "/dev/stdout"], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert found.returncode == 2
+    assert "/dev/stdout is a device, a pipe or a socket; expected the name of a file" in found.stderr
+    assert (tmp_path / "out").read_text() == ""

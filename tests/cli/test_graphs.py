@@ -158,3 +158,12 @@ def test_bad_input_is_one_line_and_exit_code_2(farm, model, tmp_path, arguments,
     assert found.stderr.count("\n") == 1
     assert said in found.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_known_is_said_once_and_in_numbers(model):
+    name = mm.load(model).graph.names[0]
+    for value in ("1_0", "٣"):
+        found = run("graph", "query", model, "--given", f"{name}={value}")
+        assert (found.exit_code, "is a number; got" in found.stderr) == (2, True), found.stderr
+    found = run("graph", "query", model, "--given", f"{name}=1", "--given", f"{name}=2")
+    assert (found.exit_code, f"says twice what {name} is" in found.stderr) == (2, True), found.stderr

@@ -1,5 +1,6 @@
 """`meanmap test`: answers, exit codes and files, as a script would see them."""
 
+import datetime
 import errno
 import json
 
@@ -54,7 +55,7 @@ def test_groups_of_one_file(files):
     table = files[2]
     found = run("two-sample", table, "--by", "sex", "--columns", "x,z", "--labels", "sex", "--seed", 0)
     assert found.exit_code == 0
-    assert found.stdout.startswith("Do sex=0 and sex=1 come from one distribution? Nothing says otherwise")
+    assert found.stdout.startswith("Do sex=0 and sex=1 come from one distribution? No evidence of a difference")
     found = run("two-sample", table, "--by", "group", "--columns", "x", "--json", "--seed", 0)
     assert json.loads(found.stdout)["sizes"] == [20, 20, 20]
 
@@ -98,8 +99,15 @@ def test_a_margin(files):
     found = run("two-sample", first, second, "--margin", "5", "--seed", 0)
     assert "further apart than 5 standard deviations? No: rejected at level 0.05" in found.stdout
     assert "closer than after a shift of 5 standard deviations: shown" in found.stdout
-    refused = run("two-sample", table, "--by", "sex", "--within", "group", "--margin", "1")
-    assert "--margin is for two samples" in refused.stderr
+    refused = run("two-sample", table, "--by", "group", "--margin", "1")
+    assert "--margin is for two samples, and there are 3" in refused.stderr
+
+
+def test_effects_and_margins_within_strata(files):
+    asked = ["two-sample", files[2], "--by", "sex", "--within", "group", "--columns", "x", "--seed", 0, "--json"]
+    plain, within = (json.loads(run(*each, "--effect").stdout)["effect"] for each in (asked[:4] + asked[6:], asked))
+    assert plain["distance"] != within["distance"]
+    assert json.loads(run(*asked, "--margin", "5").stdout)["pvalue"] < 0.05
 
 
 def test_a_question_in_a_line(files):
@@ -151,7 +159,7 @@ def test_exit_codes(files):
 
 
 def test_the_level_is_the_users(files):
-    found = run("independence", files[2], "--x", "x", "--y", "z", "--alpha", 0.999, "--seed", 0, "--json")
+    found = run("independence", files[2], "--x", "x", "--y", "z", "--level", 0.999, "--seed", 0, "--json")
     assert json.loads(found.stdout)["level"] == 0.999
 
 
@@ -171,7 +179,7 @@ def test_missing_labels_can_be_a_label(tmp_path):
     found = run("independence", path, "--x", "a", "--y", "b", "--missing", "raise")
     assert "missing values in the column 'b', first in row 2" in found.stderr
     found = run("independence", path, "--x", "a", "--y", "b", "--missing", "never")
-    assert "--missing is 'never'; expected drop, category or raise" in found.stderr
+    assert "--missing is 'never'; expected drop, category or raise; or marks" in found.stderr
 
 
 def test_too_few_rows_say_what_was_left_out(tmp_path):
@@ -252,14 +260,19 @@ def test_standard_input(files):
         (["two-sample", "FIRST", "SECOND", "--columns", "q"], "has no column 'q'; it has 'a', 'b'"),
         (["two-sample", "FIRST", "SECOND", "--kernel", "best"], "kernel"),
         (["two-sample", "FIRST", "SECOND", "--null", "none"], "null is 'none'"),
-        (["two-sample", "FIRST", "SECOND", "--alpha", "2"], "expected a number between 0 and 1"),
-        (["two-sample", "FIRST", "SECOND", "--plot", "FIRST.what"], "cannot be drawn"),
+        (["two-sample", "FIRST", "SECOND", "--level", "2"], "expected a number between 0 and 1"),
+        (["two-sample", "FIRST", "SECOND", "--plot", "FIRST.what"], "a name that ends in .png or .svg"),
+        (["two-sample", "FIRST", "SECOND", "--report", "x.pdf"], "x.pdf; expected a name that ends in .html"),
+        (["two-sample", "FIRST", "SECOND", "--within", ""], "--within is empty"),
+        (["two-sample", "FIRST", "SECOND", "--columns", " "], "--columns is empty"),
+        (["two-sample", "FIRST", "SECOND", "--kinds", "x=label,x=number"], "--kinds says twice what x is"),
+        (["two-sample", "FIRST", "SECOND", "--labels", "x", "--kinds", "x=number"], "as a label and as 'number'"),
         (["two-sample", "-", "-"], "standard input can be one of the samples only"),
         (["two-sample", "TABLE", "--by", "nothing"], "has no column 'nothing'"),
         (["two-sample", "TABLE", "--by", "group", "--null", "gamma"], "with 3 groups the null is permutation"),
         (["two-sample", "TABLE", "--by", "y"], "has 1 row with y="),
         (["independence", "TABLE", "--x", "x", "--y", "z", "--kinds", "sex"], "'sex'; expected name=kind, such as"),
-        (["independence", "TABLE", "--x", "x", "--y", "z", "--kinds", "sex=label"], "has no column 'sex'"),
+        (["independence", "TABLE", "--x", "x", "--y", "z", "--kinds", "sexx=label"], "has no column 'sexx'"),
         (["independence", "TABLE", "--x", "x", "--y", "group", "--kinds", "group=u<v"], "holds 'w', which is no level"),
         (["independence", "TABLE", "--x", "x", "--y", "x"], "'x' is named twice"),
         (["independence", "TABLE", "--x", "x", "--y", "y", "--missing", "fill"], "'fill'; expected drop, category"),
@@ -301,7 +314,7 @@ def test_a_folder_that_is_not_there_is_said_before_any_work(files, arguments):
 
 
 def test_a_level_that_no_pvalue_reaches_is_refused(files):
-    result = run("independence", files[2], "--x", "x", "--y", "z", "--alpha", 0.01, "--permutations", 50)
+    result = run("independence", files[2], "--x", "x", "--y", "z", "--level", 0.01, "--permutations", 50)
     assert result.exit_code == 2
     assert "--permutations is 50; expected a whole number of at least 99, which level 0.01 needs" in result.output
 
@@ -373,3 +386,104 @@ def test_several_parquet_files_are_one_table(tmp_path, monkeypatch):
     given, some = json.loads(found.stdout), (frame[:14_000].select(name) for name in "abc")
     whole = mm.conditional_independence_test(*some, kinds={"c": "label"}, **settings)
     assert (given["pvalue"], given["statistic"], given["sizes"]) == (whole.pvalue, whole.statistic, [13_999])
+
+
+def test_files_are_read_by_one_grammar(tmp_path):
+    rng = np.random.default_rng(0)
+    ids, shift = 10**18 + np.arange(200) % 2, np.arange(200) % 2
+    sales = shift + rng.normal(size=200)
+    rows = [f"{key};{value:.3f};2026".replace(".", ",") for key, value in zip(ids, sales, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["shop;sales;year", *rows, "?;1,5;2026"]))
+    found = run("two-sample", tmp_path / "a.csv", "--by", "shop", "--columns", "sales", "--missing", "?,-999", "--json")
+    said = json.loads(found.stdout)
+    assert said["sizes"] == [100, 100]
+    assert said["reject"]
+    assert sum("decimal comma" in note or "separated by semicolons" in note for note in said["notes"]) == 2
+    (tmp_path / "b.csv").write_text("a,b\n" + "".join(f'"{i},5",{i}\n' for i in range(20)))
+    found = run("independence", tmp_path / "b.csv", "--x", "a", "--y", "b", "--decimal", ",")
+    assert "No: rejected" in found.stdout
+    found = run("independence", tmp_path / "b.csv", "--x", "a", "--y", "b", "--decimal", ";")
+    assert "--decimal is ';'; expected . or ," in found.stderr
+
+
+def test_times_of_parquet_are_times_with_or_without_a_zone(tmp_path):
+    hours = polars.datetime_range(datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 4), "1h", eager=True)
+    for name, column in (("a", hours), ("b", hours.dt.offset_by("2d")), ("c", hours.dt.replace_time_zone("UTC"))):
+        polars.DataFrame({"t": column}).write_parquet(tmp_path / f"{name}.parquet")
+    found = run("two-sample", tmp_path / "a.parquet", tmp_path / "b.parquet", "--json")
+    assert json.loads(found.stdout)["reject"]
+    found = run("two-sample", tmp_path / "a.parquet", tmp_path / "c.parquet")
+    assert found.exit_code == 2
+    assert "c.parquet['t'] holds times with a zone, and " in found.stderr
+
+
+def test_kinds_say_what_columns_of_two_files_are_before_they_are_compared(tmp_path):
+    for name, first in (("a", "010"), ("b", "110")):
+        (tmp_path / f"{name}.csv").write_text("z\n" + "\n".join([first] + [str(i) for i in range(111, 150)]) + "\n")
+    found = run("two-sample", tmp_path / "a.csv", tmp_path / "b.csv", "--kinds", "z=number", "--seed", 0)
+    assert found.exit_code == 0, found.stderr
+    assert "say so with" not in found.stdout
+    days = [datetime.date(2026, 1, 1) + datetime.timedelta(days=i) for i in range(40)]
+    write(tmp_path / "t.csv", t=days)
+    polars.DataFrame({"t": days}).write_parquet(tmp_path / "t.parquet")
+    found = run("two-sample", tmp_path / "t.csv", tmp_path / "t.parquet", "--kinds", "t=time", "--seed", 0)
+    assert found.exit_code == 0, found.stderr
+
+
+def test_kinds_may_be_those_of_columns_that_are_not_used(files, tmp_path):
+    table, parts = files[2], tmp_path / "parts"
+    kinds = ("--kinds", "sex=label,z=angle", "--seed", 0)
+    used = ("--x", "x", "--y", "y", *kinds)
+    parts.mkdir()
+    frame = polars.read_csv(table)
+    for k in (0, 1):
+        frame[30 * k : 30 * k + 30].write_parquet(parts / f"{k}.parquet")
+    for arguments in (
+        ("independence", table, *used),
+        ("independence", table, *used, "--within", "group", "--effect"),
+        ("independence", table, *used, "--within", "sex"),
+        ("independence", parts, *used),
+        ("conditional", table, *used, "--z", "group"),
+        ("y ~ x", table, *kinds),
+        ("two-sample", table, "--by", "group", "--columns", "x,y", *kinds),
+        ("two-sample", table, table, "--columns", "x,y", *kinds),
+        ("two-sample", parts, parts, "--columns", "x,y", *kinds),
+    ):
+        found = run(*arguments)
+        assert found.exit_code == 0, (arguments, found.stderr)
+    for said in (("--kinds", "sexx=label"), ("--kinds", "sexx=number"), ("--labels", "sexx")):
+        for arguments in (
+            ("independence", table, "--x", "x", "--y", "y"),
+            ("two-sample", table, table, "--columns", "x,y"),
+            ("two-sample", parts, parts, "--columns", "x,y"),
+        ):
+            found = run(*arguments, *said)
+            assert (found.exit_code, "no column 'sexx'" in found.stderr) == (2, True), (arguments, found.stderr)
+
+
+def test_files_whose_columns_differ_are_compared_by_those_that_all_have(tmp_path):
+    rng = np.random.default_rng(0)
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for k, more in enumerate(({}, {"extra": np.arange(20)})):
+            columns = {"x": rng.normal(size=20), "g": ["u", "v"] * 10, "y": rng.normal(size=20), **more}
+            polars.DataFrame(columns).write_parquet(tmp_path / folder / f"{k}.parquet")
+    one, two = tmp_path / "one", tmp_path / "two"
+    for arguments in (
+        ("two-sample", one, two, "--columns", "x,g"),
+        ("two-sample", one, two, "--columns", "x,g", "--effect"),
+        ("two-sample", one, "--by", "g", "--columns", "x"),
+        ("independence", one, "--x", "x", "--y", "g"),
+        ("independence", one, "--x", "x", "--y", "y", "--within", "g"),
+        ("x ~ g", one),
+    ):
+        found = run(*arguments, "--seed", 0)
+        assert found.exit_code == 0, (arguments, found.stderr)
+    for arguments in (("two-sample", one, two), ("two-sample", one, "--by", "g", "--labels", "g")):
+        found = run(*arguments)
+        assert (found.exit_code, "name the columns that all have" in found.stderr) == (2, True), found.stderr
+
+
+def test_blocks_of_no_rows_are_refused(files):
+    found = run("independence", files[2], "--x", "x", "--y", "y", "--clusters", "0")
+    assert (found.exit_code, "clusters is 0" in found.stderr) == (2, True), found.stderr

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import meanmap as mm
 from meanmap.core import Door, EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.labels import Labels
 
@@ -165,3 +166,13 @@ def test_real_numbers_in_jax_are_no_labels():
         read(jnp.ones((1, 1, 1), dtype=jnp.int32))
     with pytest.raises(EmptyError, match="no columns"):
         read(jnp.ones((2, 0), dtype=jnp.int32))
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.Series], ids=["NumPy", "pandas"])
+def test_numbers_as_python_objects_are_no_labels(form):
+    """As labels no two of them would be alike: a shift of one standard deviation had p = 1 without a word."""
+    rng = np.random.default_rng(3)
+    x, y = (form((shift + rng.normal(size=60)).astype(object)) for shift in (0, 1))
+    for test in (mm.two_sample_test, mm.independence_test):
+        with pytest.raises(KindError, match=r"x holds numbers as Python objects \(dtype object\)\..*astype\(float\)"):
+            test(x, y, rng=0)

@@ -15,7 +15,7 @@ drawn = {
     "witness": result.plot_witness,
     "graph": tree.plot,
     "monitor": lambda ax=None: mm.DriftMonitor.of(x, rng=0).plot(ax=ax),
-    "posterior witness": lambda ax=None: mm.posterior_witness(x, y, mm.kernels.RBF(1.0)).plot(ax=ax),
+    "posterior witness": lambda ax=None: mm.embeddings.posterior_witness(x, y, mm.kernels.RBF(1.0)).plot(ax=ax),
 }
 
 
@@ -31,3 +31,14 @@ def test_pictures_are_drawn_where_they_are_wanted(name):
     axes = pyplot.subplots()[1]
     assert drawn[name](ax=axes) is axes
     assert len(pyplot.get_fignums()) == 1
+
+
+def test_words_are_drawn_as_they_are(tmp_path):
+    """A column may be called $x^$, which matplotlib would take for a formula that it cannot read."""
+    table = {"$x^$": x[:, 0], "$y": x[:, 1]}
+    axes = mm.graphs.PDAG.of([("$x^$", "$_{")]).plot()
+    axes.figure.savefig(tmp_path / "a.png")
+    found = mm.DriftMonitor.of(table, rng=0).step(table).plot()
+    found.set_title("$x^$")
+    np.ravel(found)[0].figure.savefig(tmp_path / "b.png", bbox_inches="tight")
+    pyplot.close("all")

@@ -24,7 +24,7 @@ def test_what_is_no_whole_number_is_refused_with_its_name(value):
 
 @pytest.mark.parametrize("value", [0, 1, True, -0.1, "0.5", None, float("nan")])
 def test_what_is_no_probability_is_refused(value):
-    with pytest.raises(ParameterError, match=r"^level is .*; expected a number between 0 and 1, such as 0.95"):
+    with pytest.raises(ParameterError, match=r"^confidence is .*; expected a number between 0 and 1, such as 0.95"):
         probability(value)
     assert probability(np.float32(0.5)) == 0.5
 

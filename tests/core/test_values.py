@@ -15,12 +15,12 @@ table = {"a": x[:, 0], "b": x[:, 0] + 0.1 * x[:, 1], "c": x[:, 1]}
 makers = {
     "two samples": lambda: mm.two_sample_test(x, y, "median", n_permutations=99, rng=0),
     "independence": lambda: mm.independence_test(x[:, 0], x[:, 1], n_permutations=99, rng=0),
-    "rate": lambda: mm.rejection_rate(
+    "rate": lambda: mm.stats.rejection_rate(
         mm.independence_test, lambda rng: tuple(rng.normal(size=(2, 9))), repeats=3, rng=0
     ),
     "causes": lambda: mm.pc(table, rng=0),
     "posterior": lambda: mm.posterior_embedding(x, mm.kernels.RBF(1.0)),
-    "witness": lambda: mm.posterior_witness(x, y, mm.kernels.RBF(1.0)),
+    "witness": lambda: mm.embeddings.posterior_witness(x, y, mm.kernels.RBF(1.0)),
     "kernel of a table": lambda: mm.default_kernel({**table, "town": ["Ulm", "Bonn"] * 20}),
     "features": lambda: mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x, n_features=20, rng=0),
     "embedding": lambda: mm.embed(x, mm.kernels.RBF(1.0)),

@@ -25,7 +25,7 @@ ELEMENTS = {
     "a multiple": lambda x: 2 * mm.embed(x, KERNEL),
     "the witness of a test": lambda x: mm.two_sample_test(x[:15], x[15:], KERNEL, n_permutations=19, rng=0).witness,
     "the mean of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).mean,
-    "the doubt of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).std,
+    "the doubt of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).sd,
     "the covariance of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).cov,
     "a witness with its doubt": lambda x: mm.embeddings.posterior_witness(x[:15], x[15:], KERNEL).mean,
     "a belief": lambda x: mm.condition(ANGLES, x, kernel_y=KERNEL, ridge=0.1)([5.0]),

@@ -321,7 +321,7 @@ def test_far_from_all_x_a_belief_is_that_of_y():
     far = mm.embed(y, belief.kernel)
     for element in (belief[1:], belief[1], belief[2]):
         np.testing.assert_allclose(element.mean(), np.broadcast_to(y.mean(), element.batch), atol=1e-12)
-        np.testing.assert_allclose(element.std(), np.broadcast_to(y.std(), element.batch), atol=1e-12)
+        np.testing.assert_allclose(element.sd(), np.broadcast_to(y.std(), element.batch), atol=1e-12)
         expected = np.broadcast_to(far.quantile([0.05, 0.95]), (*element.batch, 2))
         np.testing.assert_allclose(element.quantile([0.05, 0.95]), expected, atol=1e-12)
     assert belief[0].mean() == pytest.approx(np.sin(0.5), abs=0.2)

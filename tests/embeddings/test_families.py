@@ -85,14 +85,14 @@ def test_inner_products_of_normal_laws_are_those_of_the_draft():
     means = rng.normal(size=(2, 3))
     roots = rng.normal(size=(2, 3, 3))
     p, q = (F.MultivariateNormal(m, a @ a.T + 0.1 * np.eye(3)) for m, a in zip(means, roots, strict=True))
-    d_pq = np.linalg.inv(p.covariance + q.covariance + np.diag(ell**2))
+    d_pq = np.linalg.inv(p.cov() + q.cov() + np.diag(ell**2))
     delta = means[0] - means[1]
     expected = np.sqrt(np.linalg.det(d_pq) / np.linalg.det(np.diag(ell**-2.0))) * np.exp(-delta @ d_pq @ delta / 2)
     k = mm.kernels.RBF(ell)
     assert mm.embed(p, k).inner(mm.embed(q, k)) == pytest.approx(expected, rel=1e-12)
     # And the embedding at points is the inner product with a point mass.
     x = rng.normal(size=(4, 3))
-    shifted = np.linalg.inv(p.covariance + np.diag(ell**2))
+    shifted = np.linalg.inv(p.cov() + np.diag(ell**2))
     dx = x - means[0]
     values = np.sqrt(np.prod(ell**2) * np.linalg.det(shifted)) * np.exp(-np.einsum("ni,ij,nj->n", dx, shifted, dx) / 2)
     np.testing.assert_allclose(mm.embed(p, k)(x), values, rtol=1e-12)

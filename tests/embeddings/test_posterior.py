@@ -31,7 +31,7 @@ def test_the_posterior_is_that_of_a_joint_normal_law(kernel, noise):
     mean, cov = by_hand(x, kernel, z, covariance, at)
     np.testing.assert_allclose(g.mean(at), mean, atol=1e-7)
     np.testing.assert_allclose(g.cov(at), cov, atol=1e-7)
-    np.testing.assert_allclose(g.std(at), np.sqrt(np.diag(cov)), atol=1e-6)
+    np.testing.assert_allclose(g.sd(at), np.sqrt(np.diag(cov)), atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", [RBF([0.7, 1.5]), RBF([0.7, 1.5]) + RBF([0.2, 0.4])], ids=["one", "a sum"])
@@ -92,8 +92,8 @@ def test_draws_have_the_law_they_are_drawn_from():
     draws = g.sample(at, 4000, rng=0)
     assert draws.shape == (4000, 3)
     for i in range(3):
-        assert scipy.stats.kstest((draws[:, i] - g.mean(at)[i]) / g.std(at)[i], "norm").pvalue > FAILURE_RATE
-    np.testing.assert_allclose(np.corrcoef(draws.T)[0, 1], g.cov(at)[0, 1] / g.std(at)[:2].prod(), atol=0.1)
+        assert scipy.stats.kstest((draws[:, i] - g.mean(at)[i]) / g.sd(at)[i], "norm").pvalue > FAILURE_RATE
+    np.testing.assert_allclose(np.corrcoef(draws.T)[0, 1], g.cov(at)[0, 1] / g.sd(at)[:2].prod(), atol=0.1)
     assert (g.sample(at, 2, rng=7) == g.sample(at, 2, rng=7)).all()
 
 

@@ -27,7 +27,7 @@ def test_moments_are_those_of_the_weighted_sample(sample):
     np.testing.assert_allclose(f.mean(), np.average(x, axis=0, weights=w), rtol=1e-13)
     np.testing.assert_allclose(f.cov(), np.cov(x.T, aweights=w, bias=True), rtol=1e-11)
     np.testing.assert_allclose(f.var(), np.diag(f.cov()), rtol=1e-11)
-    np.testing.assert_allclose(f.std(), np.sqrt(f.var()))
+    np.testing.assert_allclose(f.sd(), np.sqrt(f.var()))
     np.testing.assert_allclose(f.expect(lambda x: x[:, 0] ** 3), np.average(x[:, 0] ** 3, weights=w), rtol=1e-12)
     assert f.expect(lambda x: np.c_[x, x]).shape == (4,)
     assert f.expect(np.arange(50)) == pytest.approx(np.average(np.arange(50), weights=w))
@@ -38,7 +38,7 @@ def test_moments_are_those_of_the_weighted_sample(sample):
 
 def test_plain_numbers_give_plain_numbers():
     f = mm.embed([0.0, 1.0, 5.0], K)
-    for value in (f.mean(), f.var(), f.std(), f.quantile(0.5)):
+    for value in (f.mean(), f.var(), f.sd(), f.quantile(0.5)):
         assert np.shape(value) == ()
     assert f.mean() == pytest.approx(2, rel=1e-12)
     assert f.quantile([0.1, 0.5]).shape == (2,)
@@ -177,7 +177,7 @@ def test_features_are_read_out_through_points():
     phi = mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=1, n_features=200, rng=0)
     belief = mm.embed(x, phi).to_points(np.linspace(-3, 7, 80))
     assert belief.mean() == pytest.approx(x.mean(), abs=0.02)
-    assert belief.std() == pytest.approx(x.std(), abs=0.05)
+    assert belief.sd() == pytest.approx(x.std(), abs=0.05)
     grid = np.linspace(0, 4, 20)
     np.testing.assert_allclose(belief(grid), mm.embed(x, phi)(grid), atol=1e-3)
 

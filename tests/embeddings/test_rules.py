@@ -61,7 +61,7 @@ def test_bayes_rule_finds_the_posterior_of_normal_laws():
         prior = mm.embed(mm.families.Normal(0.0, 0.25).sample(400, rng=seed), k)
         beliefs = bayes_rule(x, y, prior, kernel_x=k, kernel_y=k)([-0.8, 0.0, 0.8])
         errors.append(beliefs.mean() - np.array([-0.4, 0.0, 0.4]))
-        spreads.append(beliefs.std())
+        spreads.append(beliefs.sd())
     assert np.sqrt(np.mean(np.square(errors))) < 0.1
     assert np.mean(spreads) == pytest.approx(0.125**0.5, abs=0.08)
 

@@ -132,7 +132,7 @@ def test_regression_reads_the_belief_of_the_operator(pairs):
     belief = op(x[:4])
     mean, std = model.predict(x[:4], return_std=True)
     assert np.array_equal(mean, belief.mean())
-    assert np.array_equal(std, belief.std())
+    assert np.array_equal(std, belief.sd())
     assert np.array_equal(model.predict_quantile(x[:4], [0.1, 0.9]), belief.quantile([0.1, 0.9]))
     assert np.array_equal(model.predict_density(x[:4], [0.0, 1.0]), belief.density([0.0, 1.0]))
     assert model.sample(x[:4], 5, random_state=0).shape == (4, 5)

@@ -160,7 +160,7 @@ def test_features_under_vmap_and_grad():
 
         @jax.jit
         def total(shift):
-            return psi((Normal(data[0].mean + shift, data[0].variance), data[1])).sum()
+            return psi((Normal(data[0].mean() + shift, data[0].var()), data[1])).sum()
 
         step = 1e-6
         slope = (total(0.2 + step) - total(0.2 - step)) / (2 * step)

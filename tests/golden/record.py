@@ -4,24 +4,19 @@ A change of results is recorded with the change that makes it, whose message say
 were computed on; elsewhere the last digits of sums differ, and iterations carry them on.
 """
 
-import lzma
 import os
 import platform
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import jax
 import numpy as np
 import scipy
 
-import meanmap as mm
 from tests.golden.cases import MODELS, OUTPUTS
 
 HERE = Path(__file__).parent
 STORE = HERE / "outputs.npz"
-# Files of the same kind as another's.
-UNKEPT = ("ring_full", "ring_linear", "bins_reweighted")
 
 
 def machine():
@@ -33,24 +28,16 @@ def machine():
     return " ".join([platform.machine(), processor, *versions, os.environ.get("XLA_FLAGS", "")])
 
 
-def outputs(name, model=None):
-    """The arrays of one case; of a model that was loaded where one is given."""
+def outputs(name):
+    """The arrays of one case."""
     if name in OUTPUTS:
-        return [np.asarray(part, dtype=float) for part in OUTPUTS[name][0]()]
+        return numbers(OUTPUTS[name][0]())
     made, asked, _ = MODELS[name]
-    return [np.asarray(part, dtype=float) for part in asked(made() if model is None else model)]
+    return numbers(asked(made()))
 
 
-def packed(name):
-    """Where a saved model is kept."""
-    return HERE / "files" / f"{name}.meanmap.xz"
-
-
-def unpacked(name, folder):
-    """The model that was saved by an earlier version, loaded."""
-    path = Path(folder) / name
-    path.write_bytes(lzma.decompress(packed(name).read_bytes()))
-    return mm.load(path)
+def numbers(parts):
+    return [np.asarray(part, dtype=float) for part in parts]
 
 
 def stored():
@@ -65,10 +52,6 @@ def main(names):
         kept = {key: value for key, value in kept.items() if key.split("/")[0] != name}
         for i, part in enumerate(outputs(name)):
             kept[f"{name}/{i}"] = part
-        if name in MODELS and name not in UNKEPT and not packed(name).exists():
-            with TemporaryDirectory() as folder:
-                content = mm.save(MODELS[name][0](), Path(folder) / name).read_bytes()
-            packed(name).write_bytes(lzma.compress(content))
         print(name, sum(part.nbytes for key, part in kept.items() if key.startswith(f"{name}/")), flush=True)
         np.savez_compressed(STORE, **{**kept, "machine": np.array(machine())})
 

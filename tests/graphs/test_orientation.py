@@ -6,7 +6,7 @@ import pytest
 
 from meanmap.core.errors import InputError
 from meanmap.graphs import PDAG, equivalence_class
-from meanmap.graphs.orientation import consistent_extension, find_cycle, meek, unshielded_colliders
+from meanmap.graphs.orientation import causes_first, consistent_extension, find_cycle, meek, unshielded_colliders
 from tests.graphs.enumeration import arrows_and_lines, colliders, members, random_dag, union
 
 
@@ -96,3 +96,11 @@ def test_a_square_without_directions_has_no_extension():
     square = PDAG.of([], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
     with pytest.raises(InputError, match="cannot all be directed"):
         consistent_extension(square)
+
+
+def test_causes_come_first_however_long_a_chain_is():
+    """Level by level in the order of names; 3000 nodes, written from the last effect to the first cause."""
+    assert causes_first(PDAG.of([("b", "a"), ("c", "a"), ("a", "d")], nodes="dabce")) == ["b", "c", "e", "a", "d"]
+    n = 3000
+    chain = PDAG.of([(i + 1, i) for i in range(n)])
+    assert causes_first(chain) == list(range(n, -1, -1))

@@ -63,7 +63,7 @@ def test_functions_and_programs():
     at = [-0.5, 0.5]
     drawn = posterior_draws(posterior, 2000, rng=0, points=at)["posterior"]["f"]
     assert drawn.shape == (1, 2000, 2)
-    assert np.all(np.abs(drawn[0].mean(0) - posterior.mean(at)) < 5 * posterior.std(at) / np.sqrt(2000))
+    assert np.all(np.abs(drawn[0].mean(0) - posterior.mean(at)) < 5 * posterior.sd(at) / np.sqrt(2000))
     with pytest.raises(ParameterError, match="drawn at points: pass points="):
         posterior_draws(posterior)
     program = ep.models.programs.Program("test", {"rate": Gamma(2.0, 1.0)}, None)

@@ -13,6 +13,7 @@ import pytest
 from safetensors.numpy import save as as_bytes
 
 import meanmap as mm
+from meanmap.core.saved.encode import Encoder
 from meanmap.core.saved.saving import _checksum
 from meanmap.io import FORMAT, FileFormatError
 from meanmap.stats.permutations import CentredGram
@@ -53,6 +54,28 @@ def test_an_altered_number_is_seen(written, tmp_path):
     altered = bytearray(written)
     altered[-3] ^= 1
     refused(bytes(altered), tmp_path, "checksum differs")
+
+
+def test_a_field_of_another_kind_is_refused(tmp_path):
+    for value in ("wide", {"dict": []}, None):
+        rbf = {"value": ["meanmap.kernels.RBF", {"lengthscale": value}]}
+        refused(forged(rbf), tmp_path, "the field 'lengthscale' of its RBF holds")
+
+
+def test_what_cannot_be_loaded_is_not_saved(tmp_path):
+    inside: list = []
+    inside.append(inside)
+    deep: list = []
+    for _ in range(101):
+        deep = [deep]
+    for value in (inside, deep, {"a": inside}):
+        with pytest.raises(TypeError, match="nested more than 100 deep, or holds itself"):
+            mm.save(value, tmp_path / "a")
+    assert mm.load(mm.save(deep[0], tmp_path / "a")) == deep[0]
+    if np.dtype(np.longdouble).itemsize > 8:
+        with pytest.raises(TypeError, match=r"holds (float|longdouble)"):
+            mm.save({"x": np.longdouble(1)}, tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_a_newer_format_says_what_to_do(tmp_path):
@@ -115,6 +138,41 @@ HARMFUL = {
     "an error": {"value": ["meanmap.core.errors.ShapeError", {}]},
     "a float of words": {"float": "1" * 1000},
 }
+
+
+WRONG = {
+    "a number for several": mm.kernels.RBF(1.0) + mm.kernels.Laplace(1.0),
+    "a text for a number": mm.two_sample_test(
+        [1.0, 2.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 5.0, 7.0], n_permutations=19, rng=0
+    ),
+    "a number for a text": mm.Schema.of({"a": [1.0, 2.0]}),
+}
+INSTEAD = {
+    "a number for several": ("members", 3),
+    "a text for a number": ("pvalue", "small"),
+    "a number for a text": ("columns", 3),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_fields_of_the_wrong_kind(name, tmp_path):
+    encoder, (field, wrong) = Encoder(), INSTEAD[name]
+    tree = encoder.encode(WRONG[name])
+    tree["value"][1][field] = wrong
+    match = f"cannot be loaded: the field '{field}' of its .* holds {type(wrong).__name__}: another version"
+    refused(forged(tree, encoder.arrays), tmp_path, match)
+
+
+def test_a_killed_save_leaves_nothing_for_ever(tmp_path):
+    """Neighbours that nobody writes any more go with the next file; others that look like them stay."""
+    left = tmp_path / f".{'0a' * 8}.part"
+    young, mine = tmp_path / f".{'1b' * 8}.part", tmp_path / ".notes.part"
+    for path in (left, young, mine):
+        path.write_bytes(b"half")
+    for path in (left, mine):
+        os.utime(path, (time.time() - 7200,) * 2)
+    mm.save([1, 2], tmp_path / "value")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([young.name, mine.name, "value"])
 
 
 @pytest.mark.parametrize("name", HARM)

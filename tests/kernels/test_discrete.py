@@ -63,6 +63,15 @@ class TestSpectrum:
     def test_a_frame_is_read_by_its_column_not_by_its_name(self):
         np.testing.assert_allclose(Spectrum(1)(pd.DataFrame({"abc": ["a", "b"]})), np.eye(2))
 
+    @pytest.mark.parametrize("normalise", [True, False])
+    def test_short_texts_are_like_themselves_alone(self, normalise):
+        texts = ["abcde", "ab", "", "ab", "abc"]
+        gram = Spectrum(4, normalise=normalise)(texts)
+        expected = np.eye(5)
+        expected[1, 3] = expected[3, 1] = 1.0
+        expected[0, 0] = 1.0 if normalise else 2.0
+        np.testing.assert_allclose(gram, expected)
+
     @pytest.mark.parametrize("length", [0, -1, 1.5, True, "2"])
     def test_lengths_that_are_refused(self, length):
         with pytest.raises(ParameterError, match=r"length is .*; expected a whole number of at least 1"):
@@ -71,10 +80,9 @@ class TestSpectrum:
     @pytest.mark.parametrize(
         ("texts", "error", "message"),
         [
-            (["abc", "ab"], InputError, "x holds 'ab', shorter than the substrings of 3 characters"),
             ("abc", KindError, "x is 'abc'; expected a list of strings"),
-            (["abc", 1], KindError, r"x holds 1 \(int\); expected strings"),
-            (["abc", None], KindError, r"x holds None \(NoneType\); expected strings"),
+            (["abc", 1], KindError, r"x holds 1 \(int\) in row 1; expected strings"),
+            (["abc", None], KindError, r"x holds None \(NoneType\) in row 1; expected strings"),
         ],
     )
     def test_texts_that_are_refused(self, texts, error, message):

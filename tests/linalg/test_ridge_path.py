@@ -221,3 +221,23 @@ def test_two_folds_are_enough():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(12, 3))
     assert choose_ridge_features(features, rng.normal(size=12), criterion="k-fold", folds=2).best > 0
+
+
+def test_what_a_line_took_is_left_out_with_its_row():
+    """Features as many as rows, free of a line, seem to predict all unless rows are left out of the line, too."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(12, 2))
+    line = np.c_[np.ones(12), x]
+    basis = np.linalg.qr(line)[0]
+    features = np.linalg.cholesky(np.exp(-np.square(x[:, None] - x).sum(-1)) + 1e-9 * np.eye(12))
+    beyond = features - basis @ (basis.T @ features)
+    y = rng.normal(size=12)
+    rest = y - basis @ (basis.T @ y)
+    ridges = np.geomspace(1e-6, 1.0, 7)
+    path = choose_ridge_features(beyond, rest[:, None], ridges=ridges, taken=np.sum(basis**2, axis=1))
+    for ridge, score in zip(ridges, path.scores, strict=True):
+        smoother = beyond @ np.linalg.solve(beyond.T @ beyond + 12 * ridge * np.eye(12), beyond.T) + basis @ basis.T
+        left = (y - smoother @ y) / (1 - smoother.diagonal())
+        assert score == pytest.approx(np.mean(left**2), rel=1e-4)
+    assert path.scores.min() > 0.1 * np.mean(rest**2)  # noise is not predicted
+    assert choose_ridge_features(beyond, rest[:, None], ridges=ridges).scores.min() < 1e-3  # and seemed to be

@@ -1,6 +1,6 @@
 """The recipes of CONTRIBUTING, followed from outside of the package: a toy of each kind, used through a public call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import jax
@@ -11,13 +11,15 @@ import scipy.integrate
 
 import meanmap as mm
 from meanmap import ep
-from meanmap.core.errors import ParameterError
+from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.families import Bernoulli, Family
 from meanmap.families.gaussian_parts import points_with_weights
-from meanmap.stats import Null, Outcome, register_two_sample
+from meanmap.stats import Exchange, Null, Outcome, register_two_sample
 from meanmap.stats.samples import ways
+from meanmap.stats.samples.feature_statistics import gaussian_limit
 
 RNG = np.random.default_rng(0)
+KERNEL = mm.kernels.RBF(1.0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(1.0, 1.0, size=(30, 2))
 
 
@@ -120,15 +122,15 @@ def test_family():
     model = ep.FactorGraph(ep.Density(lambda x: -x * x / 2, wait))
     by_quadrature, by_drawing = (ep.infer(model, messages=oracle, rng=0) for oracle in (None, ep.Stratified(2000)))
     moments = [scipy.integrate.quad(lambda x, k=k: x**k * np.exp(-2 * x - x * x / 2), 0, 30)[0] for k in (0, 1)]
-    assert float(by_quadrature["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-8)
-    assert float(by_drawing["wait"].mean) == pytest.approx(moments[1] / moments[0], rel=1e-2)
+    assert float(by_quadrature["wait"].mean()) == pytest.approx(moments[1] / moments[0], rel=1e-8)
+    assert float(by_drawing["wait"].mean()) == pytest.approx(moments[1] / moments[0], rel=1e-2)
 
 
 class Rademacher(Bernoulli):
     """−1 or 1: two points, which kernels on distributions embed in closed form."""
 
     def gaussian_parts(self, coordinate):
-        p = jnp.asarray(self.mean)
+        p = jnp.asarray(self.mean())
         return points_with_weights(jnp.stack([1 - p, p], axis=-1), jnp.array([[-1.0], [1.0]], p.dtype))
 
 
@@ -187,14 +189,142 @@ def test_null():
     assert mm.two_sample_test(X[:30], Y, null="halved", n_permutations=99, rng=0).statistic == half.statistic
 
 
-class Twice(ep.Oracle):
+class Turned(Exchange):
+    """The rows of a series, turned round a circle."""
+
+    def labels(self, labels, n_draws, generator):
+        return np.stack([np.roll(labels, k) for k in (0, *generator.integers(1, len(labels), n_draws))])
+
+    def orders(self, n_draws, generator, constant=False):
+        n = len(self.units)
+        return np.stack([np.roll(np.arange(n), k) for k in (0, *generator.integers(1, n, n_draws))])
+
+
+class Silent(Exchange):
+    """A class of its own that gives neither labels nor orders."""
+
+
+def mean_distance(samples, n_draws, generator, door):
+    points = np.asarray(samples.pooled)
+    labels = samples.labels(n_draws, generator)
+    found = [np.linalg.norm(points[z == 0].mean(axis=0) - points[z == 1].mean(axis=0)) for z in labels]
+    return Outcome(found[0], Null("exchanges", np.array(found[1:]), exact=True))
+
+
+def sites(n, shift):
+    """Two samples whose rows lie in three sites, far apart and shared unevenly."""
+    rng = np.random.default_rng(1)
+    site = np.concatenate([rng.choice(3, n, p=p) for p in ([0.6, 0.3, 0.1], [0.1, 0.3, 0.6])])
+    points = rng.normal(size=(2 * n, 1)) + 5.0 * site[:, None]
+    points[:n] += shift
+    return points[:n], points[n:], site
+
+
+LONG = pytest.param(500_000, marks=pytest.mark.slow)
+
+
+@pytest.mark.usefixtures("own_ways")
+@pytest.mark.parametrize("n", [200, LONG])
+def test_statistic_within_strata(n):
+    def within(samples, n_draws, generator, door):
+        """Of rows measured from the mean of their site."""
+        return mean_distance(
+            replace(samples, pooled=samples.exchange.centred(samples.pooled)), n_draws, generator, door
+        )
+
+    register_two_sample("distance within", "exchanges", within, exchanges=True)
+    asked = {"statistic": "distance within", "n_permutations": 99, "rng": 0}
+    x, y, site = sites(n, 0.0)
+    result = mm.two_sample_test(x, y, KERNEL, within=site, **asked)
+    assert result.pvalue > 0.02  # across sites all draws would be smaller
+    assert result.method == "two-sample test, distance within within strata"
+    x, y, site = sites(n, 10 / np.sqrt(n))
+    assert mm.two_sample_test(x, y, KERNEL, within=site, **asked).pvalue == 0.01
+    register_two_sample("no design", "permutation", mean_distance)
+    with pytest.raises(ParameterError, match=r"statistic is 'no design'; with within=.* expected 'auto' or 'dist"):
+        mm.two_sample_test(x, y, KERNEL, within=site, statistic="no design")
+
+
+@pytest.mark.usefixtures("own_ways")
+@pytest.mark.parametrize("n", [60, LONG])
+def test_design(n):
+    register_two_sample("mean distance", "turns", mean_distance, exchanges=True)
+    points = np.sin(np.arange(2 * n) / 30)[:, None]
+    asked = {"within": Turned.of(2 * n), "n_permutations": 19, "rng": 0}
+    result = mm.two_sample_test(points[:n], points[n:], KERNEL, statistic="mean distance", **asked)
+    sums = np.cumsum(np.r_[0, points[:, 0], points[:, 0]])
+    possible = np.abs(2 * (sums[n : 3 * n] - sums[: 2 * n]) - sums[2 * n]) / n  # the first half, less the second
+    assert result.statistic == pytest.approx(possible[0], abs=1e-9)
+    assert all(np.isclose(possible, draw, atol=1e-9).any() for draw in result.null.draws)
+    if n == 60:
+        mm.two_sample_test(points[:n], points[n:], KERNEL, **asked)
+        x, noise = np.random.default_rng(0).normal(size=(2, n))
+        dependent = mm.independence_test(x, x + noise, within=Turned.of(n), n_permutations=59, rng=0)
+        independent = mm.independence_test(x, noise, within=Turned.of(n), n_permutations=59, rng=0)
+        assert dependent.reject(0.05)
+        assert len(np.unique(independent.null.draws)) <= n
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: mm.two_sample_test(X, Y, within=Exchange.of(9)), ShapeError, "an Exchange of 9 rows; expected one of"),
+        (lambda: mm.two_sample_test(X, Y, within=Exchange.of(70), clusters=3), ParameterError, "leave out by="),
+        (lambda: mm.two_sample_test(X, Y, within=Silent.of(70)), KindError, "Silent has no labels of its own"),
+        (lambda: mm.independence_test(*X.T, within=Silent.of(40)), KindError, "Silent has no orders of its own"),
+        (lambda: mm.two_sample_effect(X, Y, within=Exchange.of(70)), KindError, "within is an Exchange, which"),
+        (lambda: mm.conditional_independence_test(*X.T, X, within=Exchange.of(40)), KindError, "within is an Exchange"),
+        (lambda: register_two_sample("a", "b"), ParameterError, "pass compute, for points in memory, or of_sums"),
+    ],
+)
+def test_designs_that_do_not_fit(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.usefixtures("own_ways")
+@pytest.mark.parametrize("n", [11_000, LONG])
+def test_null_of_any_number_of_rows(n):
+    def halved(x, y, features, n_draws, generator):
+        found = gaussian_limit(x, y, features, n_draws, generator)
+        return replace(found, null=Null("halved", found.null.draws / 2, exact=False))
+
+    register_two_sample("features", "halved", of_sums=halved)
+    asked = {"n_permutations": 99, "rng": 0}
+    x, y = np.random.default_rng(2).normal(size=(2, n, 1))
+    whole, half = (mm.two_sample_test(x, y, KERNEL, null=null, **asked) for null in ("spectral", "halved"))
+    np.testing.assert_allclose(half.null.draws, whole.null.draws / 2)
+    assert mm.two_sample_test(iter([x]), iter([y]), KERNEL, null="halved", **asked).sizes == (n, n)
+    plan = mm.stats.TwoSamplePlan.of(x, y, KERNEL, rng=0)
+    assert plan.result(plan.state(x), plan.state(y), 99, null="halved").pvalue == half.pvalue
+    small = mm.two_sample_test(x[:50], y[:50], KERNEL, statistic="features", null="halved", **asked)
+    assert small.null.kind == "halved"
+    assert small.witness(x[:1]).shape == half.witness(x[:1]).shape == (1,)
+
+
+@pytest.mark.usefixtures("own_ways")
+def test_statistic_of_any_number_of_rows():
+    def largest(x, y, features, n_draws, generator):
+        """The largest difference of a feature's means, in standard errors."""
+        spread = np.sqrt(np.diag(x.covariance()) / x.n + np.diag(y.covariance()) / y.n)
+        draws = np.abs(generator.standard_normal((n_draws, len(spread)))).max(axis=1)
+        return Outcome(float(np.max(np.abs(x.mean - y.mean) / spread)), Null("normal", draws, exact=False))
+
+    register_two_sample("largest", "normal", of_sums=largest)
+    x, y = np.random.default_rng(3).normal([[0.0], [0.2]], size=(2, 11_000))[..., None]
+    result = mm.two_sample_test(iter([x]), iter([y]), KERNEL, statistic="largest", rng=0)
+    assert result.reject(0.05)
+    assert result.method == "two-sample test, largest"
+
+
+class Twice(ep.extending.Oracle):
     """Quadrature, asked for one member."""
 
     def member(self, factor, incoming, power, key):
         return ep.Quadrature().member(factor, incoming, power, key)
 
 
-class Counting(ep.HostOracle):
+class Counting(ep.extending.HostOracle):
     """Quadrature, asked from the host."""
 
     asked = 0
@@ -207,7 +337,7 @@ class Counting(ep.HostOracle):
 def test_oracles():
     z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     model, counting = ep.FactorGraph(ep.Logistic(z, observed=[0, 1, 1])), Counting()
-    means = [ep.infer(model, messages=oracle)["z"].mean for oracle in (ep.Quadrature(), Twice(), counting)]
+    means = [ep.infer(model, messages=oracle)["z"].mean() for oracle in (ep.Quadrature(), Twice(), counting)]
     np.testing.assert_allclose(means[1:], [means[0]] * 2, rtol=1e-6)
     assert counting.asked >= 3
 
@@ -234,7 +364,9 @@ class Nearest(ep.learned.Regression):
 
     @staticmethod
     def _rows(incoming):
-        return np.concatenate([np.stack([law.mean, law.sd], axis=1) for law in incoming if isinstance(law, Family)], 1)
+        return np.concatenate(
+            [np.stack([law.mean(), law.sd()], axis=1) for law in incoming if isinstance(law, Family)], 1
+        )
 
 
 def bend(z):

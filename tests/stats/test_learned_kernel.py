@@ -22,19 +22,37 @@ def grid_of_normals(rng, n, ratio, spacing=10.0):
     return centres[rng.integers(9, size=n)] + (rng.normal(size=(n, 2)) * np.sqrt([1, ratio])) @ turn.T
 
 
-def test_the_kernel_is_the_one_learned_from_the_pooled_sample():
+def test_the_first_kernel_is_the_one_learned_from_the_pooled_sample():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
-    r = mm.two_sample_test(x, y, "learned", rng=5, **FEW)
-    assert isinstance(r.kernel, mm.kernels.RBF)
-    swapped = mm.two_sample_test(y, x, "learned", rng=5, **FEW)
+    learned, *others = mm.two_sample_test(x, y, "learned", rng=5, **FEW).kernel
+    assert isinstance(learned, mm.kernels.RBF)
+    assert len(others) == 5
+    swapped = mm.two_sample_test(y, x, "learned", rng=5, **FEW).kernel[0]
     # Landmarks are drawn by their place in the pool; another place, another draw of the same law.
-    assert r.kernel.lengthscale == pytest.approx(swapped.kernel.lengthscale, rel=0.5)
-    again = mm.k_sample_test([x, y], "learned", rng=5, **FEW)
-    np.testing.assert_array_equal(again.kernel.lengthscale, r.kernel.lengthscale)
-    raw = mm.two_sample_test(x, y, "learned", scale=False, rng=5, **FEW)
+    assert learned.lengthscale == pytest.approx(swapped.lengthscale, rel=0.5)
+    again = mm.k_sample_test([x, y], "learned", rng=5, **FEW).kernel[0]
+    np.testing.assert_array_equal(again.lengthscale, learned.lengthscale)
+    raw = mm.two_sample_test(x, y, "learned", scale=False, rng=5, **FEW).kernel[0]
     pooled = mm.learn_kernel(np.concatenate([x, y]), rng=np.random.default_rng(5)).kernel
-    np.testing.assert_allclose(raw.kernel.lengthscale, pooled.lengthscale, rtol=1e-12)
+    np.testing.assert_allclose(raw.lengthscale, pooled.lengthscale, rtol=1e-12)
+    single = mm.two_sample_test(x, y, "learned", null="gamma", rng=5, **FEW).kernel
+    np.testing.assert_array_equal(single.lengthscale, learned.lengthscale)
+
+
+def test_what_a_learned_kernel_does_not_see_the_others_do():
+    """A ring with ripples, 12 against 14 of them: learned on its own 0 of 8, the five default kernels 8 of 8."""
+
+    def ring(rng, ripples):
+        angle = rng.uniform(0, 2 * np.pi, 300)
+        radius = 1 + 0.3 * np.sin(ripples * angle) + 0.03 * rng.normal(size=300)
+        return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+    rng = np.random.default_rng(4)
+    x, y = ring(rng, 12), ring(rng, 14)
+    alone = mm.two_sample_test(x, y, mm.two_sample_test(x, y, "learned", rng=0, **FEW).kernel[0], rng=0, **FEW)
+    assert alone.pvalue > 0.05
+    assert mm.two_sample_test(x, y, "learned", rng=0, **FEW).reject(0.05)
 
 
 def test_other_variables_do_not_change_a_kernel():

@@ -112,7 +112,7 @@ def test_forests_are_pruned_at_their_level():
     kept = [
         len(
             mm.chow_liu(
-                np.random.default_rng(s).normal(size=(40, 3)), alpha=0.1, n_permutations=49, rng=10_000 + s
+                np.random.default_rng(s).normal(size=(40, 3)), level=0.1, n_permutations=49, rng=10_000 + s
             ).edges
         )
         > 0
@@ -120,7 +120,7 @@ def test_forests_are_pruned_at_their_level():
     ]
     assert sum(kept) <= binom.ppf(1 - 1e-4, 40, 0.1)
     a, b, c, noise = np.random.default_rng(0).normal(size=(4, 150))
-    forest = mm.chow_liu({"a": a, "b": b, "c": c, "a again": a**2 + 0.3 * noise}, alpha=0.05, rng=1)
+    forest = mm.chow_liu({"a": a, "b": b, "c": c, "a again": a**2 + 0.3 * noise}, level=0.05, rng=1)
     assert {frozenset(edge) for edge in forest.named_edges} == {frozenset(("a", "a again"))}
     assert forest.pvalues[0] == pytest.approx(1 / 201)
     assert str(forest).startswith("forest of 4 variables, 1 edges")
@@ -130,8 +130,8 @@ def test_what_a_tree_gives(tmp_path):
     columns = sample(0, 150, 0.5)
     table = {f"v{i}": columns[:, i] for i in range(8)}
     table["label"] = np.where(columns[:, 4] > 0, "high", "low")
-    tree = mm.chow_liu(table, half_samples=10, alpha=0.05, rng=3)
-    again = mm.chow_liu(table, half_samples=10, alpha=0.05, rng=tree.seed)
+    tree = mm.chow_liu(table, half_samples=10, level=0.05, rng=3)
+    again = mm.chow_liu(table, half_samples=10, level=0.05, rng=tree.seed)
     assert str(again) == str(tree)
     assert isinstance(tree, Graph)
     assert repr(tree) == "DependenceTree(9 nodes, 8 edges)"
@@ -153,10 +153,10 @@ def test_bad_input():
     good = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.raises(ParameterError, match="measure is 'corr'; expected one of 'information'"):
         mm.chow_liu(good, measure="corr")
-    with pytest.raises(ParameterError, match="alpha is 2"):
-        mm.chow_liu(good, alpha=2)
+    with pytest.raises(ParameterError, match="level is 2"):
+        mm.chow_liu(good, level=2)
     with pytest.raises(ParameterError, match=r"n_permutations is 3"):
-        mm.chow_liu(good, alpha=0.05, n_permutations=3)
+        mm.chow_liu(good, level=0.05, n_permutations=3)
     with pytest.raises(ParameterError, match="half_samples is -1"):
         mm.chow_liu(good, half_samples=-1)
     with pytest.raises(EmptyError, match=r"one column to join; column 'b' is constant.* at least two variables"):
@@ -182,13 +182,13 @@ def test_labels_with_more_values_than_features_are_not_joined():
     found = 0
     for seed in range(6):
         labels = np.random.default_rng(seed).integers(0, 200, (300, 2)).astype(str)
-        found += len(mm.chow_liu({"a": labels[:, 0], "b": labels[:, 1]}, alpha=0.05, n_permutations=39, rng=seed).edges)
+        found += len(mm.chow_liu({"a": labels[:, 0], "b": labels[:, 1]}, level=0.05, n_permutations=39, rng=seed).edges)
     assert found <= 2
 
 
 def test_fewer_shuffles_than_the_level_needs_are_refused():
     with pytest.raises(ParameterError, match=r"n_permutations is 200; .* at least 999, which level 0.001 needs"):
-        mm.chow_liu({"a": [1.0, 2.0], "b": [1.0, 2.0]}, alpha=0.001)
+        mm.chow_liu({"a": [1.0, 2.0], "b": [1.0, 2.0]}, level=0.001)
 
 
 def test_who_does_the_half_samples_does_not_matter():
@@ -200,7 +200,7 @@ def test_who_does_the_half_samples_does_not_matter():
             alone, together = (discover(table, half_samples=6, executor=each, rng=0) for each in (None, threads))
             assert alone.support == together.support
             assert min(alone.support.values()) > 0
-        alone, together = (mm.chow_liu(table, alpha=0.1, n_permutations=33, executor=e, rng=0) for e in (None, threads))
+        alone, together = (mm.chow_liu(table, level=0.1, n_permutations=33, executor=e, rng=0) for e in (None, threads))
         assert alone.pvalues.tolist() == together.pvalues.tolist()
         assert 1 / 34 in alone.pvalues
         for discover in (mm.chow_liu, mm.pc):

@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import pearsonr
 
 import meanmap as mm
-from meanmap.core.errors import EmptyError, InputError, NonFiniteError, ParameterError
+from meanmap.core.errors import EmptyError, InputError, KindError, NonFiniteError, ParameterError
 from meanmap.graphs import PDAG, equivalence_class, structural_hamming_distance, write_graphml
+from meanmap.kernels import RBF
 from meanmap.structure import CallableTest, FunctionTests, KernelTests
 from meanmap.structure.kernel_tests import NEAR
 
@@ -68,7 +69,7 @@ def test_the_quick_law_decides_as_the_bootstrap_does():
     for seed in range(4):
         tests = KernelTests(garden(120, seed), rng=seed)
         bootstrap = KernelTests(garden(120, seed), rng=seed)
-        bootstrap._alpha = 1e-9  # never near: it is asked below
+        bootstrap._level = 1e-9  # never near: it is asked below
         for given in ("growth", "harvest", "sun"):
             pairs = [(a, b) for a in tests.names for b in tests.names if a < b and given not in (a, b)]
             quick = bootstrap.pvalues(pairs, (given,))
@@ -252,12 +253,30 @@ def test_an_edge_is_found_however_few_the_rows(rows, alpha):
     assert len(found.undirected) == 1
     if rows == 80:
         assert found.support["a", "b"] == 1.0
-    tests = CallableTest({"a": a, "b": b}, alpha=alpha, rng=0)
+    tests = CallableTest({"a": a, "b": b}, level=alpha, rng=0)
     assert tests("a", "b", [], significance_level=alpha) is False
 
 
 def test_fewer_permutations_than_the_level_needs_are_refused():
     with pytest.raises(ParameterError, match=r"n_permutations is 99; .* at least 999, which level 0.001 needs"):
-        KernelTests(garden(40), alpha=0.001, n_permutations=99)
+        KernelTests(garden(40), level=0.001, n_permutations=99)
     with pytest.raises(ParameterError, match=r"n_permutations is 1000; .* at least 9999, which level 0.0001 needs"):
         CallableTest(garden(40), rng=0)("sun", "water", [], significance_level=1e-4)
+
+
+@pytest.mark.parametrize("method", ["kci", "residuals"])
+@pytest.mark.parametrize(("kernel", "seen"), [(RBF(0.7), True), ("learned", True), (RBF(10.0), False)])
+def test_a_search_uses_the_kernel_that_is_asked_for(method, kernel, seen):
+    """Growth hangs on |water|, which a kernel that is nearly linear does not see."""
+    tests = KernelTests(garden(200), method=method, kernel=kernel, n_permutations=400, rng=0)
+    found = tests.pvalues([("water", "growth")], ())[0], tests.pvalues([("water", "growth")], ("sun",))[0]
+    assert all(p < 0.02 for p in found) if seen else all(p > 0.05 for p in found)
+
+
+def test_kernels_that_cannot_be_used_are_refused():
+    with pytest.raises(ParameterError, match="method='features' chooses its own kernels"):
+        mm.pc(garden(40), test="features", kernel="learned")
+    with pytest.raises(KindError, match="kernel is 'best'; expected a kernel, 'median', 'learned' or None"):
+        mm.pc(garden(40), kernel="best")
+    with pytest.raises(ParameterError, match="kernel= is for the tests of this library"):
+        mm.pc(garden(40), test=lambda x, y, z: 0.5, kernel="learned")

@@ -83,8 +83,8 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
     found = mm.pc(Contradictory(answers))
     assert (found.mark("a", "b"), found.mark("b", "c"), found.mark("c", "d")) == ("—", "—", "—")
     assert [note for note in found.report.notes if "contradicts another collider" in note] == [
-        "a → b ← c contradicts another collider or what is known: it directs nothing.",
-        "b → c ← d contradicts another collider or what is known: it directs nothing.",
+        "a → b ← c contradicts another collider or what is known: it was not used to orient edges.",
+        "b → c ← d contradicts another collider or what is known: it was not used to orient edges.",
     ]
     assert "note: a → b ← c contradicts" in str(found)
 
@@ -92,7 +92,10 @@ def test_colliders_that_contradict_each_other_are_left_open_and_told():
 def test_a_collider_against_knowledge_is_told():
     found = mm.pc(DSeparation([("a", "b"), ("c", "b")]), required=[("b", "a")])
     assert (found.mark("b", "a"), found.mark("c", "b")) == ("→", "—")
-    assert "a → b ← c contradicts another collider or what is known: it directs nothing." in found.report.notes
+    assert (
+        "a → b ← c contradicts another collider or what is known: it was not used to orient edges."
+        in found.report.notes
+    )
 
 
 def test_colliders_that_close_a_cycle_direct_nothing():
@@ -148,7 +151,7 @@ def test_bad_knowledge():
 
 def test_bad_settings():
     truth = DSeparation([("a", "b")])
-    with pytest.raises(ParameterError, match="alpha is 5"):
+    with pytest.raises(ParameterError, match="level is 5"):
         mm.pc(truth, 5)
     with pytest.raises(ParameterError, match="most_given is -1"):
         mm.pc(truth, most_given=-1)

@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from meanmap import ep
-from meanmap.ep.learned import Card, Forest, MessageOperator, Recorded
+from meanmap.ep.learned import Card, MessageOperator, Recorded
+from meanmap_papers.rivals import Forest
 
 rng = np.random.default_rng(0)
 
@@ -60,7 +61,7 @@ line = ep.Normal(np.linspace(0, 10, 101), 0.5)
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for name, operator in (("kernel", MessageOperator()), ("forest", MessageOperator(Forest()))):
     said = operator.learn((came,), ep.ask(factor, came)).predict((line,))
-    axes.semilogy(line.mean, said.novelty, label=name)
+    axes.semilogy(line.mean(), said.novelty, label=name)
 axes.axvline(4, color="0.7", linestyle=":")
 axes.set(xlabel="mean of the incoming message", ylabel="novelty, in units of the noise")
 axes.legend(frameon=False)

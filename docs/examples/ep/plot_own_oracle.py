@@ -52,7 +52,7 @@ print("points in the largest batch:", max(calls))
 # question is like an old one, and audits one answer in each sweep.
 
 
-class Remembering(ep.HostOracle):
+class Remembering(ep.extending.HostOracle):
     """Old answers to questions that are near."""
 
     def __init__(self, oracle, reach):
@@ -99,7 +99,7 @@ print(again.report)
 figure, axes = plt.subplots()
 for shift, (label, found) in enumerate({"quadrature": exact, "careful": post, "remembering": again}.items()):
     belief = found["dose"]
-    axes.errorbar(np.arange(12) + 0.2 * shift, belief.mean, belief.sd, fmt="o", ms=4, capsize=2, label=label)
+    axes.errorbar(np.arange(12) + 0.2 * shift, belief.mean(), belief.sd(), fmt="o", ms=4, capsize=2, label=label)
 axes.set(xlabel="member of the plate", ylabel="dose: mean and standard deviation")
 axes.legend()
 plt.show()

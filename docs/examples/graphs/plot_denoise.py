@@ -39,8 +39,8 @@ restored = model.restore(noisy)
 
 careful = mm.KernelGrid(neighbours=8).fit(clean, example, rng=0).restore(noisy, counting=0.4, floor=0.03)
 pictures = {"clean": clean, "noisy": noisy, "mean": restored.mean()}
-pictures |= {"standard deviation": restored.std(), "8 neighbours, .4": careful.std()}
-most = np.quantile(careful.std(), 0.99)
+pictures |= {"standard deviation": restored.sd(), "8 neighbours, .4": careful.sd()}
+most = np.quantile(careful.sd(), 0.99)
 figure, axes = plt.subplots(1, 5, figsize=(14, 3.2), layout="constrained")
 for axis, (title, image) in zip(axes, pictures.items(), strict=True):
     deviation = title in ("standard deviation", "8 neighbours, .4")

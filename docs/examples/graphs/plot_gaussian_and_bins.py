@@ -11,6 +11,7 @@ import numpy as np
 
 import meanmap as mm
 from meanmap import bp
+from meanmap_papers import rivals
 
 rng = np.random.default_rng(0)
 
@@ -58,7 +59,7 @@ pairs = sign + 0.3 * rng.normal(size=1500), -sign + 0.3 * rng.normal(size=1500)
 ring = [(i, (i + 1) % 8) for i in range(8)]
 grid = np.linspace(-2.5, 2.5, 400)
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-for name, kind in {"kernel": mm.KernelField, "Gaussian": bp.GaussianField, "bins": bp.DiscretizedField}.items():
+for name, kind in {"kernel": mm.KernelField, "Gaussian": rivals.GaussianField, "bins": rivals.DiscretizedField}.items():
     beliefs = kind(ring).fit(pairs).query({0: lambda x: 1 / (1 + np.exp(-np.asarray(x)))})
     axes.plot(grid, beliefs[1].density(grid), label=name)
 axes.set(xlabel="value of a node whose neighbour is probably positive", ylabel="density")
@@ -67,5 +68,5 @@ axes.legend()
 # %%
 # The number of bins was chosen on held-out pairs, as were their kind and how counts are smoothed.
 
-field = bp.DiscretizedField(ring).fit(pairs)
+field = rivals.DiscretizedField(ring).fit(pairs)
 print(field.bins["x"].number, "bins,", field.smoothing)

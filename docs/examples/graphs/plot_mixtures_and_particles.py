@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import meanmap as mm
-from meanmap import bp
+from meanmap_papers import rivals
 
 rng = np.random.default_rng(0)
 
@@ -37,9 +37,9 @@ chain = [(i, i + 1) for i in range(4)]
 evidence = {0: 1.3, 4: lambda x: np.exp(-((x + 0.3) ** 2))}
 methods = {
     "kernel": mm.KernelField(chain),
-    "mixture": bp.MixtureField(chain, components=100),
-    "particle": bp.ParticleField(chain, particles=100),
-    "particle, adaptive": bp.ParticleField(chain, particles=100, proposal=bp.Adaptive()),
+    "mixture": rivals.MixtureField(chain, components=100),
+    "particle": rivals.ParticleField(chain, particles=100),
+    "particle, adaptive": rivals.ParticleField(chain, particles=100, proposal=rivals.Adaptive()),
 }
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True, layout="constrained")
 for name, method in methods.items():
@@ -62,14 +62,14 @@ print(beliefs.report)
 # exactly. Here are two mixtures of 300, whose product has 90,000.
 
 means = np.stack([rng.normal(-0.5, 1, (300, 1)), rng.normal(0.8, 0.7, (300, 1))])[None]
-factors = bp.mixtures.Mixtures.of(np.ones((1, 2, 300)), means, np.full((1, 2, 1), 0.15**2))
-draws = bp.mixtures.sample_product(factors, 4000, bp.Multiscale(), rng=0)
+factors = rivals.mixtures.Mixtures.of(np.ones((1, 2, 300)), means, np.full((1, 2, 1), 0.15**2))
+draws = rivals.mixtures.sample_product(factors, 4000, rivals.Multiscale(), rng=0)
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 axes.hist(draws.points[0, :, 0], bins=60, density=True, color="lightgray", label="4000 draws")
 logs = factors.log_density(grid[:, None])[0]
 for i in range(2):
     axes.plot(grid, np.exp(logs[i]), linewidth=1, label=f"factor {i + 1}")
-exact = bp.mixtures.product(factors)
+exact = rivals.mixtures.product(factors)
 axes.plot(grid, np.exp(exact.log_density(grid[:, None]))[0], color="black", label="product")
 axes.set(xlabel="value", ylabel="density")
 _ = axes.legend()

@@ -50,7 +50,7 @@ for kernel in ("median", "learned"):
 # The witness shows where the samples differ, and how surely.
 
 near = np.abs(x - 10).max(axis=1) < 5, np.abs(y - 10).max(axis=1) < 5
-witness = mm.posterior_witness(x[near[0]], y[near[1]], fit.kernel)
+witness = mm.embeddings.posterior_witness(x[near[0]], y[near[1]], fit.kernel)
 witness.plot(0.8).figure
 
 # %%
@@ -60,4 +60,4 @@ witness.plot(0.8).figure
 a, b = rng.normal(size=100), rng.laplace(0.0, np.sqrt(0.5), size=100)
 draws = mm.sample_kernel(np.concatenate([a, b]), landmarks=10, chains=2, warmup=200, draws=200, rng=0)
 print(draws.report)
-mm.posterior_witness(a, b, draws).plot(0.8).figure
+mm.embeddings.posterior_witness(a, b, draws).plot(0.8).figure

@@ -29,13 +29,13 @@ places = {"cause": (0, 1), "first": (-1, 0), "second": (1, 0), "third": (1, -1),
 axes[0].scatter(first, second, c=cause, s=8)
 axes[0].set(xlabel="first", ylabel="second", title="colour: the cause")
 for place, measure in ((axes[1], "information"), (axes[2], "normalised")):
-    tree = mm.chow_liu(table, measure=measure, alpha=0.05, half_samples=50, rng=0)
+    tree = mm.chow_liu(table, measure=measure, level=0.05, half_samples=50, rng=0)
     tree.plot(place, positions=places)
     place.set_title(f'measure="{measure}"')
     print(tree)
 
 # %%
-# The numbers at edges are shares of 50 random halves of the rows. With ``alpha`` the tree is cut into a forest: an edge
+# The numbers at edges are shares of 50 random halves of the rows. With ``level`` the tree is cut into a forest: an edge
 # stays only if it is stronger than the strongest of all pairs among shuffled columns. Noise is left alone.
 #
 # How often the whole tree is found: random trees of eight variables, edges drawn from sin 2x, x², abs x, cos 2x,
@@ -72,7 +72,7 @@ axes.legend()
 # %%
 # A tree is a graph: learned operators on its edges answer what a variable is like when another one is seen.
 
-tree = mm.chow_liu(table, alpha=0.05, rng=0)
+tree = mm.chow_liu(table, level=0.05, rng=0)
 model = mm.KernelGraph(tree).fit(table)
 belief = model.query({"cause": 0.8}, targets=["third"])["third"]
 print(f"third given cause = 0.8: {belief.mean():.2f}; sin²1.6 + 0.16 = {np.sin(1.6) ** 2 + 0.16:.2f}")

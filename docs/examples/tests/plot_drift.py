@@ -31,7 +31,7 @@ print(monitor)
 
 # %%
 # The alarms after the repair are right, too: by then the pool that batches are compared with had begun to take the
-# drift for normal, and what is told is that it changed again. Evidence is gathered from batch to batch. At each alarm
+# drift for normal, and the alarm says that it changed again. Evidence is gathered from batch to batch. At each alarm
 # it starts again from nothing, so that alarms go on while the drift does. P-values are independent and uniform as
 # long as nothing drifts.
 

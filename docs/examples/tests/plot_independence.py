@@ -71,8 +71,8 @@ def wave(n, generator):
     return x, np.sin(2 * x) + generator.normal(size=n)
 
 
-level = mm.rejection_rate(test, independent, repeats=200, rng=0)
-power = mm.power_curve(test, wave, [25, 50, 100, 200], repeats=50, rng=0)
+level = mm.stats.rejection_rate(test, independent, repeats=200, rng=0)
+power = mm.stats.power_curve(test, wave, [25, 50, 100, 200], repeats=50, rng=0)
 print(level)
 print(power)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

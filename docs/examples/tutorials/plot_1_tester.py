@@ -96,7 +96,7 @@ def nothing_changed(rng):
     return herd(60, rng, False), herd(60, rng, False)
 
 
-print(mm.rejection_rate(quick, nothing_changed, repeats=100, rng=1))
+print(mm.stats.rejection_rate(quick, nothing_changed, repeats=100, rng=1))
 
 # %%
 # Then a world where it did: how many cows must be measured to see it nine times in ten?
@@ -107,7 +107,7 @@ def changed(n, rng):
     return herd(n, rng, False), herd(n, rng, True)
 
 
-curve = mm.power_curve(quick, changed, [25, 50, 100, 150], repeats=40, rng=2)
+curve = mm.stats.power_curve(quick, changed, [25, 50, 100, 150], repeats=40, rng=2)
 print(curve)
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 curve.plot(axes)
@@ -146,7 +146,8 @@ print(mm.conditional_independence_test(before["milk"], before["fat"], before["gr
 # A test once a week will raise an alarm some week. A monitor compares every batch with the reference, and its promise
 # is about all batches together: while nothing changes, one alarm in 1000 batches is expected at most.
 
-monitor = mm.DriftMonitor.of(np.column_stack([herd(1500, rng, False)[name] for name in ("milk", "fat")]), rng=0)
+reference = herd(1500, rng, False)
+monitor = mm.DriftMonitor.of(np.column_stack([reference["milk"], reference["fat"]]), rng=0)
 for week in range(60):
     batch = herd(50, rng, after=week >= 40)
     monitor = monitor.step(np.column_stack([batch["milk"], batch["fat"]]))

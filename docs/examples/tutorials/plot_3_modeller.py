@@ -39,7 +39,7 @@ street = {"hour": hour * np.pi / 12, "traffic": traffic, "soot": soot, "weather"
 #
 # Which variables touch is all that is stated; how they touch is learned, edge by edge, from the pairs of values in the
 # table. Rows where one of a pair is missing are simply not used for that edge. Kernel widths and ridges are chosen by
-# cross-validation, and labels are told by their type; only that hours are angles has to be said.
+# cross-validation, and labels are known by their type; only that hours are angles has to be said.
 
 edges = [("hour", "traffic"), ("traffic", "soot"), ("soot", "weather")]
 model = mm.KernelGraph(edges, kernels={"hour": mm.kernels.Torus(0.5)}).fit(street)
@@ -122,7 +122,7 @@ print(f"in the middle 80 %: {np.mean((low <= truth) & (truth <= high)):.2f}")
 # Keeping it
 # ----------
 #
-# A file holds arrays and descriptions and cannot run anything, so it can be taken from strangers.
+# A file holds arrays and descriptions. Loading never executes code, so it can be taken from strangers.
 
 with tempfile.TemporaryDirectory() as folder:
     mm.save(model, Path(folder) / "street.meanmap")

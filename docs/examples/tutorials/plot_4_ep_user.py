@@ -56,7 +56,7 @@ post = ep.infer(model)
 print(post.report)
 belief = post["leak"]
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.errorbar(range(10), belief.mean, 2 * belief.sd, fmt="o", capsize=3, label="belief, two standard deviations")
+axes.errorbar(range(10), belief.mean(), 2 * belief.sd(), fmt="o", capsize=3, label="belief, two standard deviations")
 axes.plot(range(10), true_leaks, "kx", label="truth")
 axes.set(xlabel="machine", ylabel="logarithm of the leak")
 axes.legend()

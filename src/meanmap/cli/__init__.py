@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from meanmap import __version__
-from meanmap.cli import citing, describing, discovering, graphs, learning, models, operators, reproducing, testing
+from meanmap.cli import citing, describing, discovering, graphs, learning, models, operators, testing
+from meanmap.cli.brought import Commands
 from meanmap.cli.options import Command, say, to_be_written
 from meanmap.programs import keep_programs
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     epilog="Something else is better where only means matter (a t-test of scipy), where all is linear and normal "
     "(causal-learn), for the best prediction of one column (scikit-learn), for draws from an exact posterior (PyMC, "
     "NumPyro) or a dashboard of drift (Evidently).",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
 )
@@ -34,8 +36,6 @@ app.add_typer(graphs.app, name="graph")
 app.command(cls=Command)(models.ep)
 app.add_typer(operators.app, name="operators")
 app.command(cls=Command)(citing.cite)
-app.command("list", cls=Command)(reproducing.list_experiments)
-app.command(cls=Command)(reproducing.reproduce)
 
 
 def _show_version(wanted: bool) -> None:
@@ -61,7 +61,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the data that are made.")] = 0,
 ) -> None:
     """Run each part of the library on small data and leave one HTML page with pictures and numbers."""
-    from meanmap.experiments.demo import run
+    from meanmap.demo import run
 
     path, sections, seconds = run(output, seed)
     for section in sections:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from meanmap.cli.options import AsJson, Delimiter, Kinds, LabelColumns, kinds_in, names_in, say
+from meanmap.cli.options import AsJson, DecimalMark, Delimiter, Kinds, LabelColumns, kinds_in, names_in, say
 
 __all__ = ["schema"]
 
@@ -16,13 +16,14 @@ def schema(
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
 ) -> None:
     """Say what each column of a file is: its kind, its range and unit, or its labels."""
     import meanmap as mm
     from meanmap.cli import inputs, outputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), "drop", kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), "drop", kinds_in(kinds), decimal=decimal)
     found = mm.Schema.of(reading.table(data, names_in(columns)), kinds=reading.kinds, names=[data])
     for column in (each for each in found.columns if each.written):
         reading.notes += column.strange(f"column {column.name!r}")

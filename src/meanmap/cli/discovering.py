@@ -7,6 +7,7 @@ import typer
 
 from meanmap.cli.options import (
     AsJson,
+    DecimalMark,
     Delimiter,
     Kinds,
     LabelColumns,
@@ -30,7 +31,7 @@ def discover(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, NPY or NPZ file; - reads text from standard input.")],
     columns: Annotated[str | None, typer.Option(help="Columns to join, a,b,...; all unless given.")] = None,
     method: Annotated[str, typer.Option(help="pc (causes and effects) or tree (the strongest dependences).")] = "pc",
-    alpha: Annotated[float, typer.Option(help="Level of each test of pc.")] = 0.05,
+    level: Annotated[float, typer.Option(help="Level of each test of pc.")] = 0.05,
     required: Arrows = None,
     forbidden: Arrows = None,
     tiers: Annotated[str | None, typer.Option(help="Groups in time order: a,b/c,d/...")] = None,
@@ -43,6 +44,7 @@ def discover(
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     plot: Plot = None,
     report: Report = None,
@@ -56,7 +58,9 @@ def discover(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=method == "tree")
+    reading = inputs.Reading(
+        delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=method == "tree", decimal=decimal
+    )
     table = reading.for_pairs(data, names_in(columns))
     found: Any
     with waiting("discovering"):
@@ -65,7 +69,7 @@ def discover(
         else:
             groups = [names_in(group) for group in tiers.split("/")] if tiers else []
             known = {"required": _arrows(required), "forbidden": _arrows(forbidden), "tiers": groups}
-            found = mm.pc(table, alpha, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
+            found = mm.pc(table, level, half_samples=half_samples, kinds=reading.kinds, rng=seed, **known)
     if plot is not None:
         outputs.draw(found, plot)
     if report is not None:

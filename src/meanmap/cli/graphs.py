@@ -9,6 +9,7 @@ import typer
 from meanmap.cli.options import (
     AsJson,
     Command,
+    DecimalMark,
     Delimiter,
     Kinds,
     LabelColumns,
@@ -22,6 +23,7 @@ from meanmap.cli.options import (
     say,
     to_be_written,
 )
+from meanmap.core.numerals import reads_as_number
 
 __all__ = ["app"]
 
@@ -40,6 +42,7 @@ def fit(
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
 ) -> None:
     """Learn a tree of relations between the columns of a file."""
     if edges and columns:
@@ -48,7 +51,7 @@ def fit(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=True)
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), by_pairs=True, decimal=decimal)
     pairs = pairs_in(edges, "-", "is no edge; expected a-b")
     table = reading.for_pairs(data, list(dict.fromkeys(sum(pairs, ()))) or names_in(columns))
     with waiting("learning a model"):
@@ -79,7 +82,11 @@ def query(
         for name, node in zip(fitted.graph.names, fitted.samples.nodes, strict=True)
         if node.labels is not None
     }
-    known = dict(_known(text, fitted, labels) for text in given or ())
+    known: dict[str, Any] = {}
+    for name, value in (_known(text, fitted, labels) for text in given or ()):
+        if name in known:
+            raise refused(f"--given says twice what {name} is; say it once")
+        known[name] = value
     targets = names_in(target) or [name for name in fitted.graph.names if name not in known]
     with waiting("a query"):
         beliefs = fitted.query(known, targets=targets)
@@ -129,6 +136,8 @@ def _known(text: str, fitted: Any, labels: dict[str, list[str]]) -> tuple[str, A
     if fitted.schema is not None and name in dict(fitted.schema.kinds):
         return name, value
     kind = "number" if fitted.schema is None or fitted.schema[name].kind != "time" else "time"
+    if kind == "number" and not reads_as_number(value):
+        raise refused(f"{name} is a {kind}; got {value!r}")
     try:
         return name, float(value) if kind == "number" else datetime.datetime.fromisoformat(value)
     except ValueError:

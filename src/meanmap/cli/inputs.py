@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.cli.options import before_errors
+from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
-from meanmap.core.pieces.files import ParquetFiles, names_files
+from meanmap.core.meant import no_column
+from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
 from meanmap.core.tables.column import counted
+from meanmap.core.tables.kinds import OF_TIMES, wanted_kind
+from meanmap.core.tables.marks import policy_and_marks
 from meanmap.core.tables.missing import present
 from meanmap.core.tables.schema import admitted, check_alike
 from meanmap.core.tables.table import Table
+from meanmap.core.tables.zones import check_zones
 from meanmap.core.values import label_text
 from meanmap.io.tables import read_columns, read_table
 from meanmap.stats.settings import LEAST_POINTS
@@ -28,30 +32,59 @@ __all__ = ["Reading", "groups", "long_files", "long_variables", "numeric", "pair
 
 @dataclass
 class Reading:
-    """How files are read, and what a reader of the answer must know of it."""
+    """How files are read, and what a reader of the answer must know of it.
+
+    What is `said` of columns may be about any of a file; `kinds` are those of the columns that were read.
+    """
 
     delimiter: str | None
     labels: list[str]
     missing: str
-    kinds: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     by_pairs: bool = False
+    decimal: Any = None
+    there: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.kinds = dict.fromkeys(self.labels, "label") | self.kinds
-        self.labels = [name for name, kind in self.kinds.items() if kind == "label"]
-        if self.missing not in (*MISSING, *(("pairwise",) if self.by_pairs else ())):
-            more = "drop, category, pairwise" if self.by_pairs else "drop, category"
-            raise ParameterError(f"--missing is {self.missing!r}; expected {more} or raise.")
+        for name in (name for name in self.labels if self.said.get(name, "label") != "label"):
+            raise ParameterError(f"--labels and --kinds name {name!r}, as a label and as {self.said[name]!r}: say one.")
+        self.said = dict.fromkeys(self.labels, "label") | self.said
+        for kind in self.said.values():
+            wanted_kind(kind)
+        self.labels = [name for name, kind in self.said.items() if kind == "label"]
+        self.policy, self.marks = self.missing, ()
+        known = (*MISSING, *(("pairwise",) if self.by_pairs else ()))
+        if self.missing not in known:
+            marks = [mark for mark in names_in(self.missing) if mark]
+            if self.missing.isalpha() or not marks:
+                more = "drop, category, pairwise" if self.by_pairs else "drop, category"
+                expected = f"{more} or raise; or marks that stand for missing values, such as '?,-999' or 'unknown,'"
+                raise ParameterError(f"--missing is {self.missing!r}; expected {expected}.")
+            self.policy, self.marks = policy_and_marks(marks)
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"--decimal is {self.decimal!r}; expected . or ,")
+
+    @property
+    def kinds(self) -> dict[str, Any]:
+        """What is said of the columns that were read. A name that no file has is refused."""
+        unknown = [name for name in self.said if name not in self.there]
+        if unknown:
+            raise no_column("the input", unknown[0], self.there)
+        return {name: kind for name, kind in self.said.items() if self.there[name]}
+
+    def seen(self, there: Sequence[str], read: Sequence[str]) -> None:
+        """Remember which columns a file has, and which of these are read."""
+        for name in (*there, *read):
+            self.there[name] = self.there.get(name, False) or name in read
 
     def table(self, path: str, columns: list[str] | Callable[[list[str]], list[str]] | None) -> Table:
         """Columns of a file, named or chosen by a function of all names; how many rows were left out is noted."""
-        missing: Any = self.missing
         chosen = columns or None
         with waiting(f"reading {path}"):
-            table, dropped = read_table(
-                path, chosen, delimiter=self.delimiter, labels=self.labels, missing=missing, tell=self.notes.append
-            )
+            missing: Any = self.marks or self.policy
+            table, dropped = read_table(path, self._choosing(path, chosen), missing=missing, **self._read_so())
+        self.seen(table.names, table.names)
         if dropped:
             before_errors(self.notes[-1])
             if len(table) < LEAST_POINTS:
@@ -61,22 +94,42 @@ class Reading:
 
     def for_pairs(self, path: str, columns: list[str] | None) -> Any:
         """As `table`, but with --missing pairwise all rows, for a command that leaves out those of each pair."""
-        if self.missing != "pairwise":
+        if self.policy != "pairwise":
             return self.table(path, columns)
         chosen = columns or None
         with waiting(f"reading {path}"):
-            found = read_columns(path, chosen, delimiter=self.delimiter, labels=self.labels, tell=self.notes.append)
+            found = read_columns(path, self._choosing(path, chosen), **self._read_so())
+        self.seen(list(found), list(found))
         there = {name: column[present(column)] for name, column in found.items()}
         self._tell_of_row_numbers(there, path, chosen)
         return found
 
+    def _choosing(self, path: str, chosen: Any) -> Callable[[list[str]], list[str]] | None:
+        """What chooses columns by their names, and remembers these; None for all columns."""
+
+        def choose(names: list[str]) -> list[str]:
+            found: Any = chosen(names) if callable(chosen) else chosen
+            self.seen(names, [name for name in found if name in names])
+            return found
+
+        return None if chosen is None else choose
+
+    def _read_so(self) -> dict[str, Any]:
+        return {
+            "delimiter": self.delimiter,
+            "decimal": self.decimal,
+            "labels": self.labels,
+            "said": tuple(self.said),
+            "tell": self.notes.append,
+        }
+
     def set_apart(self, names: Sequence[str]) -> None:
-        """Columns that are read and are no part of the samples: tests need not be told what they are."""
-        self.kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
+        """Columns that are read and are no part of the samples: tests need not know what they are."""
+        self.there |= dict.fromkeys(names, False)
 
     def of_many_rows(self) -> dict[str, Any]:
         """How a test reads what is not read here."""
-        missing = "raise" if self.missing == "fail" else self.missing
+        missing = self.marks or ("raise" if self.policy == "fail" else self.policy)
         return {"kinds": self.kinds, "missing": missing}
 
     def _tell_of_row_numbers(self, columns: dict[str, Any], path: str, chosen: Any) -> None:
@@ -90,8 +143,8 @@ class Reading:
 
     def told(self, table: Table, path: str) -> Table:
         """The table with its columns turned into what they are said to be."""
-        (table,), _ = admitted((table,), (path,), "raise", self.kinds)
-        return table
+        ours = {name: kind for name, kind in self.kinds.items() if name in table.names}
+        return admitted((table,), (path,), "raise", ours)[0][0] if ours else table
 
 
 def _counts_rows(column: np.ndarray) -> bool:
@@ -104,8 +157,10 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     if first == second == "-":
         raise ParameterError("standard input can be one of the samples only.")
     one, other = reading.table(first, columns), reading.table(second, columns)
+    meant = [reading.told(table, path).columns for table, path in ((one, first), (other, second))]
     for name in (name for name in one.names if name in other.names):
-        check_alike([one.columns[name], other.columns[name]], name, (first, second), f"--labels {name}")
+        check_alike([columns_of[name] for columns_of in meant], name, (first, second), f"--labels {name}")
+    check_zones((one, other), (first, second), [name for name, kind in reading.kinds.items() if kind in OF_TIMES])
     alone = [name for name in (*one.names, *other.names) if (name in one.names) != (name in other.names)]
     if alone:
         where = first if alone[0] in one.names else second
@@ -117,10 +172,10 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
 
 def long_files(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Any] | None:
     """Two samples of which one is several Parquet files, or a long one: to be read piece by piece. None of others."""
-    if not (_is_long(first) or _is_long(second)):
+    if not any(_is_long(reading, path, columns) for path in (first, second)):
         return None
     both = [
-        ParquetFiles.of(path, columns or None) if names_files(path) else reading.table(path, columns)
+        _files(reading, path, columns) if ParquetFiles.holds(path) else reading.table(path, columns)
         for path in (first, second)
     ]
     for one, other, where in ((both[0], both[1], first), (both[1], both[0], second)):
@@ -129,11 +184,18 @@ def long_files(reading: Reading, first: str, second: str, columns: list[str]) ->
     return dict(zip((first, second if second != first else f"{second} (again)"), both, strict=True))
 
 
-def _is_long(path: str) -> bool:
+def _files(reading: Reading, path: str, columns: list[str]) -> ParquetFiles:
+    """Parquet files to be read piece by piece."""
+    files = ParquetFiles.of(path, columns or None)
+    reading.seen(files.shared, files.names)
+    return files
+
+
+def _is_long(reading: Reading, path: str, columns: list[str]) -> bool:
     """Whether a path stands for several Parquet files, or for one with more rows than are comfortably held."""
-    if not names_files(path):
+    if not ParquetFiles.holds(path):
         return False
-    files = ParquetFiles.of(path)
+    files = ParquetFiles.of(path, columns or None)
     return len(files.paths) > 1 or Path(path).is_dir() or files.count() > MOST_HELD
 
 
@@ -167,12 +229,11 @@ def variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Tabl
     return [table.select(names) for names in chosen]
 
 
-def long_variables(path: str, chosen: list[list[str]]) -> list[Any] | None:
+def long_variables(reading: Reading, path: str, chosen: list[list[str]]) -> list[Any] | None:
     """Groups of columns of several Parquet files, or of a long one: to be read piece by piece. None of others."""
-    if not _is_long(path):
+    if not _is_long(reading, path, _all_of(chosen)):
         return None
-    _all_of(chosen)
-    return [ParquetFiles.of(path, names) for names in chosen]
+    return [_files(reading, path, names) for names in chosen]
 
 
 def _all_of(chosen: list[list[str]]) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 
 from meanmap.cli.options import (
     AsJson,
+    DecimalMark,
     Delimiter,
     Kinds,
     Missing,
@@ -35,6 +36,7 @@ def learn_kernel(
     missing: Missing = "drop",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     plot: Plot = None,
     report: Report = None,
@@ -46,7 +48,7 @@ def learn_kernel(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, [], missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, [], missing, kinds_in(kinds), decimal=decimal)
     table = reading.told(reading.table(data, names_in(columns)), data)
     table = inputs.numeric(table, data, "--columns")
     own = mm.kernels.RBF(np.ones(table.matrix().shape[1])) if each else None

@@ -7,6 +7,7 @@ import typer
 
 from meanmap.cli.options import (
     AsJson,
+    DecimalMark,
     Delimiter,
     Kinds,
     LabelColumns,
@@ -42,6 +43,7 @@ def ep(
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     plot: Plot = None,
     report: Report = None,
@@ -53,7 +55,7 @@ def ep(
     from meanmap.cli import inputs, outputs
     from meanmap.core.progress import waiting
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
     table = reading.told(reading.table(data, [*names_in(x), y] if x else None), data)
     if y not in table.names:
         raise refused(f"{data} has no column {y!r}; it has {', '.join(map(repr, table.names))}")

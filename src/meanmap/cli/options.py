@@ -2,7 +2,8 @@
 
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ KernelName = Annotated[str | None, typer.Option("--kernel", help="median, learne
 Null = Annotated[str, typer.Option(help="Null distribution: auto, permutation, gamma, spectral, ...")]
 Permutations = Annotated[int, typer.Option("--permutations", min=19, help="Draws of the null.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed; the one that was used is always told.")]
-Alpha = Annotated[float, typer.Option(help="Level at which a hypothesis is rejected.")]
+Level = Annotated[float, typer.Option(help="Level at which a hypothesis is rejected.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WithDraws = Annotated[bool, typer.Option("--draws", help="With --json: all draws of the null too, last.")]
 
@@ -46,22 +47,44 @@ def to_be_written(path: Path | None) -> Path | None:
     return path
 
 
-Plot = Annotated[
-    Path | None, typer.Option("--plot", callback=to_be_written, help="Draw into this file (.png, .svg, .pdf).")
-]
+# Endings of pages, and of the pictures that matplotlib writes everywhere.
+PAGES = (".html", ".htm")
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps", ".svgz")
+
+
+def _page(path: Path | None) -> Path | None:
+    return to_be_written(_ending(path, "--report", PAGES))
+
+
+def _picture(path: Path | None) -> Path | None:
+    return to_be_written(_ending(path, "--plot", PICTURES))
+
+
+def _ending(path: Path | None, option: str, known: Sequence[str]) -> Path | None:
+    """Refuse a file whose name ends as no file that can be written."""
+    if path is not None and path.suffix and path.suffix.lower() not in known:
+        raise refused(f"{option} is {path}; expected a name that ends in {' or '.join(known)}.")
+    return path
+
+
+Plot = Annotated[Path | None, typer.Option("--plot", callback=_picture, help="Draw into this file (.png, .svg, .pdf).")]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", callback=to_be_written, help="Write a page with everything into this file (.html)."),
+    typer.Option("--report", callback=_page, help="Write a page with everything into this file (.html)."),
 ]
 FailOnReject = Annotated[bool, typer.Option("--fail-on-reject", help="Exit with 1 if the hypothesis is rejected.")]
 Missing = Annotated[
-    str, typer.Option(help="Missing values in used columns: drop the rows, make labels a category, or raise.")
+    str,
+    typer.Option(
+        help="Missing values in used columns: drop the rows, make labels a category, or raise; or marks such as ?,-999 "
+        "that stand for them, whose rows are left out too."
+    ),
 ]
 MissingInPairs = Annotated[
     str,
     typer.Option(
         help="Missing values in used columns: drop the rows, make labels a category, raise, or, in a tree, pairwise: "
-        "leave out of each pair of columns only the rows that it lacks."
+        "leave out of each pair of columns only the rows that it lacks; or marks such as ?,-999 that stand for them."
     ),
 ]
 LabelColumns = Annotated[
@@ -71,12 +94,15 @@ Kinds = Annotated[
     str,
     typer.Option(help="What columns are, name=kind,...: zip=label, when=time, hour=time of day, size=low<middle<high."),
 ]
+DecimalMark = Annotated[
+    str | None, typer.Option("--decimal", help="Decimal mark of texts, . or , where cells do not say.")
+]
 Delimiter = Annotated[str | None, typer.Option(help="What separates cells, where the file's name does not say.")]
 
 
 def names_in(text: str | None) -> list[str]:
     """Names in a list such as a,b,c."""
-    return [name.strip() for name in text.split(",")] if text else []
+    return [unicodedata.normalize("NFC", name.strip()) for name in text.split(",")] if text else []
 
 
 def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:
@@ -96,6 +122,8 @@ def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
         if not mark or not name or not kind:
             raise refused(f"--kinds has {part!r}; expected name=kind, such as zip=label or size=low<middle<high")
         levels = tuple(level.strip() for level in kind.split("<"))
+        if name in found:
+            raise refused(f"--kinds says twice what {name} is, in {text!r}; expected one kind for each column")
         found[name] = levels if len(levels) > 1 else kind
     return found
 
@@ -116,8 +144,17 @@ class Command(TyperCommand):
         """Run the command."""
         _LEFT_OUT.clear()
         with refusals():
+            self._refuse_empty(ctx)
             self._keep_apart(ctx.params)
             return super().invoke(ctx)
+
+    def _refuse_empty(self, ctx: Any) -> None:
+        """Refuse options that were typed with nothing behind them, as where a variable of a shell is empty."""
+        for parameter in self.params:
+            value, name = ctx.params.get(str(parameter.name)), str(parameter.name)
+            typed = getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+            if typed and isinstance(value, str) and not value.strip() and parameter.param_type_name == "option":
+                raise refused(f"{parameter.opts[0]} is empty; expected a value behind it, or leave it out")
 
     def _keep_apart(self, values: Mapping[str, Any]) -> None:
         """Refuse to write into a file that is read, or twice into one: arguments are read, options may be written."""

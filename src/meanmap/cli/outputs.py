@@ -73,7 +73,7 @@ def answer(result: TestResult, level: float) -> str:
     """The answer in a sentence."""
     if result.reject(level):
         return f"No: rejected at level {level:g}, p = {result.pvalue:.3g}."
-    return f"Nothing says otherwise: not rejected at level {level:g}, p = {result.pvalue:.3g}."
+    return f"No evidence of a difference: not rejected at level {level:g}, p = {result.pvalue:.3g}."
 
 
 def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:
@@ -120,7 +120,7 @@ def believed(belief: Any, labels: list[str] | None) -> dict[str, float]:
         values = np.clip(belief(np.array(labels)), 0.0, None)  # under the kernel that tells labels apart, their weights
         return dict(zip(labels, (values / values.sum()).tolist(), strict=True))
     low, middle, high = (float(value) for value in belief.quantile([0.05, 0.5, 0.95]))
-    return {"mean": float(belief.mean()), "sd": float(belief.std()), "5 %": low, "median": middle, "95 %": high}
+    return {"mean": float(belief.mean()), "sd": float(belief.sd()), "5 %": low, "median": middle, "95 %": high}
 
 
 def draw(result: Any, path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from meanmap import __version__
 from meanmap.cli.outputs import answer, figure_of
+from meanmap.core.pictures import figure_kind
 from meanmap.core.points import in_columns
 from meanmap.core.saved.files import write_whole
 from meanmap.core.tables.table import Table
@@ -77,7 +78,7 @@ def _write(path: Path, title: str, sections: list[Section], seed: int | None) ->
 
 
 def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, Any]) -> list[Section]:
-    """Where two samples differ, which is told only where the test says that they do."""
+    """Where two samples differ, shown only where the test says that they do."""
     if not result.reject(level) or len(result.columns) > MOST_COLUMNS:
         return []
     sections = []
@@ -86,13 +87,17 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
         text = f"Above zero {first} is denser, below zero {second} is."
         picture = (figure_of(lambda: result.plot_witness(names=(first, second))), "The witness function.")
         sections.append(Section("Where they differ", "The witness function of both samples.", text, figures=(picture,)))
-    shares = sorted(result.driving_columns(rng=result.seed).items(), key=lambda item: -item[1])
+    shares = list(result.driving_columns(rng=result.seed).items())
     if len(shares) > 1:
-        rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
         text = (
-            "The share of the statistic that is lost when the values of a column are shuffled over both samples. "
-            "A column with a share near zero, or below, plays no part."
+            "The share of the difference that is lost when the values of a column are shuffled over both samples. "
+            "A column with a share near zero plays no part."
         )
+        rows = (("column", "share"), *((name, f"{share:.2f}") for name, share in shares))
+        if result.null.kind != "exchanges":
+            pvalues = result.column_pvalues(rng=result.seed)
+            rows = (("column", "share", "p-value"), *((*row, f"{pvalues[row[0]]:.3g}") for row in rows[1:]))
+            text += " The p-values are those of single columns, corrected for their number."
         sections.append(Section("Which columns differ", f"{shares[0][0]} most of all.", text, tables=(rows,)))
     pictures = [
         (_column(name, samples), f"{name} in both samples.")
@@ -104,9 +109,7 @@ def _differences(result: TwoSampleResult, level: float, samples: Mapping[str, An
 
 def _column(name: str, samples: Mapping[str, Table]) -> Any:
     """One column of each sample: histograms of numbers, bars of labels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5, 3), layout="constrained")
+    figure = figure_kind()(figsize=(5.5, 3), layout="constrained")
     ax = figure.subplots()
     columns = {sample: np.asarray(table.columns[name]) for sample, table in samples.items()}
     if all(table.is_real(name) for table in samples.values()):

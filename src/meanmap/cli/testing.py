@@ -8,14 +8,15 @@ import typer
 from typer.core import TyperGroup
 
 from meanmap.cli.options import (
-    Alpha,
     AsJson,
     Command,
+    DecimalMark,
     Delimiter,
     FailOnReject,
     KernelName,
     Kinds,
     LabelColumns,
+    Level,
     Missing,
     Null,
     Permutations,
@@ -55,14 +56,18 @@ WithEffect = Annotated[bool, typer.Option("--effect", help="Say how large the ef
 
 def cluster_columns(clusters: str) -> list[str]:
     """The columns that --clusters names, none where it is a number of rows."""
-    return [] if clusters.isdigit() else names_in(clusters)
+    return [] if _is_count(clusters) else names_in(clusters)
 
 
 def design_in(within: str, clusters: str, weights: str | None = None) -> dict[str, Any]:
     """What is said of the rows, as functions take it."""
-    blocks = int(clusters) if clusters.isdigit() else cluster_columns(clusters)
+    blocks = int(clusters) if _is_count(clusters) else cluster_columns(clusters)
     said = {"within": names_in(within), "clusters": blocks, "weights": weights}
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in said.items() if value not in (None, "", [])}
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def variables_in(
@@ -87,11 +92,12 @@ def ask(
     kernel: KernelName = None,
     permutations: Permutations = 1000,
     seed: Seed = None,
-    alpha: Alpha = 0.05,
+    level: Level = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     draws: WithDraws = False,
     plot: Plot = None,
@@ -104,7 +110,7 @@ def ask(
     from meanmap.stats.asking.ask import plan_for
     from meanmap.stats.asking.grammar import Question
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
     design = design_in(within, clusters)
     apart = [*names_in(within), *cluster_columns(clusters)]
     # Rows are left out for what is missing in the columns of the question, not in others.
@@ -113,7 +119,7 @@ def ask(
     result = mm.test(
         question, table, kernel=kernel, n_permutations=permutations, kinds=reading.kinds, rng=seed, **design
     )
-    _tell(result, plan.question, reading, alpha, (json, draws), plot, report, fail_on_reject)
+    _tell(result, plan.question, reading, level, (json, draws), plot, report, fail_on_reject)
 
 
 @app.command("two-sample", cls=Command)
@@ -134,11 +140,12 @@ def two_sample(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    alpha: Alpha = 0.05,
+    level: Level = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     draws: WithDraws = False,
     plot: Plot = None,
@@ -151,7 +158,7 @@ def two_sample(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
     design = design_in(within, clusters, weights)
     also = [name for name in (*names_in(within), *cluster_columns(clusters), weights) if name]
     chosen = [*names_in(columns), *also] if columns else []
@@ -171,10 +178,10 @@ def two_sample(
         options |= reading.of_many_rows()
     tables: list[Any] = list(samples.values())
     plain: dict[str, Any] = {"kernel": kernel, "scale": scale, "kinds": reading.kinds, "rng": seed}
-    if margin is not None and (many or design):
-        raise refused("--margin is for two samples of rows that are exchanged freely")
+    if margin is not None and many:
+        raise refused(f"--margin is for two samples, and there are {len(samples)}")
     if margin is not None:
-        result = mm.closeness_test(tables[0], tables[1], margin, **plain)
+        result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
         question = f"Are {' and '.join(samples)} further apart than {margin:g} standard deviations?"
     else:
         result = (
@@ -185,9 +192,9 @@ def two_sample(
         question = f"Do {' and '.join(samples)} come from one distribution?"
     size = None
     if effect:
-        plain_tables = [table.select([name for name in table.names if name not in also]) for table in tables]
-        size = mm.k_sample_effect(plain_tables, **plain) if many else mm.two_sample_effect(*plain_tables, **plain)
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, samples, size)
+        plain |= design
+        size = mm.k_sample_effect(tables, **plain) if many else mm.two_sample_effect(*tables, **plain)
+    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, samples, size)
 
 
 @app.command(cls=Command)
@@ -202,11 +209,12 @@ def independence(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    alpha: Alpha = 0.05,
+    level: Level = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     draws: WithDraws = False,
     plot: Plot = None,
@@ -217,18 +225,18 @@ def independence(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
     wanted = [names_in(x), names_in(y)]
-    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
-    long = None if effect or within or clusters else inputs.long_variables(data, wanted)
+    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
     if long:
         options |= reading.of_many_rows()
     (first, second), design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
-    options |= design
+    options |= {"kinds": reading.kinds, **design}
     result = mm.independence_test(first, second, kernel, null=null, **options)
     size = mm.independence_effect(first, second, kernel, kinds=reading.kinds, rng=seed) if effect else None
     question = f"Are {x} and {y} independent?"
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, effect=size)
+    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, effect=size)
 
 
 @app.command(cls=Command)
@@ -245,11 +253,12 @@ def conditional(
     null: Null = "auto",
     permutations: Permutations = 1000,
     seed: Seed = None,
-    alpha: Alpha = 0.05,
+    level: Level = 0.05,
     missing: Missing = "drop",
     labels: LabelColumns = "",
     kinds: Kinds = "",
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     json: AsJson = False,
     draws: WithDraws = False,
     plot: Plot = None,
@@ -260,26 +269,26 @@ def conditional(
     import meanmap as mm
     from meanmap.cli import inputs
 
-    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds))
+    reading = inputs.Reading(delimiter, names_in(labels), missing, kinds_in(kinds), decimal=decimal)
     wanted = [names_in(each) for each in (x, y, z)]
-    options: dict[str, Any] = {"n_permutations": permutations, "kinds": reading.kinds, "rng": seed}
-    long = None if effect or within or clusters else inputs.long_variables(data, wanted)
+    options: dict[str, Any] = {"n_permutations": permutations, "rng": seed}
+    long = None if effect or within or clusters else inputs.long_variables(reading, data, wanted)
     if long:
         options |= reading.of_many_rows()
     tables, design = (long, {}) if long else variables_in(reading, data, wanted, within, clusters)
-    options |= design
+    options |= {"kinds": reading.kinds, **design}
     result = mm.conditional_independence_test(*tables, method=method, kernel=kernel, null=null, **options)
     inside: dict[str, Any] = {"within": design.get("within"), "kinds": reading.kinds, "rng": seed}
     size = mm.conditional_independence_effect(*tables, **inside) if effect else None
     question = f"Are {x} and {y} independent, given {z}?"
-    _tell(result, question, reading, alpha, (json, draws), plot, report, fail_on_reject, effect=size)
+    _tell(result, question, reading, level, (json, draws), plot, report, fail_on_reject, effect=size)
 
 
 def _tell(
     result: Any,
     question: str,
     reading: Any,
-    alpha: float,
+    level: float,
     form: tuple[bool, bool],
     plot: Path | None,
     report: Path | None,
@@ -289,13 +298,13 @@ def _tell(
 ) -> None:
     from meanmap.cli import outputs
 
-    rejected = result.reject(alpha)
+    rejected = result.reject(level)
     if plot is not None:
         outputs.draw(result, plot)
     if report is not None:
         from meanmap.cli import pages
 
-        pages.write_test(report, result, question, reading.notes, alpha, samples or {}, effect)
-    outputs.tell(result, question, reading.notes, alpha, *form, effect)
+        pages.write_test(report, result, question, reading.notes, level, samples or {}, effect)
+    outputs.tell(result, question, reading.notes, level, *form, effect)
     if fail and rejected:
         raise typer.Exit(1)

@@ -11,6 +11,9 @@ import numpy as np
 
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.exact import MOST_EXACT, check_exact
+from meanmap.core.foreign import is_missing, readable
+from meanmap.core.moments import Zoned, is_zoned
 from meanmap.core.points import is_sparse, library_of, refuse_unread
 from meanmap.core.types import Array, Data
 
@@ -19,6 +22,7 @@ __all__ = [
     "as_array",
     "check_finite",
     "check_lengths",
+    "check_not_tiny",
     "check_paired",
     "check_rows",
     "check_size",
@@ -26,7 +30,6 @@ __all__ = [
     "in_one_unit",
     "is_categorical",
     "is_factor",
-    "is_missing",
     "out_of_range",
     "parameter",
     "plain",
@@ -41,6 +44,9 @@ UNITS = {"M": "datetime64[us]", "m": "timedelta64[ns]"}
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
+
+# Squares of numbers smaller than one over this, and variances of what is multiplied by them, leave the range.
+_ROOM = 1e140
 
 
 def as_array(data: Data, argument: str) -> np.ndarray:
@@ -72,7 +78,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
             else f"{argument} is empty."
         )
     if array.dtype.kind in "mM":
-        array = seconds(array)
+        array = seconds(array, argument)
     check_numeric(array, argument)
     return array
 
@@ -85,8 +91,10 @@ def array_of(data: Data, argument: str) -> Any:
 def plain(data: Data, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
     refuse_unread(data, argument)
+    came = data
     if getattr(getattr(data, "dtype", None), "tz", None) is not None:  # pandas' times with a zone
-        data = getattr(data, "dt", data).tz_convert("UTC").to_numpy(dtype=UNITS["M"])
+        data = getattr(data, "dt", data).tz_convert(None)
+    data = readable(data, argument)
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -96,7 +104,8 @@ def plain(data: Data, argument: str) -> np.ndarray:
     if array.dtype == object and array.ndim == 0:
         came = "None" if data is None else f"of the kind {type(data).__name__}"
         raise KindError(f"{argument} is {came}; expected points: a list, an array or a table.")
-    return _dates(_vectors(array)) if array.dtype == object and array.size else array
+    array = _dates(_vectors(array)) if array.dtype == object and array.size else array
+    return array.view(Zoned) if array.dtype.kind == "M" and is_zoned(came, argument) else array
 
 
 def _vectors(array: np.ndarray) -> np.ndarray:
@@ -120,6 +129,8 @@ def is_factor(value: object) -> bool:
 
 def is_categorical(data: Data) -> bool:
     """Whether a column is declared to hold categories, whatever these look like."""
+    if isinstance(data, np.ndarray):
+        return False  # to write the name of its dtype takes longer than to read a short column
     declared = str(getattr(data, "dtype", "")).lower()
     return "categor" in declared or declared.startswith("enum")
 
@@ -143,12 +154,34 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
 
 
-def seconds(times: np.ndarray) -> np.ndarray:
-    """Durations as seconds, dates and times as seconds since 1970; NaN where one is missing."""
+def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
+    """Durations as seconds, dates and times as seconds since 1970, NaN where one is missing; numbers as they are.
+
+    Times that differ by less than the microseconds that are left of them are refused.
+    """
+    if times.dtype.kind not in "mM":
+        return times.astype(np.float64, copy=False)
     missing = np.isnat(times)
     if times.dtype.kind == "M":
+        if _too_fine(times):
+            raise KindError(
+                f"{where} holds times of which nanoseconds matter, and since 1970 microseconds are counted. Subtract "
+                "one and the same time from all of them, in all samples: durations keep nanoseconds. If finer digits "
+                "say nothing, take them away: .astype('datetime64[us]')."
+            )
         times = times - np.datetime64(0, "s")
     return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
+
+
+def _too_fine(times: np.ndarray) -> bool:
+    """Whether times are finer than microseconds, and these make some of them equal, or all lie within a thousand."""
+    if np.datetime_data(times.dtype)[0] not in ("ns", "ps", "fs", "as"):
+        return False
+    fine = np.unique(np.asarray(times)[~np.isnat(times)])
+    coarse = fine.astype(UNITS["M"])
+    if len(fine) < 2 or (coarse == fine).all():
+        return False
+    return bool((coarse[1:] == coarse[:-1]).any() or fine[-1] - fine[0] < np.timedelta64(1, "ms"))
 
 
 def times_of(values: np.ndarray, kind: str) -> np.ndarray:
@@ -158,8 +191,13 @@ def times_of(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
-    """Times in microseconds, or durations in nanoseconds; what these cannot hold is refused, as NumPy would wrap it."""
+    """Times in microseconds, or durations in nanoseconds, but what is finer as it came.
+
+    What these cannot hold is refused, as NumPy would wrap it.
+    """
     kind = times.dtype.kind
+    if _too_fine(times):
+        return times
     found = times.astype(UNITS[kind])
     beyond = np.abs(found.astype(f"{kind}8[s]") - times.astype(f"{kind}8[s]")) > np.timedelta64(1, "s")
     if beyond.any():
@@ -186,22 +224,23 @@ def count_missing(data: Data) -> int:
 
 
 def unmasked(data: Data) -> Any:
-    """A masked array with NaN, NaT or None where it is masked, which NumPy drops without a word; all else as it is."""
+    """A masked array with NaN, NaT or None where it is masked, which NumPy drops without a word; all else as it is.
+
+    Whole numbers that float64 does not hold stay masked.
+    """
+    if isinstance(data, np.ndarray) and data.dtype.kind == "T":
+        return readable(data, "the column")
     if not isinstance(data, np.ma.MaskedArray) or data.dtype.names:
         return data
     if not np.ma.is_masked(data):
         return data.data
-    numbers, times = data.dtype.kind in "fiub", data.dtype.kind in "mM"
-    found = np.array(data.data, np.float64 if numbers else data.dtype if times else object)
-    found[np.ma.getmaskarray(data)] = np.nan if numbers else "NaT" if times else None
+    kind, there = data.dtype.kind, data.compressed()
+    if kind in "iu" and (np.abs(there.astype(np.float64)) >= MOST_EXACT).any():
+        return data  # floats would lose digits of what is there
+    missing = np.nan if kind in "fiu" else "NaT" if kind in "mM" else None
+    found = np.array(data.data, np.float64 if kind in "fiu" else data.dtype if kind in "mM" else object)
+    found[np.ma.getmaskarray(data)] = missing
     return found
-
-
-def is_missing(value: object) -> bool:
-    """Whether one value is missing: None, NaN, NA or NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
-        return True
-    return isinstance(value, float | np.generic) and bool(value != value)
 
 
 def check_numeric(array: Array, argument: str) -> None:
@@ -221,6 +260,17 @@ def check_numeric(array: Array, argument: str) -> None:
 def check_finite(values: Array, argument: str) -> None:
     """Refuse NaN and infinity, saying where the first one is."""
     _refuse(values, lambda array, library: ~library.isfinite(array), argument, "not finite")
+
+
+def check_not_tiny(values: np.ndarray, argument: str) -> None:
+    """Refuse columns of numbers so small that their squares are zero: what they say would be lost without a word."""
+    largest = np.abs(values).max(0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < 1 / _ROOM))
+    if len(tiny):
+        raise ParameterError(
+            f"column {tiny[0]} of {argument} holds no number larger than {largest[tiny[0]]:.2g}, whose square is lost "
+            f"to rounding; expected another unit: multiply the column, for example by {1 / largest[tiny[0]]:.0e}."
+        )
 
 
 def check_size(values: Array, argument: str) -> None:
@@ -243,8 +293,10 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     if not found.any():
         return
     first = tuple(int(i) for i in np.argwhere(found)[0])
-    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
     value = np.asarray(values)[first]
+    if not first:
+        raise NonFiniteError(f"{argument} is {value}, which is {what}; expected a number that is.")
+    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
     raise NonFiniteError(
         f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}. "
         "Drop those rows or fill them in first."
@@ -284,6 +336,7 @@ def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> A
             raise ShapeError(f"{argument} has shape {data.shape}; expected (n, d): one row per point.")
         matrix = data.tocsr()
         check_numeric(matrix, argument)
+        check_exact(matrix.data, argument)
         matrix = matrix.astype(np.float64)
         check_rows(matrix.shape[0], argument)
         check_size(matrix.data, f"{argument} (stored entries)")
@@ -298,6 +351,7 @@ def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> A
     matrix = array[:, None] if array.ndim == 1 else array
     if matrix.shape[1] == 0:
         raise EmptyError(f"{argument} has {matrix.shape[0]} rows but no columns.")
+    check_exact(matrix, argument)
     matrix = matrix.astype(door.dtype)
     check_size(matrix, argument)
     return jnp.asarray(matrix) if door.follows else matrix

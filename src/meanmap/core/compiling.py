@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from meanmap.core.anew import compiled_anew, read_anew
 from meanmap.core.door import is_concrete, is_enclosed
 
 __all__ = ["compiled_quickly", "compiled_values"]
@@ -57,7 +58,7 @@ def compiled_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    part = jax.jit(function, **settings)
+    part_anew = compiled_anew(jax.jit(function, **settings))
 
     @cache
     def whole(*options: str) -> Callable[..., Any]:
@@ -66,13 +67,14 @@ def _quickly(function: Callable[..., Any], **settings: Any) -> Callable[..., Any
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         if is_enclosed() or not all(map(is_concrete, jax.tree.leaves((arguments, named)))):
-            return part(*arguments, **named)
+            return part_anew(*arguments, **named)
         try:
-            return whole(*_offered)(*arguments, **named)
+            with read_anew(arguments, named):
+                return whole(*_offered)(*arguments, **named)
         except ValueError as error:  # a function among the arguments may hold a number that is traced
             if "compiler_options" not in str(error):
                 raise
-            return part(*arguments, **named)
+            return part_anew(*arguments, **named)
         except jax.errors.JaxRuntimeError as error:
             refused = [option for option in _offered if NO_OPTION in str(error) and option in str(error)]
             if not refused:

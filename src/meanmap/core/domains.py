@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, table_in
 from meanmap.core.types import Data
 
 __all__ = ["Columns", "Domain", "Each", "Indices", "Real", "Rotations", "Strings"]
@@ -42,8 +42,8 @@ class Real:
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """An (n, d) array, from an array, a list, a DataFrame or a mapping of columns."""
-        if Table.looks_like_one(data):
-            data = Table.of(data, argument).matrix(argument=argument)
+        if table := table_in(data, argument):
+            data = table.matrix(argument=argument)
         return read_matrix(data, argument, door, self.sparse)
 
 
@@ -106,7 +106,8 @@ class Indices:
 class Strings:
     """Texts, read as sparse counts of their substrings of `length` characters.
 
-    A substring's column is its 64-bit hash, so counts from different calls are comparable without a vocabulary.
+    A substring's column is its 64-bit hash, so counts from different calls are comparable without a vocabulary. A text
+    that is shorter counts as one substring, itself: it is like none but the same one.
     """
 
     length: int
@@ -119,16 +120,10 @@ class Strings:
             raise KindError(f"{argument} is {data!r}; expected a list of strings.")
         texts = list(_one_column(data, argument))
         check_rows(len(texts), argument)
-        for text in texts:
+        for row, text in enumerate(texts):
             if not isinstance(text, str):
-                raise KindError(f"{argument} holds {text!r} ({type(text).__name__}); expected strings.")
-        short = next((text for text in texts if len(text) < self.length), None)
-        if short is not None:
-            raise InputError(
-                f"{argument} holds {str(short)!r}, shorter than the substrings of {self.length} characters that are "
-                "compared. Use a shorter length."
-            )
-        pieces = [[text[i : i + self.length] for i in range(len(text) - self.length + 1)] for text in texts]
+                raise KindError(f"{argument} holds {text!r} ({type(text).__name__}) in row {row}; expected strings.")
+        pieces = [[text[i : i + self.length] for i in range(max(len(text) - self.length + 1, 1))] for text in texts]
         starts = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])])
         codes = hashes(np.array([p for piece in pieces for p in piece])).view(np.int64).ravel()
         columns = codes & (2**62 - 1)
@@ -139,12 +134,12 @@ class Strings:
 
 def _one_column(data: Data, argument: str) -> Any:
     """The only column of a table or matrix of texts."""
-    table = Table.looks_like_one(data)
-    width = len(Table.of(data, argument).names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
+    table = table_in(data, argument)
+    width = len(table.names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
     if width != 1:
         raise ShapeError(f"{argument} has {width} columns; expected one column of texts.")
     if table:
-        return next(iter(Table.of(data, argument).columns.values()))
+        return next(iter(table.columns.values()))
     return np.ravel(data) if np.ndim(data) == 2 else data
 
 

@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jax.extend.core import Primitive
 
 from meanmap.core.errors import ForkError
+from meanmap.programs import keep_programs
 
 __all__ = ["Door", "is_concrete", "is_enclosed"]
 
@@ -114,6 +115,7 @@ def _check_process() -> None:
     here = os.getpid()
     if not _first:
         _first.append(here)
+        keep_programs()
     elif _first[0] != here:
         raise ForkError(
             "this process was forked from one that had used meanmap, and JAX does not survive a fork: start workers "

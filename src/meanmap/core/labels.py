@@ -11,7 +11,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows, count_missing, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import table_in
+from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
 
 __all__ = ["Labels", "hashes"]
@@ -29,9 +30,8 @@ class Labels:
         """Codes of shape (n, d, 2); one axis means n points with one label each."""
         if isinstance(data, str | bytes):
             raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.")
-        if Table.looks_like_one(data):
-            columns = Table.of(data, argument).columns
-            parts = [_codes(column, f"{argument}[{name!r}]") for name, column in columns.items()]
+        if table := table_in(data, argument):
+            parts = [_codes(column, f"{argument}[{name!r}]") for name, column in table.columns.items()]
         else:
             parts = [_codes(data, argument)]
         followed = any(isinstance(part, jax.Array) for part in parts)
@@ -75,6 +75,12 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
             f"{argument} has {missing} missing value(s). Drop those rows, or give missing values a label of their own."
         )
     if labels.dtype.kind == "O":
+        numbers = all(map(_is_number, labels.flat))
+        if numbers and not isinstance(data, list | tuple) and not all(label == round(label) for label in labels.flat):
+            raise KindError(
+                f"{argument} holds numbers as Python objects (dtype object). "
+                "Convert it first, for example with .astype(float)."
+            )
         other = next((label for label in labels.flat if not isinstance(label, str)), None)
         if other is not None and not isinstance(other, bytes | bool | int | float | np.generic):
             raise KindError(f"{argument} holds {other!r} ({type(other).__name__}); expected labels: text or numbers.")
@@ -84,6 +90,10 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
     if labels.dtype.kind not in "fiubSUT":
         raise KindError(f"{argument} holds {labels.dtype} values; expected labels: text or numbers.")
     return labels
+
+
+def _is_number(label: object) -> bool:
+    return isinstance(label, int | float | np.number) and not isinstance(label, bool)
 
 
 def _words(labels: np.ndarray) -> np.ndarray:
@@ -103,7 +113,8 @@ def _words_in_jax(labels: jax.Array, argument: str) -> jax.Array:
 
 def hashes(labels: np.ndarray) -> np.ndarray:
     """64-bit hashes of labels as text, (..., 2)."""
-    distinct, inverse = np.unique(labels.astype(str), return_inverse=True)
-    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in distinct)
-    words = np.frombuffer(digests, dtype="<i4").reshape(-1, 2).astype(np.int32)
-    return words[inverse].reshape(*labels.shape, 2)
+    distinct, inverse = np.unique(labels if labels.dtype.kind == "f" else as_labels(labels), return_inverse=True)
+    words = distinct.astype(str).tolist()
+    digests = b"".join(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in words)
+    codes = np.frombuffer(digests, dtype="<i4").reshape(-1, 2).astype(np.int32)
+    return codes[inverse].reshape(*labels.shape, 2)

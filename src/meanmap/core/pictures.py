@@ -1,8 +1,9 @@
 """Where pictures are drawn when the caller names no axes."""
 
+from functools import cache
 from typing import Any
 
-__all__ = ["new_axes"]
+__all__ = ["figure_kind", "new_axes"]
 
 
 def new_axes(width: float, height: float, columns: int = 1) -> Any:
@@ -12,4 +13,20 @@ def new_axes(width: float, height: float, columns: int = 1) -> Any:
     """
     from matplotlib import pyplot
 
-    return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained")[1]
+    kind: Any = figure_kind()
+    return pyplot.subplots(1, columns, figsize=(width, height), layout="constrained", FigureClass=kind)[1]
+
+
+@cache
+def figure_kind() -> Any:
+    """The class of figures whose words are drawn as they are: a column may be called $x^$, which is no formula."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    class Picture(Figure):
+        def draw(self, renderer: Any) -> None:
+            for text in self.findobj(Text):
+                text.set_parse_math(False)  # pyright: ignore[reportAttributeAccessIssue]
+            super().draw(renderer)
+
+    return Picture

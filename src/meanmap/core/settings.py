@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 
-__all__ = ["by_name", "is_number", "is_whole", "probability", "reads_as_number", "whole_number"]
+__all__ = ["by_name", "ends", "is_number", "is_whole", "probability", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -20,15 +20,6 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def reads_as_number(word: str | float) -> bool:
-    """Whether a word is a number as Python writes it."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 def whole_number(value: object, name: str, least: int = 1) -> int:
     """A whole number of at least `least`; everything else is refused, `name` being what the argument is called."""
     if is_whole(value) and value >= least:
@@ -36,11 +27,17 @@ def whole_number(value: object, name: str, least: int = 1) -> int:
     raise ParameterError(f"{name} is {value!r}; expected a whole number of at least {least}.")
 
 
-def probability(value: object, name: str = "level", example: float = 0.95) -> float:
+def probability(value: object, name: str = "confidence", example: float = 0.95) -> float:
     """A number between 0 and 1, both excluded."""
     if is_number(value) and 0 < value < 1:
         return float(value)
     raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1, such as {example}.")
+
+
+def ends(confidence: float) -> tuple[float, float]:
+    """The probabilities below the two ends of a central interval."""
+    tail = (1 - probability(confidence)) / 2
+    return tail, 1 - tail
 
 
 def by_name(

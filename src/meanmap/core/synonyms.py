@@ -5,7 +5,9 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["own_words", "renamed"]
+from meanmap.core.meant import did_you_mean
+
+__all__ = ["own_words"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -14,18 +16,16 @@ MEANT = {
     "seed": ("rng",),
     "random_state": ("rng",),
     "key": ("rng",),
-    "alpha": ("level",),
-    "level": ("alpha",),
+    "alpha": ("level", "confidence"),
+    "level": ("confidence",),
+    "confidence": ("level",),
     "n_perm": ("n_permutations",),
     "permutations": ("n_permutations",),
 }
-# How rows belong together, and which tests of ours ask for it.
-_EXCHANGED = "two_sample_test, k_sample_test, independence_test, joint_independence_test, conditional_independence_test"
-DESIGNS = {
-    "weights": "two_sample_test and k_sample_test",
-    "clusters": _EXCHANGED,
-    "within": f"{_EXCHANGED}, DriftMonitor.of",
-}
+# How rows belong together, and which functions of ours ask for it.
+_SAMPLES = "two_sample_test, k_sample_test, two_sample_effect, k_sample_effect, closeness_test"
+_EXCHANGED = f"{_SAMPLES}, independence_test, joint_independence_test, conditional_independence_test"
+DESIGNS = {"weights": _SAMPLES, "clusters": _EXCHANGED, "within": f"{_EXCHANGED}, DriftMonitor.of"}
 
 
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
@@ -48,6 +48,7 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: draw() takes no seed=; here it is called rng: type rng=0.
     """
     known = inspect.signature(function).parameters
+    open_ended = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -64,33 +65,8 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                 )
             if word in DESIGNS:
                 raise TypeError(f"{function.__qualname__}() takes no {word}=; these do: {DESIGNS[word]}.")
+            if not open_ended and (meant := did_you_mean(word, known)):
+                raise TypeError(f"{function.__qualname__}() takes no {word}={meant}.")
         return function(*args, **kwargs)
 
     return call
-
-
-def renamed(**older: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Go on taking arguments by the words that an earlier version had for them, `older="newer"`.
-
-    Examples
-    --------
-    >>> @renamed(count="number")
-    ... def draw(*, number=1):
-    ...     return number
-    >>> draw(count=3), draw(number=4)
-    (3, 4)
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            for old in older.keys() & kwargs.keys():
-                if older[old] in kwargs:
-                    raise TypeError(f"{function.__name__}() got {older[old]}= and {old}=, its older word: give one.")
-                kwargs[older[old]] = kwargs.pop(old)
-            return function(*args, **kwargs)
-
-        call.__dict__["renamed"] = older
-        return call
-
-    return decorate

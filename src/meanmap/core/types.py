@@ -1,10 +1,11 @@
 """Names for what is loosely typed.
 
 JAX computes with NumPy's arrays, its own and traced ones alike, and users' data come in many kinds: a strict type
-would refuse what works. These names say what is meant; the readers in `core` and `kernels` check it.
+would refuse what works. These names say what is meant; the readers in `core` and `kernels` check it, and loading a file
+refuses fields that hold nothing of the kind: to type checkers an annotated `Any` is `Any`.
 """
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import jax
 import numpy as np
@@ -14,9 +15,9 @@ __all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike",
 # What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these.
 Data: TypeAlias = Any
 # Points as a kernel has read them: an (n, d) array, a sparse matrix, or a pytree whose leaves share their first axis.
-Points: TypeAlias = Any
+Points: TypeAlias = Annotated[Any, "points"]
 # A number or an array of them: of NumPy or JAX, perhaps traced.
-Array: TypeAlias = Any
+Array: TypeAlias = Annotated[Any, "array"]
 # What comes out: NumPy for NumPy, JAX for JAX. A single number is one without axes.
 Values: TypeAlias = np.ndarray | jax.Array
 # A Kernel, Features, the name of a rule, several of these, or None for the default.

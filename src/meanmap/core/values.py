@@ -59,7 +59,9 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 
 def label_text(label: object) -> str:
     """A label as people write it: files hold whole numbers as 1.0, which is 1 here."""
-    return f"{label:g}" if isinstance(label, float | np.floating) else str(label)
+    if isinstance(label, float | np.floating):
+        return str(int(label)) if float(label).is_integer() else repr(float(label))
+    return str(label)
 
 
 def as_known(name: object, known: Collection[Any]) -> Any:

@@ -11,11 +11,12 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import any_sparse, is_dask, rows, spread_rows
-from meanmap.core.tables.chunks import count_rows, in_memory
+from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.points import any_sparse, rows, spread_rows
+from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.schema import opened
 from meanmap.core.tables.table import Table
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
 from meanmap.embeddings.operators import Operator
@@ -26,8 +27,8 @@ from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.choice import least
 from meanmap.learning.default import asks_to_learn, unit_free_kernel
+from meanmap.learning.fit import Choice
 from meanmap.learning.learned import learned_for
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge, choose_ridge_features
@@ -50,9 +51,10 @@ READ_ROWS = 20_000
 BLOCK = 10_000
 # The lengthscale is compared on a few hundred points, at these multiples of the median distance.
 LENGTHSCALE_ROWS = 500
-LENGTHSCALE_GRID = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+LENGTHSCALES = Choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0))
 
 
+@one_blas_thread()
 def condition(
     x: Data,
     y: Data,
@@ -125,7 +127,7 @@ def condition(
         found = _in_one_pass(x, y, kernel_x, kernel_y, ridge, missing, kinds)
         if found is not None:
             return found
-    x, y = in_memory(x, "x"), in_memory(y, "y")
+    x, y = source_of(x).whole("x"), source_of(y).whole("y")
     (x, y), schemas, told = opened((x, y), ("x", "y"), missing, kinds, paired=True, least=2)
     with Door(x, y, kernel_x, kernel_y) as door:
         search = kernel_x is None
@@ -145,7 +147,7 @@ def condition(
 
 def _is_long(data: Data) -> bool:
     """Whether data are rows of numbers or columns, and many."""
-    has_rows = isinstance(data, np.ndarray) or is_file(data) or is_dask(data) or Table.looks_like_one(data)
+    has_rows = isinstance(data, np.ndarray) or lies_elsewhere(data) or Table.looks_like_one(data)
     return has_rows and (count_rows(data) or 0) > READ_ROWS
 
 
@@ -153,7 +155,7 @@ def _in_one_pass(
     x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, ridge: Array, missing: str, kinds: Any
 ) -> Operator | None:
     """The operator in features of many rows, added up where they lie; None of what is in memory and has to be."""
-    in_pieces = any(is_file(data) or is_dask(data) for data in (x, y))
+    in_pieces = any(map(lies_elsewhere, (x, y)))
     in_features = all(isinstance(kernel, Features) for kernel in (kernel_x, kernel_y))
     if not in_pieces and not (in_features and missing == "raise" and not kinds):
         return None
@@ -257,12 +259,10 @@ def _choose_lengthscale(kernel: RBF, first: Side, second: Side, ridge: Array, do
         median = np.asarray(kernel.lengthscale, dtype=float)
         ridges = None if ridge is None else np.atleast_1d(np.asarray(ridge, dtype=float))
 
-        def score(multiple: float) -> tuple[np.ndarray, Any]:
-            gram = gram_matrix(RBF(multiple * median), x)
-            path = choose_ridge(gram, np.asarray(targets), ridges=ridges)
-            return np.asarray(path.scores), multiple * median
+        def left_out(kernel: RBF) -> np.ndarray:
+            return np.asarray(choose_ridge(gram_matrix(kernel, x), np.asarray(targets), ridges=ridges).scores)
 
-        chosen = least(LENGTHSCALE_GRID, score)[2]
+        chosen: Any = LENGTHSCALES.fit(lambda multiple: RBF(multiple * median), left_out)[2].lengthscale
     return RBF(jnp.asarray(chosen, door.dtype) if door.follows else chosen)
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.points import count
 from meanmap.core.types import Points
 from meanmap.kernels.base import Kernel
@@ -13,6 +14,7 @@ from meanmap.kernels.gram import product
 __all__ = ["herd"]
 
 
+@compiled_anew
 @partial(jax.jit, static_argnames="n")
 def herd(kernel: Kernel, points: Points, weights: jax.Array, n: int) -> jax.Array:
     """Row numbers (..., n) of the points chosen one after another to follow Σᵢ wᵢ k(xᵢ, ·); weights sum to one.

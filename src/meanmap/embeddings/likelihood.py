@@ -11,7 +11,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import any_sparse, rows
+from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.schema import opened
 from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings.operators import Operator
@@ -20,9 +20,9 @@ from meanmap.features.base import Features, transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.choice import least
 from meanmap.learning.default import reads_numbers, unit_free_kernel
-from meanmap.learning.density_ratio import held_out_errors, ratio_operator
+from meanmap.learning.density_ratio import ratio_errors, ratio_operator
+from meanmap.learning.fit import Choice, relative
 from meanmap.linalg.ridge import Ridge
 
 __all__ = ["likelihood"]
@@ -30,14 +30,12 @@ __all__ = ["likelihood"]
 # Up to here the operator is made on all points; beyond, in pivoted coordinates of both kernels.
 DENSE_ROWS = 2000
 MOST_FEATURES = 1000
-# Choices are compared in pivoted coordinates of at most this rank, on at most this many pairs, over this many folds.
+# Choices are compared in pivoted coordinates of at most this rank, on at most this many pairs.
 CHOICE_RANK = 150
 CHOICE_ROWS = 2000
-FOLDS = 10
-RIDGES = np.geomspace(1e-5, 1e-1, 9)
 # Measured on linear-Gaussian pairs of correlation .6 to .9: one ridge for both inverses and a narrow range of
 # lengthscales do better than a freer choice, which fits the noise of the held-out score at a hundred pairs.
-LENGTHSCALES = (0.5, 0.7, 1.0, 1.4)
+CHOICE = Choice((0.5, 0.7, 1.0, 1.4), np.geomspace(1e-5, 1e-1, 9))
 
 
 def likelihood(
@@ -103,7 +101,7 @@ def likelihood(
         chosen: tuple[tuple[str, float], ...] = ()
         search = by_default and reads_numbers(x) and reads_numbers(y)
         if given is None or search:
-            multiple, given = _choose(first, second, LENGTHSCALES if search else (1.0,), given)
+            multiple, given = _choose(first, second, CHOICE.kept(search), given)
             first, second = (_rescaled(side, multiple) for side in (first, second))
             chosen = (("ridge_x", given[0]), ("ridge_y", given[1]), ("median_multiple", multiple))
         if first.basis.orthonormal:
@@ -136,28 +134,25 @@ def _rescaled(side: Side, multiple: float) -> Side:
 
 
 def _choose(
-    first: Side, second: Side, multiples: tuple[float, ...], given: tuple[Any, Any] | None
+    first: Side, second: Side, choice: Choice, given: tuple[Any, Any] | None
 ) -> tuple[float, tuple[float, float]]:
     """The multiple of both lengthscales and the ridges of least held-out density-ratio error."""
-    index = np.unique(np.linspace(0, first.count - 1, min(first.count, CHOICE_ROWS)).round().astype(int))
-    folds = np.arange(len(index)) % min(FOLDS, len(index))
+    sides = first, second
+    known = [np.array([float(np.asarray(value))]) for value in given or ()]
     with Door() as door:
-        host = [_on_host(rows(side.points, index)) for side in (first, second)]
+        index = spread_rows(first.count, CHOICE_ROWS)
+        host = [_on_host(rows(side.points, index)) for side in sides]
 
-        def score(multiple: float) -> tuple[np.ndarray, Any]:
-            phi, psi = (
-                _coordinates(_rescaled(side, multiple).kernel, points, door)
-                for side, points in zip((first, second), host, strict=True)
-            )
-            # Ridges are relative to the mean of k(x, x), the trace of C_XX.
-            grids = [RIDGES * np.sum(f**2) / len(f) for f in (phi, psi)]
-            if given is not None:
-                grids = [np.array([float(np.asarray(value))]) for value in given]
-            each = [held_out_errors(phi, psi, folds == fold, *grids) for fold in np.unique(folds)]
-            return np.mean(each, axis=0), grids
+        def features(multiple: float) -> list[np.ndarray]:
+            kernels = [_rescaled(side, multiple).kernel for side in sides]
+            return [_coordinates(kernel, points, door) for kernel, points in zip(kernels, host, strict=True)]
 
-        multiple, at, (grid_x, grid_y) = least(multiples, score)
-    return multiple, (float(grid_x[at]), float(grid_y[at]))
+        def grids(pair: list[np.ndarray]) -> list[np.ndarray]:
+            return known or [relative(choice.ridges, each) for each in pair]
+
+        multiple, at, pair = choice.fit(features, lambda pair: ratio_errors(*pair, *grids(pair)))
+    ridge_x, ridge_y = (float(grid[at]) for grid in grids(pair))
+    return multiple, (ridge_x, ridge_y)
 
 
 def _coordinates(kernel: KernelLike, points: Points, door: Door) -> np.ndarray:

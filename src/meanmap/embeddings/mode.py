@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, KindError
@@ -64,6 +65,7 @@ def _rotate(matrix: jax.Array, u: jax.Array) -> jax.Array:
     return (jnp.eye(3, dtype=u.dtype) + sine * cross + versine * cross @ cross) @ matrix
 
 
+@compiled_anew
 @partial(jax.jit, static_argnames=("retract", "size", "n_starts"))
 def _ascend_all(
     kernel: Kernel, points: jax.Array, weights: jax.Array, retract: Callable, size: int, n_starts: int

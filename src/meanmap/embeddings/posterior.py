@@ -52,16 +52,16 @@ class GaussianElement(Value):
     def cov(self, points: Points) -> np.ndarray:
         """The covariance at m points, (m, m)."""
 
-    def std(self, points: Points) -> np.ndarray:
+    def sd(self, points: Points) -> np.ndarray:
         """Standard deviations at m points, (m,)."""
         return np.sqrt(np.maximum(np.diagonal(self.cov(points)), 0))
 
-    def interval(self, points: Points, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Points, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the interval that holds each value with this probability."""
         from scipy.special import ndtri
 
-        level = probability(level)
-        mean, half = self.mean(points), ndtri((1 + level) / 2) * self.std(points)
+        confidence = probability(confidence)
+        mean, half = self.mean(points), ndtri((1 + confidence) / 2) * self.sd(points)
         return mean - half, mean + half
 
     def sample(self, points: Points, n: int = 1, rng: Seed = None) -> np.ndarray:
@@ -116,7 +116,7 @@ class PosteriorEmbedding(GaussianElement):
         with Door() as door:
             return gram_matrix(self.prior, self._read(points, door)) - half.T @ half
 
-    def std(self, points: Points) -> np.ndarray:
+    def sd(self, points: Points) -> np.ndarray:
         """Without the covariance between points."""
         half = self._solve(self._cross(points))
         with Door() as door:
@@ -153,9 +153,9 @@ class PosteriorDifference(GaussianElement):
         """Sum of the covariances."""
         return self.first.cov(points) + self.second.cov(points)
 
-    def excludes_zero(self, points: Points, level: float = 0.95) -> np.ndarray:
-        """Where the interval of this level lies on one side of zero, (m,) of booleans."""
-        low, high = self.interval(points, level)
+    def excludes_zero(self, points: Points, confidence: float = 0.95) -> np.ndarray:
+        """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
+        low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
 
 

@@ -16,7 +16,7 @@ from meanmap.core.errors import InputError, KindError, ParameterError, ShapeErro
 from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import ends, whole_number
 from meanmap.core.tables.schema import Schema, later
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, Points, Seed, Values
@@ -146,7 +146,7 @@ class Readouts(eqx.Module):
             return weights + (1 - weights.sum(axis=-1, keepdims=True)) / weights.shape[-1]
         return _normalised(weights)
 
-    def std(self) -> Any:
+    def sd(self) -> Any:
         """The standard deviation of each column."""
         variance = self.var()
         return library_of(variance).sqrt(variance)
@@ -165,6 +165,11 @@ class Readouts(eqx.Module):
         weights = self._shares()
         columns = [_quantiles(points[:, d], weights, levels, library) for d in range(points.shape[1])]
         return columns[0] if self.flat else library.stack(columns, axis=-1)
+
+    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+        """Between which two values each column lies with this probability, with as much below as above."""
+        low, high = ends(confidence)
+        return self.quantile(low), self.quantile(high)
 
     def density(self, grid: Array, bandwidth: Array = None) -> Values:
         """The density at each row of `grid`, (..., m), by Gaussian (Parzen) smoothing.

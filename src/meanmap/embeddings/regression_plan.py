@@ -11,6 +11,7 @@ from meanmap.core.arrays import check_rows, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
 from meanmap.core.rng import Rng
+from meanmap.core.tables.chunks import sampled
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.core.values import Value
 from meanmap.embeddings.bases import FeatureBasis
@@ -18,9 +19,10 @@ from meanmap.embeddings.operators import Operator
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import NAMES, SideBySide, beside_state
-from meanmap.features.states.passes import SampleState, drawn, known_seed
+from meanmap.features.states.passes import SAMPLE, SampleState, known_seed
 from meanmap.features.states.reading import Reading, notes_of
 from meanmap.kernels.base import Kernel
+from meanmap.learning.fit import generalised
 from meanmap.linalg.ridge import check_precision
 
 __all__ = ["RegressionPlan", "solved"]
@@ -84,7 +86,7 @@ class RegressionPlan(Value):
                 )
         random = Rng.of(rng)
         seed = known_seed(random)
-        sample = drawn([x, y], random.generator, NAMES)
+        sample = sampled([x, y], random.generator, NAMES, SAMPLE)
         (first, (ours,)), (second, (theirs,)) = (
             Reading.of([part], [name], "raise", None, 2) for part, name in zip(sample, NAMES, strict=True)
         )
@@ -176,14 +178,11 @@ def solved(
 def _generalised_choice(values: np.ndarray, rotated: np.ndarray, energy: float, n: int) -> float:
     """λ of least generalised cross-validation error, from second moments alone (Golub, Heath & Wahba 1979).
 
-    With s the eigenvalues of C_XX and c_k the rows of Uᵀ C_XY,
-    (1/n) ‖Y − HY‖² = E‖y‖² − Σ_k ‖c_k‖² (s + 2 λ) / (s + λ)².
+    With s the eigenvalues of C_XX and c_k the rows of Uᵀ C_XY the part ‖c_k‖² / s of E‖y‖² lies along the k-th.
     """
+    strength = np.sum(rotated**2, axis=1)
+    seen = values > np.finfo(float).eps * values.max()
+    along = np.divide(strength, values, out=np.zeros_like(values), where=seen)
     values = np.maximum(values, 0)
     ridges = np.geomspace(1e-8, 1.0, 25) * values.sum()
-    strength = np.sum(rotated**2, axis=1)
-    scores = []
-    for lam in ridges:
-        residual = energy - np.sum(strength * (values + 2 * lam) / (values + lam) ** 2)
-        scores.append(max(residual, 0.0) / (1 - np.sum(values / (values + lam)) / n) ** 2)
-    return float(ridges[int(np.argmin(scores))])
+    return float(ridges[np.argmin(np.maximum(generalised(values, along, energy, 0, n, ridges), 0))])

@@ -65,23 +65,23 @@ class Witness(GaussianElement):
         centred = means - means.mean(axis=0)
         return np.mean([part.cov(points) for part in self.parts], axis=0) + centred.T @ centred / len(means)
 
-    def std(self, points: Points) -> np.ndarray:
+    def sd(self, points: Points) -> np.ndarray:
         """Without the covariance between points."""
         means, stds = self._moments(points)
         return np.sqrt(np.mean(stds**2, axis=0) + np.var(means, axis=0))
 
-    def interval(self, points: Points, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, points: Points, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Quantiles of the mixture at each point, by bisection of its distribution function."""
         from scipy.special import ndtr
 
-        level = probability(level)
+        confidence = probability(confidence)
         if len(self.parts) == 1:
-            return self.parts[0].interval(points, level)
+            return self.parts[0].interval(points, confidence)
         means, stds = self._moments(points)
         stds = np.maximum(stds, np.finfo(float).tiny)
         ends = []
         start = np.min(means - 40 * stds, axis=0), np.max(means + 40 * stds, axis=0)
-        for share in ((1 - level) / 2, (1 + level) / 2):
+        for share in ((1 - confidence) / 2, (1 + confidence) / 2):
             low, high = bisect(lambda x, p=share: np.mean(ndtr((x - means) / stds), axis=0) < p, *start, HALVINGS)
             ends.append((low + high) / 2)
         return ends[0], ends[1]
@@ -94,24 +94,24 @@ class Witness(GaussianElement):
         drawn = [part.sample(points, int(k), generator) for part, k in zip(self.parts, counts, strict=True) if k]
         return generator.permutation(np.concatenate(drawn))
 
-    def excludes_zero(self, points: Points, level: float = 0.95) -> np.ndarray:
-        """Where the interval of this level lies on one side of zero, (m,) of booleans."""
-        low, high = self.interval(points, level)
+    def excludes_zero(self, points: Points, confidence: float = 0.95) -> np.ndarray:
+        """Where the interval of this confidence lies on one side of zero, (m,) of booleans."""
+        low, high = self.interval(points, confidence)
         return (low > 0) | (high < 0)
 
-    def regions(self, level: float = 0.95, grid: Array = None) -> tuple[Region, ...]:
+    def regions(self, confidence: float = 0.95, grid: Array = None) -> tuple[Region, ...]:
         """The intervals where zero is excluded, in one column: on a grid, 400 points over the data by default."""
         grid = self._grid(400) if grid is None else np.sort(np.asarray(grid, float).ravel())
         if self.x.shape[1] != 1:
             raise KindError(f"regions are intervals of 1 column, and these points have {self.x.shape[1]}: see plot().")
-        low, high = self.interval(self._named(grid), level)
+        low, high = self.interval(self._named(grid), confidence)
         signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
         starts = np.flatnonzero(np.r_[True, np.diff(signs) != 0])
         ends = np.r_[starts[1:], len(signs)] - 1
         pairs = zip(starts, ends, strict=True)
         return tuple(Region(float(grid[a]), float(grid[b]), int(signs[a])) for a, b in pairs if signs[a])
 
-    def plot(self, level: float = 0.95, ax: Axes = None) -> Any:
+    def plot(self, confidence: float = 0.95, ax: Axes = None) -> Any:
         """Draw the witness with its intervals in one column, or the sign where zero is excluded in two."""
         d = self.x.shape[1]
         if d > 2:
@@ -119,12 +119,12 @@ class Witness(GaussianElement):
         ax = new_axes(6, 3.5) if ax is None else ax
         if d == 1:
             grid = self._grid(400)
-            low, high = self.interval(self._named(grid), level)
+            low, high = self.interval(self._named(grid), confidence)
             ax.axhline(0, color="lightgrey", lw=1)
-            ax.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{level:.0%} intervals")
+            ax.fill_between(grid, low, high, color="C0", alpha=0.25, lw=0, label=f"{confidence:.0%} intervals")
             ax.plot(grid, self.mean(self._named(grid)), color="C0", label="posterior mean")
             bottom, top = ax.get_ylim()
-            for region in self.regions(level):
+            for region in self.regions(confidence):
                 side = top if region.sign > 0 else bottom
                 ax.plot([region.low, region.high], [side, side], color="C3", lw=4, solid_capstyle="butt")
             ax.plot([], [], color="C3", lw=4, label="zero excluded")
@@ -134,17 +134,17 @@ class Witness(GaussianElement):
             mesh = np.stack(np.meshgrid(*side), axis=-1)
             points = self._named(mesh.reshape(-1, 2))
             mean = self.mean(points).reshape(mesh.shape[:2])
-            surely = self.excludes_zero(points, level).reshape(mesh.shape[:2])
+            surely = self.excludes_zero(points, confidence).reshape(mesh.shape[:2])
             top = np.abs(mean).max() or 1.0
             drawn = ax.contourf(*side, mean, levels=21, cmap="RdBu", vmin=-top, vmax=top)
             ax.figure.colorbar(drawn, ax=ax, label="μ_P − μ_Q")
             ax.contour(*side, surely.astype(float), levels=[0.5], colors="black", linewidths=1)
-            ax.plot([], [], color="black", lw=1, label=f"zero excluded at {level:.0%}")
+            ax.plot([], [], color="black", lw=1, label=f"zero excluded at {confidence:.0%}")
         ax.legend(fontsize="small")
         return ax
 
     def _moments(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return np.stack([part.mean(points) for part in self.parts]), np.stack([part.std(points) for part in self.parts])
+        return np.stack([part.mean(points) for part in self.parts]), np.stack([part.sd(points) for part in self.parts])
 
     def _named(self, grid: np.ndarray) -> Any:
         """Points of a grid as the samples came: under the names of their columns, if they have any."""

@@ -3,26 +3,21 @@
 A factor is exact, or a plain function whose messages an oracle computes: by quadrature, by sampling, or learned.
 """
 
-from meanmap.ep import learned, models
-from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
-from meanmap.ep.factor import Answer, Factor
+from meanmap.ep import extending, learned, models  # noqa: F401  # ep.extending, ep.learned
 from meanmap.ep.factors.blackbox import BlackBox, Density, Product
 from meanmap.ep.factors.conjugate import Bernoulli, Categorical
 from meanmap.ep.factors.gaussian import Dot, Sum
 from meanmap.ep.factors.interval import Interval, Ordinal, Probit
 from meanmap.ep.factors.links import Logistic, Poisson, Student
-from meanmap.ep.factors.precision import Gaussian, GaussianPrecision
+from meanmap.ep.factors.precision import Gaussian
 from meanmap.ep.factors.table import Table
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.ask import ask
 from meanmap.ep.inference.infer import infer
 from meanmap.ep.inference.posterior import Posterior
 from meanmap.ep.learned import Learned
-from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.laplace import Laplace
 from meanmap.ep.oracles.mcmc import MCMC
-from meanmap.ep.oracles.oracle import Oracle
-from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
 from meanmap.ep.oracles.stratified import Stratified
 from meanmap.ep.quadrature.quadrature import Quadrature
@@ -31,7 +26,6 @@ from meanmap.families import Beta, Dirichlet, Gamma, MultivariateNormal, Normal
 
 __all__ = [
     "MCMC",
-    "Answer",
     "Bernoulli",
     "Beta",
     "BlackBox",
@@ -39,12 +33,9 @@ __all__ = [
     "Density",
     "Dirichlet",
     "Dot",
-    "Factor",
     "FactorGraph",
     "Gamma",
     "Gaussian",
-    "GaussianPrecision",
-    "HostOracle",
     "ImportanceSampling",
     "Interval",
     "Laplace",
@@ -52,23 +43,18 @@ __all__ = [
     "Logistic",
     "MultivariateNormal",
     "Normal",
-    "Oracle",
     "Ordinal",
     "Poisson",
     "Posterior",
     "Probit",
     "Product",
     "Quadrature",
-    "Questions",
     "Stratified",
     "Student",
     "Sum",
     "Table",
     "Variable",
     "ask",
-    "from_log_z_derivatives",
     "infer",
-    "learned",
-    "log_z_derivatives",
     "models",
 ]

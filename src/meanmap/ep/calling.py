@@ -11,20 +11,48 @@ from jax.core import eval_jaxpr
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
-from meanmap.ep.factor import FactorLike
+from meanmap.ep.factor import FactorLike, replaced
+from meanmap.ep.piecewise.memory import memory_of
+from meanmap.ep.traced import traced
 from meanmap.ep.variables import NOT_TRACEABLE
+from meanmap.families.line import LARGEST_LOG
 
-__all__ = ["before_sigmoid", "call", "is_host_function", "user_errors"]
+__all__ = ["LINES", "as_now", "before_sigmoid", "call", "is_host_function", "remembered", "user_errors"]
+
+
+def as_now(factor: FactorLike, memory: Any = None) -> Any:
+    """A factor for one run: what its function reads around itself is read at this moment, and compiled with it.
+
+    A function on the host is called when its values are needed; what is known of it is kept in the memory of the run
+    with this number.
+    """
+    if factor.host:
+        return replaced(factor, memory=memory)
+    if factor.traced is not None:
+        return factor
+    variables = factor.arguments[: len(factor.arguments) - factor.outputs]
+    with jax.enable_x64(True):
+        try:
+            found = traced(factor.own, _examples(variables, factor.random))
+        except NOT_TRACEABLE:  # it takes another way than when the factor was made
+            return replaced(factor, host=True, memory=memory)
+    _check_number(found.shape, factor.name)
+    return replaced(factor, own=None, traced=found)
+
+
+def _examples(arguments: tuple[Any, ...], random: bool) -> list[Any]:
+    """The shapes of what a function is called with."""
+    key = [jax.eval_shape(lambda: jax.random.key(0))] if random else []
+    return [*key, *(jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments)]
 
 
 def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], name: str, random: bool = False) -> bool:
     """Whether a function has to be called on the host; raises if it does not map one value of each argument to one."""
     with jax.enable_x64(True):
-        examples = [jax.ShapeDtypeStruct(_event(argument), np.float64) for argument in arguments]
-        key = (jax.eval_shape(lambda: jax.random.key(0)),) if random else ()
+        examples = _examples(arguments, random)
         try:
             # Wrapped, because JAX crashes on meeting a callable without weak references (a NumPy ufunc) a second time.
-            out = jax.eval_shape(lambda *values: function(*values), *key, *examples)
+            out = jax.eval_shape(lambda *values: function(*values), *examples)
         except NOT_TRACEABLE:
             return True
         except Exception as error:
@@ -32,13 +60,16 @@ def is_host_function(function: Callable[..., Any], arguments: tuple[Any, ...], n
                 return True
             _call_with_numbers(function, examples, name, error)
             return True
-    shape = getattr(out, "shape", None)
+    _check_number(getattr(out, "shape", type(out).__name__), name)
+    return False
+
+
+def _check_number(shape: tuple[int, ...] | str, name: str) -> None:
     if shape != ():
         raise ShapeError(
-            f"the function of {name} returned {'shape ' + str(shape) if shape is not None else type(out).__name__} "
-            "for one value of each argument; expected one number."
+            f"the function of {name} returned {shape if isinstance(shape, str) else f'shape {shape}'} for one value of "
+            "each argument; expected one number."
         )
-    return False
 
 
 def _call_with_numbers(function: Callable[..., Any], examples: list[Any], name: str, failure: Exception) -> None:
@@ -74,6 +105,25 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     host = _Host(function, factor.name, bool(keys), factor.vectorised)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
+
+
+def remembered(
+    factor: FactorLike, line: str, coordinates: jax.Array, arguments: list[Any], at: int, wanted: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """What is known of a factor's function of one number: values at points, and how far they may be off.
+
+    `line` names the coordinate in which it is known, and `coordinates` are those of the argument at position `at`; the
+    other arguments are those of one member. Where more is `wanted` the function is called.
+    """
+    others = [value for position, value in enumerate(arguments) if position != at]
+    pairs = [
+        jax.lax.bitcast_convert_type(jnp.asarray(value, jnp.float64), jnp.uint32) for value in (coordinates, *others)
+    ]
+    shape = jax.ShapeDtypeStruct((coordinates.shape[0], 2, 2), jnp.uint32)
+    host = _Remembered(_Host(factor.function, factor.name, False, factor.vectorised), line, at)
+    found = jax.pure_callback(host, shape, factor.memory, wanted, *pairs, vmap_method="broadcast_all")
+    both = jax.lax.bitcast_convert_type(found, jnp.float64)
+    return both[:, 0], both[:, 1]
 
 
 def before_sigmoid(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...]) -> jax.Array | None:
@@ -142,18 +192,22 @@ class _Host:
         batch = values[0].shape[:-1] if self.random else _batch(values)
         wanted = _without_copies(values)
         flat = [value[:wanted].reshape(-1, *value.shape[len(batch) :]) for value in values]
+        out = self.found(flat)
+        filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
+        return filled[..., None].view(np.uint32)
+
+    def found(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values for many points; none after an error, which waits to be raised."""
         if _waiting and _waiting[-1]:
-            return np.full(batch, np.nan)[..., None].view(np.uint32)
+            return np.full(len(flat[0]), np.nan)
         try:
-            out = self._all(flat) if self.vectorised else self._each(flat)
+            return self._all(flat) if self.vectorised else self._each(flat)
         except BaseException as error:
             error.add_note(f"in the function of {self.name}")
             if not _waiting:
                 raise
             _waiting[-1].append(error)
-            return np.full(batch, np.nan)[..., None].view(np.uint32)
-        filled = out.reshape(wanted, *batch[1:])[np.minimum(np.arange(batch[0]), wanted - 1)]
-        return filled[..., None].view(np.uint32)
+            return np.full(len(flat[0]), np.nan)
 
     def _each(self, flat: list[np.ndarray]) -> np.ndarray:
         out = np.empty(flat[0].shape[0])
@@ -183,6 +237,42 @@ class _Host:
                 f"expected {'one number' if shape == () else f'shape {shape}'}."
             )
         return found
+
+
+# Coordinates in which functions are remembered, and their points: callbacks compute with NumPy, as JAX may be waiting.
+LINES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "x": lambda c: c,
+    "log": lambda c: np.exp(np.clip(c, -LARGEST_LOG, LARGEST_LOG)),
+    "logit": lambda c: 1 / (1 + np.exp(-np.clip(c, -LARGEST_LOG, LARGEST_LOG))),
+}
+
+
+class _Remembered:
+    """What the memory of a run knows about a function, as a function of arrays."""
+
+    def __init__(self, host: _Host, line: str, at: int):
+        self.host, self.line, self.at = host, line, at
+
+    def __call__(self, number: Any, wanted: Any, *arrays: Any) -> np.ndarray:
+        values = [np.ascontiguousarray(array).view(np.float64)[..., 0] for array in arrays]
+        batch = values[0].shape[:-1]
+        z, *others = (value.reshape(-1, *value.shape[len(batch) :]) for value in values)
+        memory = memory_of(int(np.ravel(number)[0]))
+        if memory is None or (_waiting and _waiting[-1]):
+            members = np.repeat(np.arange(len(z)), z.shape[1])
+            value, error = (
+                self._values(z.ravel(), [each[members] for each in others]).reshape(z.shape),
+                np.zeros(z.shape),
+            )
+        else:
+            mask = np.asarray(wanted).reshape(z.shape)
+            known_as = self.host.function, self.host.vectorised, self.line, self.at
+            value, error = memory.ask(known_as, self._values, z, mask, others)
+        both = np.stack([value, error], -1).reshape(*batch, -1, 2)
+        return np.ascontiguousarray(both)[..., None].view(np.uint32)
+
+    def _values(self, z: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
+        return self.host.found([*others[: self.at], LINES[self.line](z), *others[self.at :]])
 
 
 def _without_copies(values: list[np.ndarray]) -> int:

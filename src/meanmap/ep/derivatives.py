@@ -20,17 +20,17 @@ def log_z_derivatives(cavity: Normal, message: Normal) -> tuple[Any, Any]:
     >>> from meanmap import ep
     >>> cavity = ep.Normal(0.0, 4.0)
     >>> message = ep.ask(ep.Probit(ep.Variable("z", ep.Normal), observed=1), cavity).messages[0]
-    >>> alpha, beta = ep.log_z_derivatives(cavity, message)
+    >>> alpha, beta = ep.extending.log_z_derivatives(cavity, message)
     >>> round(float(alpha), 6), round(float(beta), 6)  # φ(0)/Φ(0)/√5 and its square
     (0.356825, 0.127324)
-    >>> ep.from_log_z_derivatives(cavity, alpha, beta).precision.round(6) == message.precision.round(6)
+    >>> ep.extending.from_log_z_derivatives(cavity, alpha, beta).precision.round(6) == message.precision.round(6)
     np.True_
     """
-    left = 1 + message.precision * cavity.variance
-    return (message.precision_mean - message.precision * cavity.mean) / left, message.precision / left
+    left = 1 + message.precision * cavity.var()
+    return (message.precision_mean - message.precision * cavity.mean()) / left, message.precision / left
 
 
 def from_log_z_derivatives(cavity: Normal, first: Array, second: Array) -> Normal:
     """The message of a factor with these α and β: [`log_z_derivatives`][] undone; β < 1/v, or no tilted law exists."""
-    precision = second / (1 - cavity.variance * second)
-    return Normal.from_natural(first * (1 + precision * cavity.variance) + precision * cavity.mean, precision)
+    precision = second / (1 - cavity.var() * second)
+    return Normal.from_natural(first * (1 + precision * cavity.var()) + precision * cavity.mean(), precision)

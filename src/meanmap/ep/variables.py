@@ -24,6 +24,7 @@ __all__ = [
     "concrete",
     "read_argument",
     "read_given",
+    "refuse_dates",
 ]
 
 # What a factor is joined to: a Variable, some members of one, or numbers that are known.
@@ -224,6 +225,7 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
             f"{name} holds labels, such as {label!r}; expected numbers: of two labels type "
             f"(np.asarray({name}) == {label!r}).astype(int)."
         )
+    refuse_dates(value, name)
     with concrete(name):
         values = np.asarray(as_array(value, name))
     if values.ndim > axes:
@@ -232,6 +234,18 @@ def read_given(value: object, name: str, axes: int = 1) -> Given:
         raise ShapeError(f"{name} is empty; expected one number for each member of the plate.")
     check_finite(values, name)
     return Given(np.array(values, np.float64), name)
+
+
+def refuse_dates(value: Any, name: str) -> None:
+    """Refuse dates and times: as numbers they would be seconds since 1970, which no prior is about."""
+    first = next(iter(value), None) if isinstance(value, list | tuple) else value
+    kind = getattr(getattr(first, "dtype", None), "kind", "")
+    if kind in ("m", "M"):
+        what, read = ("dates", "(dates - dates.min())") if kind == "M" else ("durations", "durations")
+        raise KindError(
+            f"{name} holds {what}; expected numbers. Say in which unit, and for dates since when: "
+            f"{read} / numpy.timedelta64(1, 'D') are days."
+        )
 
 
 def _first_label(value: Any) -> str | None:

@@ -10,10 +10,10 @@ from meanmap.core.arrays import unmasked
 from meanmap.core.errors import NonFiniteError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
+from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, refuse_labels
 from meanmap.core.types import Data
-from meanmap.features.states.passes import drawn
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
 
@@ -59,7 +59,7 @@ def learned_from(estimator: Any, *data: Data, **settings: Any) -> Any:
     """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
     names = ("X", "y")[: len(data)]
     if any(map(comes_in_pieces, data)):
-        data = tuple(drawn(data, np.random.default_rng(0), names, MOST_ROWS))
+        data = tuple(sampled(data, np.random.default_rng(0), names, MOST_ROWS))
     found = read(estimator, *data, **settings)
-    kept = drawn(found if len(data) > 1 else [found], np.random.default_rng(0), names, MOST_ROWS)
+    kept = sampled(found if len(data) > 1 else [found], np.random.default_rng(0), names, MOST_ROWS)
     return kept if len(data) > 1 else kept[0]

@@ -76,7 +76,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
         if is_dask(X):
             return (self._mean(X), self._std(X)) if return_std else self._mean(X)
         belief = self._belief(X)
-        return (belief.mean(), belief.std()) if return_std else belief.mean()
+        return (belief.mean(), belief.sd()) if return_std else belief.mean()
 
     @numbers_by_partition(lambda self: self._columns)
     def _mean(self, X: Data) -> np.ndarray:
@@ -84,7 +84,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
 
     @numbers_by_partition(lambda self: self._columns)
     def _std(self, X: Data) -> np.ndarray:
-        return self._belief(X).std()
+        return self._belief(X).sd()
 
     @numbers_by_partition(lambda _, q: np.shape(q))
     def predict_quantile(self, X: Data, q: Array) -> np.ndarray:

@@ -80,9 +80,9 @@ def to_numpyro(distribution: Distribution) -> Any:
 
     match distribution:
         case Normal():
-            return numpyro.Normal(distribution.mean, distribution.sd)
+            return numpyro.Normal(distribution.mean(), distribution.sd())
         case MultivariateNormal():
-            return numpyro.MultivariateNormal(distribution.mean, distribution.covariance)
+            return numpyro.MultivariateNormal(distribution.mean(), distribution.cov())
         case Beta():
             return numpyro.Beta(distribution.a, distribution.b)
         case Gamma():

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import library_of
 from meanmap.core.rng import Rng
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import ends, whole_number
 from meanmap.core.types import Array, Data, Index, Seed, Values
 from meanmap.families.gaussian_parts import Parts
 from meanmap.families.reading import all_concrete, members, read_numbers, run, to_jax
@@ -33,8 +34,9 @@ def build(kind: type, **leaves: Any) -> Any:
 class Distribution(eqx.Module):
     """A batch of probability laws with one array leaf per parameter; leading axes of the leaves are plates.
 
-    A member is read through `mean`, `variance`, `log_density`, `characteristic_function`, `sample`. Methods whose name
-    begins with an underscore are the pure formulas on JAX arrays that a new law has to give.
+    A member is read through `mean()`, `sd()`, `var()`, `quantile(q)`, `interval(confidence)`, `log_density`,
+    `characteristic_function`, `sample`. Methods whose name begins with an underscore are the pure formulas on JAX
+    arrays that a new law has to give.
     """
 
     coordinates: ClassVar[tuple[str, ...]] = ("x",)
@@ -75,19 +77,16 @@ class Distribution(eqx.Module):
 
     # Moments
 
-    @property
     def mean(self) -> Values:
         """E[x], shape `shape + event_shape`."""
         require_proper(self, "mean")
         return run(type(self)._mean, self)
 
-    @property
-    def variance(self) -> Values:
+    def var(self) -> Values:
         """Var[x] entry by entry, shape `shape + event_shape`."""
         require_proper(self, "variance")
         return run(type(self)._variance, self)
 
-    @property
     def sd(self) -> Values:
         """Standard deviation, entry by entry."""
         require_proper(self, "standard deviation")
@@ -173,14 +172,19 @@ class Distribution(eqx.Module):
     def _cdf(self, x: jax.Array) -> jax.Array:
         raise KindError(f"{type(self).__name__} has no distribution function here; draw with .sample(n, rng) instead.")
 
-    def quantile(self, p: Array) -> Values:
-        """The point below which a fraction p of the mass lies, where the law has a cheap one."""
+    def quantile(self, q: Array) -> Values:
+        """The point below which a fraction q of the mass lies, where the law has a cheap one."""
         require_proper(self, "quantiles")
-        with Door(self, p) as door:
-            p = read_numbers(p, "p", door)
-        if is_concrete(p) and not ((np.asarray(p) >= 0) & (np.asarray(p) <= 1)).all():
-            raise ParameterError("p holds values outside [0, 1]; expected probabilities.")
-        return self._quantile_of(p)
+        with Door(self, q) as door:
+            q = read_numbers(q, "q", door)
+        if is_concrete(q) and not ((np.asarray(q) >= 0) & (np.asarray(q) <= 1)).all():
+            raise ParameterError("q holds values outside [0, 1]; expected probabilities.")
+        return self._quantile_of(q)
+
+    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+        """Between which two values a draw lies with this probability, with as much below as above."""
+        low, high = ends(confidence)
+        return self.quantile(low), self.quantile(high)
 
     def _quantile_of(self, p: Array) -> Any:
         return run(type(self)._quantile, self, p)
@@ -298,7 +302,7 @@ class Distribution(eqx.Module):
         if improper.any():
             return f"{name}(improper, natural={', '.join(_short(leaf) for leaf in leaves)})"
         host = jax.tree.map(np.asarray, self)
-        return f"{name}({', '.join(f'{label}={_short(getattr(host, at))}' for label, at in self._shown.items())})"
+        return f"{name}({', '.join(f'{label}={_short(_read(host, at))}' for label, at in self._shown.items())})"
 
 
 def require_proper(distribution: Distribution, action: str) -> None:
@@ -323,6 +327,7 @@ def _root_variance(distribution: Distribution) -> jax.Array:
     return jnp.sqrt(distribution._variance())
 
 
+@compiled_anew
 @eqx.filter_jit
 def _draw(distribution: Distribution, key: jax.Array, n: int) -> jax.Array:
     return distribution._sample(n, key)
@@ -333,6 +338,11 @@ def _axes_used(index: Index) -> int:
     if index is None or index is Ellipsis:
         return 0
     return index.ndim if getattr(index, "dtype", None) == np.dtype(bool) else 1
+
+
+def _read(law: Any, name: str) -> Any:
+    value = getattr(law, name)
+    return value() if callable(value) else value
 
 
 def _short(value: object) -> str:

@@ -29,7 +29,7 @@ class Bernoulli(Family):
     Bernoulli(probability=0.5)
     """
 
-    logit: Any
+    logit: Array
     _fields_axes: ClassVar[dict[str, int]] = {"logit": 0}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean",)
     _shown: ClassVar[dict[str, str]] = {"probability": "mean"}
@@ -73,7 +73,7 @@ class Bernoulli(Family):
     @property
     def probability(self) -> Values:
         """P(x = 1), the mean."""
-        return self.mean
+        return self.mean()
 
     def _proper(self) -> Any:
         return abs(self.logit) < np.inf
@@ -88,7 +88,7 @@ class Bernoulli(Family):
     def gaussian_parts(self, coordinate: str) -> Parts:
         """Two points, 0 and 1."""
         del coordinate
-        p = jnp.asarray(self.mean)
+        p = jnp.asarray(self.mean())
         return points_with_weights(jnp.stack([1 - p, p], axis=-1), jnp.array([[0.0], [1.0]], p.dtype))
 
     def _mean(self) -> jax.Array:

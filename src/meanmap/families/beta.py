@@ -53,8 +53,8 @@ class Beta(Family):
     Beta(improper, natural=1, -1)
     """
 
-    coefficient_log_x: Any
-    coefficient_log_complement: Any
+    coefficient_log_x: Array
+    coefficient_log_complement: Array
     coordinates: ClassVar[tuple[str, ...]] = ("x", "logit")
     _fields_axes: ClassVar[dict[str, int]] = {"coefficient_log_x": 0, "coefficient_log_complement": 0}
     smooth: ClassVar[bool] = True

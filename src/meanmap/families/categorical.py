@@ -32,11 +32,11 @@ class Categorical(Family):
 
     Examples
     --------
-    >>> (Categorical([0.5, 0.25, 0.25]) * Categorical([0.2, 0.4, 0.4])).mean.round(4).tolist()
+    >>> (Categorical([0.5, 0.25, 0.25]) * Categorical([0.2, 0.4, 0.4])).mean().round(4).tolist()
     [0.3333, 0.3333, 0.3333]
     """
 
-    logits: Any
+    logits: Array
     _fields_axes: ClassVar[dict[str, int]] = {"logits": 1}
     _statistic_names: ClassVar[tuple[str, ...]] = ("probabilities",)
     _shown: ClassVar[dict[str, str]] = {"probabilities": "mean"}
@@ -111,7 +111,7 @@ class Categorical(Family):
     @property
     def probabilities(self) -> Values:
         """The mean of the indicator vector, shape `shape + (k,)`."""
-        return self.mean
+        return self.mean()
 
     def _proper(self) -> Any:
         return (abs(self.logits) < np.inf).all(-1)
@@ -136,7 +136,7 @@ class Categorical(Family):
     def gaussian_parts(self, coordinate: str) -> Parts:
         """A unit vector for each label."""
         del coordinate
-        p = jnp.asarray(self.mean)
+        p = jnp.asarray(self.mean())
         return points_with_weights(p, jnp.eye(p.shape[-1], dtype=p.dtype))
 
     def _mean(self) -> jax.Array:

@@ -40,11 +40,11 @@ class Dirichlet(Family):
 
     Examples
     --------
-    >>> (Dirichlet([2.0, 1.0, 1.0]) * Dirichlet([1.0, 3.0, 1.0])).mean.round(3).tolist()
+    >>> (Dirichlet([2.0, 1.0, 1.0]) * Dirichlet([1.0, 3.0, 1.0])).mean().round(3).tolist()
     [0.333, 0.5, 0.167]
     """
 
-    coefficient_log_x: Any
+    coefficient_log_x: Array
     coordinates: ClassVar[tuple[str, ...]] = ("log",)
     _fields_axes: ClassVar[dict[str, int]] = {"coefficient_log_x": 1}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log",)

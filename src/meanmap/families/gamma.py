@@ -51,8 +51,8 @@ class Gamma(Family):
     Gamma(shape=8, rate=4, mean=2, sd=0.7071)
     """
 
-    coefficient_log_x: Any
-    coefficient_x: Any
+    coefficient_log_x: Array
+    coefficient_x: Array
     coordinates: ClassVar[tuple[str, ...]] = ("x", "log")
     _fields_axes: ClassVar[dict[str, int]] = {"coefficient_log_x": 0, "coefficient_x": 0}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean_log", "mean")

@@ -32,8 +32,8 @@ class Laplace(Distribution):
     [1.0, 0.5]
     """
 
-    location: Any
-    scale: Any
+    location: Array
+    scale: Array
     _shown: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "sd": "sd"}
 
     def __init__(self, location: Any = 0.0, scale: Array = 1.0):

@@ -40,7 +40,7 @@ class Mixture(Distribution):
     """
 
     components: Distribution
-    weights: Any
+    weights: Array
     _shown: ClassVar[dict[str, str]] = {"mean": "mean", "sd": "sd"}
 
     def __init__(self, components: Distribution, weights: Array):

@@ -36,12 +36,12 @@ class MultivariateNormal(Family):
     Examples
     --------
     >>> belief = MultivariateNormal.standard(2) * MultivariateNormal([2.0, 0.0], [[1.0, 0.0], [0.0, 1.0]])
-    >>> belief.mean.round(12).tolist(), belief.covariance.round(12).tolist()
+    >>> belief.mean().round(12).tolist(), belief.cov().round(12).tolist()
     ([1.0, 0.0], [[0.5, 0.0], [0.0, 0.5]])
     """
 
-    precision_mean: Any
-    precision: Any
+    precision_mean: Array
+    precision: Array
     _fields_axes: ClassVar[dict[str, int]] = {"precision_mean": 1, "precision": 2}
     smooth: ClassVar[bool] = True
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_outer")
@@ -115,16 +115,10 @@ class MultivariateNormal(Family):
         """The shape of one draw, `(d,)`."""
         return (self.precision_mean.shape[-1],)
 
-    @property
-    def covariance(self) -> Values:
-        """V, shape `shape + (d, d)`; `cov` for short."""
+    def cov(self) -> Values:
+        """The covariance matrix V, shape `shape + (d, d)`."""
         require_proper(self, "covariance")
         return run(type(self)._covariance, self)
-
-    @property
-    def cov(self) -> Values:
-        """The covariance matrix, `shape + (d, d)`."""
-        return self.covariance
 
     def _proper(self) -> Any:
         if isinstance(self.precision, jax.Array):
@@ -152,7 +146,7 @@ class MultivariateNormal(Family):
     def gaussian_parts(self, coordinate: str) -> Parts:
         """The law itself."""
         del coordinate
-        return one_normal(jnp.asarray(self.mean), jnp.asarray(self.covariance))
+        return one_normal(jnp.asarray(self.mean()), jnp.asarray(self.cov()))
 
     def _mean(self) -> jax.Array:
         factor = self._factor()

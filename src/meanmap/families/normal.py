@@ -38,8 +38,8 @@ class Normal(Family):
     Normal(shape=(2,), improper at [0])
     """
 
-    precision_mean: Any
-    precision: Any
+    precision_mean: Array
+    precision: Array
     _fields_axes: ClassVar[dict[str, int]] = {"precision_mean": 0, "precision": 0}
     _statistic_names: ClassVar[tuple[str, ...]] = ("mean", "minus_half_mean_square")
     smooth: ClassVar[bool] = True
@@ -119,7 +119,7 @@ class Normal(Family):
     def gaussian_parts(self, coordinate: str) -> Parts:
         """The law itself."""
         del coordinate
-        return one_normal(jnp.asarray(self.mean)[:, None], jnp.asarray(self.variance)[:, None, None])
+        return one_normal(jnp.asarray(self.mean())[:, None], jnp.asarray(self.var())[:, None, None])
 
     def _mean(self) -> jax.Array:
         return self.precision_mean / self.precision

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import array_of, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
@@ -109,6 +110,7 @@ def run(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[()] if isinstance(leaf, np.ndarray) and leaf.ndim == 0 else leaf, result)
 
 
+@compiled_anew
 @partial(jax.jit, static_argnames=("function", "settings"))
 def _compiled(arguments: tuple, function: Callable[..., Any], settings: tuple) -> Any:
     return function(*arguments, **dict(settings))

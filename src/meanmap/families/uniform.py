@@ -32,8 +32,8 @@ class Uniform(Distribution):
     (np.float64(0.5), 1.0)
     """
 
-    low: Any
-    high: Any
+    low: Array
+    high: Array
     _shown: ClassVar[dict[str, str]] = {"low": "low", "high": "high"}
 
     def __init__(self, low: Array = 0.0, high: Array = 1.0):

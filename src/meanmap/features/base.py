@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
@@ -92,6 +93,7 @@ class Features(eqx.Module):
         return f"{type(self).__name__}({self.size} features of {self.kernel!r})"
 
 
+@compiled_anew
 @jax.jit
 def _transform(features: Features, x: Points) -> jax.Array:
     return features.transform(x)

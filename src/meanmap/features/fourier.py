@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.points import dense, one_row
@@ -117,6 +118,7 @@ class Fourier(Features):
         return self.frequencies.shape[0] * (2 if self.kind == "cos-sin" else 1)
 
 
+@compiled_anew
 @partial(jax.jit, static_argnames=("n_features", "kind", "orthogonal"))
 def _draw(kernel: Kernel, row: Array, n_features: int, kind: Any, orthogonal: bool, key: jax.Array) -> Features:
     if isinstance(kernel, Sum):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import out_of_range
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, KindError, ParameterError
@@ -153,6 +154,7 @@ class PivotedCholesky(Features):
         return self.factor.shape[0]
 
 
+@compiled_anew
 @jax.jit
 def _column(kernel: Kernel, x: Points, point: Points) -> jax.Array:
     return kernel.gram(point, x)[0]

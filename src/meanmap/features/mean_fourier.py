@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ShapeError
 from meanmap.core.points import bucket, count, pad, rows
@@ -87,6 +88,7 @@ class FeaturesOfLaws(Features):
         out[:] = compiled(self, gathered, "finish")[: len(out)]
 
 
+@compiled_anew
 @partial(jax.jit, static_argnames="stage")
 def compiled(features: Any, gathered: Array, stage: str) -> jax.Array:
     """One of the pure methods of features on what they gathered, compiled once for each shape."""

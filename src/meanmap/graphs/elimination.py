@@ -1,8 +1,10 @@
 """Cliques of a network of factors: variables are summed out one by one, in an order that keeps tables small."""
 
 import heapq
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -37,55 +39,108 @@ class CliqueForest:
 
     @classmethod
     def of(cls, cardinalities: Sequence[int] | np.ndarray, scopes: Sequence[tuple[int, ...]]) -> "CliqueForest":
-        """The smaller of two greedy forests: by the next table, and by what it newly joins (Kjærulff 1990)."""
-        logs = np.log(np.asarray(cardinalities, dtype=float)).tolist()
-        return min((_forest(logs, scopes, rule) for rule in (_weight, _fill)), key=lambda forest: forest.size)
+        """The smaller of two greedy forests: by the next table, and by what it newly joins (Kjærulff 1990).
+
+        On trees linear in the number of variables, however many neighbours one of them has.
+        """
+        states = [int(k) for k in cardinalities]
+        return min((_forest(states, scopes, rule) for rule in (_Weight, _Fill)), key=lambda forest: forest.size)
 
 
-def _weight(node: int, near: Neighbours, logs: list[float]) -> float:
-    """The logarithm of the size of the table that eliminating a node needs."""
-    return logs[node] + sum(logs[other] for other in near[node])
+class _Weight:
+    """The size of the table that eliminating a node needs: its logarithm in whole multiples of 2⁻⁴⁰, which add up to
+    the same number in every order.
+    """
+
+    def __init__(self, states: list[int], near: Neighbours):
+        self.logs = [round(math.log2(k) * 2**40) for k in states]
+        self.price = [self.logs[node] + sum(self.logs[other] for other in near[node]) for node in range(len(states))]
+
+    def removed(self, node: int, others: set[int]) -> set[int]:
+        """Take a node away from its neighbours, all of which meet; whose price changed."""
+        for other in others:
+            self.price[other] -= self.logs[node]
+        return others
+
+    def joined(self, a: int, b: int, common: set[int]) -> set[int]:
+        """Bring two nodes together; whose price changed, beside theirs."""
+        del common
+        self.price[a] += self.logs[b]
+        self.price[b] += self.logs[a]
+        return set()
 
 
-def _fill(node: int, near: Neighbours, logs: list[float]) -> float:
-    """The size of the tables of all pairs that it newly joins."""
-    others = sorted(near[node])
-    missing = ((a, b) for i, a in enumerate(others) for b in others[i + 1 :] if b not in near[a])
-    return float(sum(np.exp(logs[a] + logs[b]) for a, b in missing))
+class _Fill:
+    """The size of the tables of all pairs that eliminating a node newly joins, kept up to date by what changes.
+
+    Of a node whose neighbours have S states together, S₂ their squares, it is (S² − S₂) / 2 less the sizes of pairs
+    that meet already.
+    """
+
+    def __init__(self, states: list[int], near: Neighbours):
+        self.states = states
+        self.around = [sum(states[other] for other in others) for others in near]
+        squares = (sum(states[other] ** 2 for other in others) for others in near)
+        self.price = [(total**2 - square) // 2 for total, square in zip(self.around, squares, strict=True)]
+        for a, others in enumerate(near):
+            for b in others:
+                if a < b:
+                    for node in near[a] & near[b]:
+                        self.price[node] -= states[a] * states[b]
+
+    def removed(self, node: int, others: set[int]) -> set[int]:
+        """Take a node away from its neighbours, all of which meet; whose price changed."""
+        together = sum(self.states[other] for other in others)
+        for other in others:
+            self.around[other] -= self.states[node]
+            # The pairs of this node and of neighbours that it does not meet.
+            self.price[other] -= self.states[node] * (self.around[other] - together + self.states[other])
+        return others
+
+    def joined(self, a: int, b: int, common: set[int]) -> set[int]:
+        """Bring two nodes together; whose price changed, beside theirs."""
+        shared = sum(self.states[node] for node in common)
+        for node, other in ((a, b), (b, a)):
+            self.price[node] += self.states[other] * (self.around[node] - shared)
+            self.around[node] += self.states[other]
+        for node in common:
+            self.price[node] -= self.states[a] * self.states[b]
+        return common
 
 
-def _forest(logs: list[float], scopes: Sequence[tuple[int, ...]], rule: Callable) -> CliqueForest:
-    near: Neighbours = [set() for _ in logs]
+def _forest(states: list[int], scopes: Sequence[tuple[int, ...]], rule: type[_Weight] | type[_Fill]) -> CliqueForest:
+    near: Neighbours = [set() for _ in states]
     for scope in scopes:
         for node in scope:
             near[node].update(other for other in scope if other != node)
-    heap = [(rule(node, near, logs), node) for node in range(len(logs))]
-    cost = {node: value for value, node in heap}
+    prices = rule(states, near)
+    heap = [(price, node) for node, price in enumerate(prices.price)]
     heapq.heapify(heap)
     place: dict[int, int] = {}
     found: list[set[int]] = []
     while heap:
-        value, node = heapq.heappop(heap)
-        if node in place or value != cost[node]:
+        price, node = heapq.heappop(heap)
+        if node in place or price != prices.price[node]:
             continue  # it is dearer or cheaper by now, and stands elsewhere
         others = near[node]
         place[node] = len(found)
         found.append({node, *others})
+        changed = set(others)
+        for a, b in combinations(sorted(others), 2):
+            if b not in near[a]:
+                changed |= prices.joined(a, b, near[a] & near[b])
+                near[a].add(b)
+                near[b].add(a)
+        changed |= prices.removed(node, others)
         for other in others:
-            near[other] |= others
-            near[other] -= {node, other}
-        # What joins two of them changes the price of whoever is near both.
-        changed = others if rule is _weight else others.union(*(near[other] for other in others))
-        for other in changed:
-            price = rule(other, near, logs)
-            if price != cost[other]:
-                cost[other] = price
-                heapq.heappush(heap, (price, other))
+            near[other].remove(node)
+        for other in changed.difference([node]):
+            heapq.heappush(heap, (prices.price[other], other))
     ordered = [tuple(sorted(clique, key=place.__getitem__)) for clique in found]
-    return _merged(ordered, [place[clique[1]] if len(clique) > 1 else -1 for clique in ordered], logs)
+    return _merged(ordered, [place[clique[1]] if len(clique) > 1 else -1 for clique in ordered], states)
 
 
-def _merged(cliques: list[tuple[int, ...]], parent: list[int], logs: list[float]) -> CliqueForest:
+def _merged(cliques: list[tuple[int, ...]], parent: list[int], states: list[int]) -> CliqueForest:
     """Cliques that lie in one of their children give their place to it."""
     into = list(range(len(cliques)))
     kept: list[int] = []
@@ -103,7 +158,7 @@ def _merged(cliques: list[tuple[int, ...]], parent: list[int], logs: list[float]
     kept.sort(key=last.__getitem__)
     number = {c: i for i, c in enumerate(kept)}
     above = [parent[last[c]] for c in kept]
-    size = sum(float(np.exp(sum(logs[i] for i in cliques[c]))) for c in kept)
+    size = sum(math.prod((states[i] for i in cliques[c]), start=1.0) for c in kept)
     return CliqueForest(
         tuple(cliques[c] for c in kept), tuple(number[into[up]] if up >= 0 else -1 for up in above), size
     )

@@ -13,7 +13,7 @@ from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.types import Data
 from meanmap.core.values import as_known
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "refuse_both_directions"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +204,15 @@ class Graph:
     def __repr__(self) -> str:
         nodes, edges = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((self.size, "node"), (len(self.edges), "edge")))
         return f"{type(self).__name__}({nodes}, {edges})"
+
+
+def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
+    """Each edge may be named in one of its directions; of two, one would be forgotten."""
+    known: set[frozenset] = set()
+    for edge in edges:
+        if frozenset(edge) in known:
+            raise InputError(f"{argument} has the edge {edge!r} in both directions; expected each edge once.")
+        known.add(frozenset(edge))
 
 
 def _pair(edge: Any) -> tuple:

@@ -9,7 +9,15 @@ from meanmap.core.errors import InputError
 from meanmap.core.types import GraphLike
 from meanmap.graphs.partial import PDAG
 
-__all__ = ["consistent_extension", "equivalence_class", "find_cycle", "meek", "reaches", "unshielded_colliders"]
+__all__ = [
+    "causes_first",
+    "consistent_extension",
+    "equivalence_class",
+    "find_cycle",
+    "meek",
+    "reaches",
+    "unshielded_colliders",
+]
 
 
 def meek(
@@ -87,11 +95,28 @@ def reaches(arrows: np.ndarray) -> np.ndarray:
         reach = further
 
 
-def find_cycle(graph: PDAG) -> list[Hashable]:
-    """The names along some cycle of arrows; empty without one."""
+def causes_first(graph: PDAG) -> list[Hashable]:
+    """The names of a graph whose arrows make no cycle, causes before effects: level by level, each in its order."""
+    order, found = _sorter(graph), []
+    place = {name: number for number, name in enumerate(graph.names)}
+    order.prepare()
+    while order.is_active():
+        level = sorted(order.get_ready(), key=place.__getitem__)
+        order.done(*level)
+        found += level
+    return found
+
+
+def _sorter(graph: PDAG) -> TopologicalSorter:
     order = TopologicalSorter(dict.fromkeys(graph.names, ()))
     for start, end in graph.named("directed"):
         order.add(end, start)
+    return order
+
+
+def find_cycle(graph: PDAG) -> list[Hashable]:
+    """The names along some cycle of arrows; empty without one."""
+    order = _sorter(graph)
     try:
         order.prepare()
     except CycleError as error:

@@ -12,7 +12,7 @@ from meanmap.core.errors import InputError
 from meanmap.core.types import GraphLike
 from meanmap.graphs.graph import Graph
 
-__all__ = ["Rooted", "centres", "check_forest", "informed", "prune"]
+__all__ = ["Rooted", "centres", "check_forest", "informed", "prune", "steps_to_farthest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,17 @@ def _outwards(graph: Graph, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     for node in order[1:].tolist():
         depths[node] = depths[parents[node]] + 1
     return order[1:].astype(np.int64), np.where(before[:n] == n, -1, before[:n]).astype(np.int64), np.array(depths[:n])
+
+
+def steps_to_farthest(graph: Graph, nodes: np.ndarray) -> int:
+    """How many steps the farthest node that can be reached is from the nearest of some nodes (k,); 0 without any.
+
+    Examples
+    --------
+    >>> steps_to_farthest(Graph.of([(0, 1), (1, 2), (2, 3), (3, 0)]), np.array([1]))
+    2
+    """
+    return int(_outwards(graph, nodes)[2].max(initial=0)) if 0 < len(nodes) < graph.size else 0
 
 
 def centres(graph: Graph) -> np.ndarray:

@@ -19,7 +19,7 @@ __all__ = ["Flooding", "Residual", "Schedule", "Sequential", "Splash", "Sweeps",
 
 
 class Schedule(ABC):
-    """In which order messages are sent: `run` is handed a `bp.Exchange` and gives what was sent.
+    """In which order messages are sent: `run` is handed a `bp.engine.Exchange` and gives what was sent.
 
     A schedule of your own overrides `run`; `exchange.silence()`, `exchange.sweep(messages)` and
     `exchange.sent(messages, steps, changes)` are enough to write one.

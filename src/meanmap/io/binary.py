@@ -1,14 +1,20 @@
 """Columns of NPY, NPZ and Parquet files. What is no column of numbers or labels is refused by its name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from glob import has_magic
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError, InputError, ShapeError
+from meanmap.core.arrays import in_one_unit, plain
+from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
+from meanmap.core.exact import MOST_EXACT
+from meanmap.core.foreign import readable
+from meanmap.core.meant import composed
 from meanmap.core.pieces.files import ParquetFiles
+from meanmap.core.tables.table import as_declared
 
 __all__ = ["read_arrays", "read_parquet"]
 
@@ -24,7 +30,7 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
                 raise ValueError("it does not begin as such a file does")
             file.seek(0)
             found = np.load(file, allow_pickle=False)
-            arrays = {name: found[name] for name in found.files} if kind == ".npz" else found
+            arrays = {composed(name): found[name] for name in found.files} if kind == ".npz" else found
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except Exception as problem:  # NumPy, zipfile and zlib have a dozen kinds for what is damaged
@@ -37,11 +43,18 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
         arrays = {f"x{i}": column for i, column in enumerate(np.atleast_2d(arrays.T))}
     for name, array in arrays.items():
         dtype = getattr(array, "dtype", None)
-        if dtype is None or dtype.kind not in "biufU":
+        if dtype is None or dtype.kind not in "biufUmM":
             what = "no array" if dtype is None else f"of {dtype}"
-            raise InputError(f"{name!r} of {path} is {what}; expected arrays of numbers or text.")
+            raise InputError(f"{name!r} of {path} is {what}; expected arrays of numbers, times or text.")
     _check_lengths(arrays, path)
-    return {name: array.astype(float) if array.dtype.kind in "biuf" else array for name, array in arrays.items()}
+    return {name: _as_read(array, f"{name!r} of {path}") for name, array in arrays.items()}
+
+
+def _as_read(array: np.ndarray, called: str) -> np.ndarray:
+    """Numbers as float64 where that holds them, times and durations in one unit; text and truth values as they are."""
+    if array.dtype.kind in "mM":
+        return in_one_unit(array, called)
+    return array if array.dtype.kind == "U" or (array.dtype.kind == "b" and array.ndim == 1) else as_declared(array)
 
 
 def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:
@@ -51,34 +64,75 @@ def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:
         raise ShapeError(f"{path} holds no columns of one length: {listed or 'it is empty'}.")
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None) -> dict[str, Any]:
-    """Columns of a Parquet file, or of several as one table; of the others only the names are read."""
-    try:
-        import polars
-    except ImportError:
-        raise InputError(f"{path}: Parquet files need polars: pip install polars.") from None
+def read_parquet(path: Path, choose: Callable[[Sequence[str]], list[str]] | None) -> dict[str, Any]:
+    """Columns of a Parquet file, or of several as one table, chosen from those that all have; None for all columns.
+
+    Of the others only the names are read.
+    """
+    if find_spec("polars") is None:
+        raise InputError(f"{path}: Parquet files need polars: pip install polars.")
     if not path.is_file() and not path.is_dir() and not has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or directory", str(path))
-    failures = (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError)
     try:
-        # Of a pattern or a folder each file has to have the columns of the first one.
-        files = ParquetFiles((path,)) if path.is_file() else ParquetFiles.of(path)
-        chosen = [name for name in files.names if columns is None or name in columns] or list(files.names)
-        frame = ParquetFiles(files.paths, tuple(chosen)).frame()
-    except failures as problem:
-        raise InputError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
-    found = {}
-    for name in chosen:
-        kind = frame[name].dtype
-        try:
-            if kind.is_numeric():
-                found[name] = frame[name].cast(polars.Float64).fill_null(float("nan")).to_numpy()
-            elif kind.is_nested() or kind in (polars.Binary, polars.Duration, polars.Object):
-                raise polars.exceptions.InvalidOperationError
-            else:
-                found[name] = frame[name].cast(polars.String).fill_null("").to_numpy().astype(str)
-        except failures:
-            raise ColumnError(
-                f"the column {name!r} of {path} holds {kind}; expected numbers or text. Name the columns to use."
-            ) from None
-    return found
+        # Where all columns are read, each file of a pattern or a folder has to have those of the first one.
+        files = _files(path, () if choose else None)
+        chosen = choose(files.shared) if choose else list(files.names)
+        # A chosen list that is empty reads nothing: without columns polars has no rows either.
+        frame = _files(path, chosen).whole() if chosen else {}
+    except KindError as problem:
+        raise InputError(str(problem)) from None
+    return {name: _column(frame[name], f"the column {name!r} of {path}") for name in chosen}
+
+
+def _files(path: Path, columns: Sequence[str] | None) -> ParquetFiles:
+    """The file of this path, whatever its name, or those of a folder or a pattern, checked for these columns."""
+    chosen = None if columns is None else tuple(columns)
+    return ParquetFiles((path,), chosen) if path.is_file() else ParquetFiles.of(path, chosen)
+
+
+def _column(values: Any, called: str) -> np.ndarray:
+    """A column of its declared kind: numbers, whole ones that float64 does not hold, truth values, times, or text."""
+    import polars
+
+    kind = values.dtype
+    if kind.is_integer():
+        return _whole(values, called)
+    if kind.is_decimal():
+        return np.asanyarray(readable(values, called))
+    if kind.is_numeric():
+        return values.cast(polars.Float64).fill_null(float("nan")).to_numpy()
+    if kind == polars.Boolean:
+        return _masked(values.fill_null(False).to_numpy(), values)
+    if kind == polars.Date or isinstance(kind, polars.Datetime | polars.Duration):
+        return in_one_unit(plain(values, called), called)
+    try:
+        if kind.is_nested() or kind in (polars.Binary, polars.Time, polars.Object):
+            raise polars.exceptions.InvalidOperationError
+        return values.cast(polars.String).fill_null("").to_numpy().astype(str)
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException):
+        raise ColumnError(f"{called} holds {kind}; expected numbers, times or text. Name the columns to use.") from None
+
+
+def _masked(found: np.ndarray, values: Any) -> np.ndarray:
+    return np.ma.MaskedArray(found, values.is_null().to_numpy()) if values.null_count() else found
+
+
+def _whole(values: Any, called: str) -> np.ndarray:
+    """Whole numbers as float64 where that holds them, NaN where one is missing; longer ones as they are."""
+    import polars
+
+    floats = values.cast(polars.Float64).fill_null(float("nan")).to_numpy()
+    if not (np.abs(floats) >= MOST_EXACT).any():
+        return floats
+    try:
+        exact = (
+            values.fill_null(0).to_numpy()
+            if str(values.dtype) == "UInt64"
+            else values.fill_null(0).cast(polars.Int64).to_numpy()
+        )
+    except polars.exceptions.PolarsError:
+        raise ColumnError(
+            f"{called} holds {values.dtype} beyond 64 bits; expected shorter numbers. If they are labels, save "
+            "them as text."
+        ) from None
+    return _masked(exact, values)

@@ -1,30 +1,36 @@
 """Tables from files: text with a delimiter, Parquet, NPY and NPZ.
 
 The rules. The first line of a text names the columns, unless all of it are numbers: they are then called x0, x1, ...
-A cell that is empty or says NA, NaN, NULL, None or ? is missing. A column holds numbers if each of its other cells is
-one, and labels if none is.
+A cell that is empty or says NA, NaN, NULL or None is missing. A column holds numbers if each of its other cells is one
+(`meanmap.core.numerals` says what a number is), truth values if each says true or false, whatever its capitals, and
+labels if none is a number.
 """
 
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from meanmap.core.arrays import unmasked
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
-from meanmap.core.settings import reads_as_number
+from meanmap.core.meant import composed, no_column, respelled
+from meanmap.core.numerals import reads_as_number
 from meanmap.core.tables.kinds import as_kind
+from meanmap.core.tables.marks import marked, policy_and_marks
 from meanmap.core.tables.missing import MISSING_LABEL
 from meanmap.core.tables.table import Table
+from meanmap.core.values import label_text
 from meanmap.io.binary import read_arrays, read_parquet
+from meanmap.io.cells import MISSING, Cells, absent_in
 
 __all__ = ["MISSING", "read_columns", "read_table"]
 
-MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 # What begins like this is no text, whatever its name.
 FOREIGN = {
@@ -47,7 +53,9 @@ def read_table(
     *,
     delimiter: str | None = None,
     labels: Sequence[str] = (),
-    missing: Literal["drop", "category", "raise", "fail"] = "drop",
+    missing: Literal["drop", "category", "raise", "fail"] | Sequence[str | float] = "drop",
+    decimal: Literal[".", ","] | None = None,
+    said: Collection[str] = (),
     tell: Callable[[str], object] | None = None,
 ) -> tuple[Table, int]:
     """Read columns of a file.
@@ -60,12 +68,19 @@ def read_table(
     columns : names, or a function of all names that returns some, optional
         Only these; all unless given.
     delimiter : str, optional
-        Of texts: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line holds most of.
+        Of texts, "\\t" for a tab: by default a comma for ``.csv``, a tab for ``.tsv``, otherwise what the first line
+        holds most of.
     labels : names
         Columns that are labels though they look like numbers.
     missing : {"drop", "category", "raise"}
         Leave out the rows with a missing value in any of the columns, make missing labels a label of their own, or
-        refuse them ("fail" is the same).
+        refuse them ("fail" is the same). A list of marks, such as ["?", -999], names values that stand for missing
+        ones, whose rows are left out too.
+    decimal : {".", ","}, optional
+        The decimal mark of texts. By default a point; where cells are separated by something else than commas, columns
+        of numbers with a comma are read as such, and ``tell`` says so.
+    said : names, optional
+        Columns of which you say elsewhere what they are, as by ``kinds=``: no note asks for it.
     tell : function of a sentence, optional
         Called with what a careful reader should know, such as that the first line held numbers and was taken for data.
 
@@ -84,20 +99,24 @@ def read_table(
     ...     read_table(path)
     (Table(2 rows: height, eyes [labels]), 1)
     """
-    read = _read(path, columns, delimiter, labels, tell or (lambda note: None))
-    return _complete(read, str(path), missing, tell or (lambda note: None))
+    policy, marks = policy_and_marks(missing)
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), decimal, marks, said)
+    return _complete(read, str(path), policy, tell or (lambda note: None))
 
 
 def read_columns(
     path: str | Path,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Callable[[list[str]], list[str]] | None = None,
     *,
     delimiter: str | None = None,
     labels: Sequence[str] = (),
+    marks: Sequence[str | float] = (),
+    decimal: Literal[".", ","] | None = None,
+    said: Collection[str] = (),
     tell: Callable[[str], object] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Columns of a file as `read_table` reads them, with their missing values: NaN, of labels None."""
-    read = _read(path, columns, delimiter, labels, tell or (lambda note: None))
+    """Columns of a file as `read_table` reads them, with their missing values: NaN or masked, of labels None."""
+    read = _read(path, columns, delimiter, labels, tell or (lambda note: None), decimal, marks, said)
     if not len(next(iter(read.values()), ())):
         raise EmptyError(f"{path} has {'names of columns and no rows' if read else 'no columns'}.")
     for name, values in read.items():
@@ -113,25 +132,51 @@ def _read(
     delimiter: str | None,
     labels: Sequence[str],
     tell: Callable[[str], object],
+    decimal: str | None,
+    marks: Sequence[str | float],
+    said: Collection[str],
 ) -> dict[str, np.ndarray]:
     """The columns that were chosen, "" for missing labels."""
-    named = None if callable(columns) else columns
+    if decimal not in (None, ".", ","):
+        raise InputError(f"decimal is {decimal!r}; expected '.' or ','.")
+
+    def choose(names: Sequence[str]) -> list[str]:
+        chosen = columns(list(names)) if callable(columns) else list(names if columns is None else columns)
+        chosen = [respelled(name, names) for name in chosen]
+        _check_names([*chosen, *labels], names, path)
+        return chosen
+
     kind = Path(path).suffix.lower() if str(path) != "-" else ""
     if kind in (".npy", ".npz"):
-        read = read_arrays(Path(path), kind)
+        arrays = read_arrays(Path(path), kind)
+        read = {name: arrays[name] for name in choose(list(arrays))}
     elif kind == ".parquet" or Path(path).is_dir():
-        read = read_parquet(Path(path), named)
+        read = read_parquet(Path(path), None if columns is None else choose)
+        _check_names(labels if columns is None else (), list(read), path)
     else:
-        read = _text(path, kind, named, delimiter, frozenset(labels), tell)
-    chosen = columns(list(read)) if callable(columns) else list(read) if columns is None else list(columns)
-    _check_names([*chosen, *labels], list(read), path)
-    return {name: _as_labels(read[name], f"{path}[{name!r}]") if name in labels else read[name] for name in chosen}
+        words = frozenset(label_text(mark) for mark in marks)
+        read = _text(path, kind, choose, delimiter, frozenset(labels), tell, decimal, words, said)
+    labels = [respelled(name, read) for name in labels]
+    found = {name: _unmarked(each, marks) if marks else each for name, each in read.items()}
+    return {name: _as_labels(each, f"{path}[{name!r}]") if name in labels else each for name, each in found.items()}
+
+
+def _unmarked(values: np.ndarray, marks: Sequence[str | float]) -> np.ndarray:
+    """A column that is no text of this file, in which marks are missing values."""
+    gone = marked(np.asarray(values), marks)
+    if not gone.any():
+        return values
+    empty = {"U": "", "M": "NaT", "f": np.nan}.get(values.dtype.kind)
+    if empty is not None:
+        left = values.copy()
+        left[gone] = empty
+        return left
+    return np.ma.MaskedArray(np.asarray(values), gone | absent_in(values))
 
 
 def _as_labels(values: np.ndarray, where: str) -> np.ndarray:
     """Numbers as labels, "" where one is missing."""
-    found = as_kind(values, "label", where)
-    return np.where(np.isnan(values), "", found) if values.dtype.kind == "f" else found
+    return np.where(absent_in(values), "", as_kind(np.asarray(values), "label", where))
 
 
 def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[str], object]) -> tuple[Table, int]:
@@ -140,11 +185,8 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
     if not len(gone):
         raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
     for name, values in columns.items():
-        absent = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
-        if absent is None:
-            continue
-        absent = absent.reshape(len(gone), -1).any(axis=1)
-        number = missing == "category" and values.dtype.kind == "f"
+        absent = absent_in(values).reshape(len(gone), -1).any(axis=1)
+        number = missing == "category" and values.dtype.kind in "fiumM"
         if (number or missing in ("fail", "raise")) and absent.any():
             row = int(np.flatnonzero(absent)[0]) + 1
             why = " of numbers, and 'category' is for labels" if number else ""
@@ -152,7 +194,7 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
                 f"{path} has {absent.sum()} missing values in the column {name!r}{why}, first in row {row}."
             )
         if missing == "category":
-            columns[name] = np.where(absent, MISSING_LABEL, values)
+            columns[name] = np.where(absent, MISSING_LABEL, values) if absent.any() else values
             continue
         gone |= absent
         counts |= {name: int(absent.sum())} if absent.any() else {}
@@ -161,24 +203,30 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
         raise EmptyError(f"{path} has no row without a missing value: one is missing in {where}.")
     if counts:
         tell(f"{gone.sum()} of {len(gone)} rows of {path} were left out: a value is missing in {where}")
-    return Table.of({name: values[~gone] for name, values in columns.items()}), int(gone.sum())
+    return Table.of({name: unmasked(values[~gone]) for name, values in columns.items()}), int(gone.sum())
 
 
 def _text(
     path: str | Path,
     kind: str,
-    columns: Sequence[str] | None,
+    choose: Callable[[Sequence[str]], list[str]],
     delimiter: str | None,
     labels: frozenset[str],
     tell: Callable[[str], object],
+    decimal: str | None,
+    marks: frozenset[str],
+    said: Collection[str],
 ) -> dict[str, Any]:
     lines = _lines(path)
-    first = next(lines, "")
+    blank, first = 0, next(lines, "")
+    while first and not first.strip(" \r\n"):
+        blank, first = blank + 1, next(lines, "")
     if not first.strip():
         raise EmptyError(f"{path} is empty.")
-    mark = _delimiter(first, kind, delimiter, path)
-    rows = _rows(chain([first], lines), mark, path)
-    names = [cell.strip() for cell in next(rows)]
+    mark = _delimiter(first, kind, delimiter, path, tell)
+    reader = Cells(decimal, marks, mark == ",")
+    rows = _rows(chain([first], lines), mark, path, blank)
+    names = [composed(cell.strip()) for cell in next(rows)]
     if all(reads_as_number(name) for name in names):
         rows = chain([names], rows)
         names = [f"x{i}" for i in range(len(names))]
@@ -186,11 +234,11 @@ def _text(
             f"the first line of {path} holds numbers only and was taken for data; its columns are called "
             f"{names[0]}{' to ' + names[-1] if names[1:] else ''}"
         )
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubled:
         raise ColumnError(f"{path} has more than one column called {doubled[0]!r}. Rename one of them.")
-    _check_names(columns or (), names, path)
-    used = range(len(names)) if columns is None else [i for i, name in enumerate(names) if name in columns]
+    places = {name: i for i, name in enumerate(names)}
+    used = [places[name] for name in choose(names)]
     parts: dict[int, list[Any]] = {i: [] for i in used}
     done = 0
     while block := list(islice((row for row in rows if row), ROWS_AT_ONCE)):
@@ -198,21 +246,24 @@ def _text(
             if len(row) != len(names):
                 raise ShapeError(f"{path} has {len(row)} cells in row {done + number + 1}, and {len(names)} columns.")
         for i, made in parts.items():
-            made.append(_cells([row[i] for row in block], names[i] in labels))
+            made.append(reader.read([row[i] for row in block], names[i] in labels))
         done += len(block)
     if not done:
         raise EmptyError(f"{path} has names of columns and no rows.")
-    return {names[i]: _joined(made, names[i], names[i] in labels, path) for i, made in parts.items()}
+    return {
+        names[i]: reader.joined(made, names[i], names[i] in labels, path, tell, names[i] in said)
+        for i, made in parts.items()
+    }
 
 
-def _rows(lines: Iterator[str], mark: str, path: str | Path) -> Iterator[list[str]]:
+def _rows(lines: Iterator[str], mark: str, path: str | Path, before: int) -> Iterator[list[str]]:
     """The cells of each row. A quote that is never closed is refused: it would take all that follows into one cell."""
     rows = csv.reader(lines, delimiter=mark, strict=True)
-    begun = 1
+    begun = before + 1
     try:
         for row in rows:
             yield row
-            begun = rows.line_num + 1
+            begun = before + rows.line_num + 1
     except csv.Error as problem:
         why = {"unexpected end of data": "a quote is opened and never closed"}.get(str(problem), str(problem))
         raise InputError(
@@ -222,49 +273,10 @@ def _rows(lines: Iterator[str], mark: str, path: str | Path) -> Iterator[list[st
 
 
 def _check_names(wanted: Sequence[str], names: Sequence[str], path: str | Path) -> None:
-    unknown = [name for name in wanted if name not in names]
+    there = frozenset(names)
+    unknown = [name for name in wanted if name not in there]
     if unknown:
-        raise ColumnError(f"{path} has no column {unknown[0]!r}; it has {', '.join(map(repr, names))}.")
-
-
-def _cells(cells: list[str], as_labels: bool) -> np.ndarray:
-    """Numbers with NaN where one is missing; otherwise text, "" where it is missing."""
-    if not as_labels:
-        try:
-            return np.array(cells, dtype=float)
-        except ValueError:
-            pass
-    text = np.array([cell.strip() for cell in cells])
-    absent = np.array([cell.lower() in MISSING for cell in text.tolist()])
-    text[absent] = ""
-    if as_labels:
-        return text
-    try:
-        return np.where(absent, "nan", text).astype(float)
-    except ValueError:
-        return text
-
-
-def _joined(parts: list[np.ndarray], name: str, as_labels: bool, path: str | Path) -> np.ndarray:
-    """One column from its parts: numbers, or labels; a mixture of the two is refused."""
-    if as_labels or all(part.dtype.kind == "f" for part in parts):
-        return np.concatenate(parts)
-    row, number, word = 0, None, None
-    for part in parts:
-        for value in part.tolist() if number is None or word is None else ():
-            row += 1
-            if value != value or value == "":
-                continue
-            if reads_as_number(value):
-                number = value
-            elif word is None:
-                word = f"in row {row} {value!r}"
-    if number is not None and word is not None:
-        raise ColumnError(
-            f"the column {name!r} of {path} holds numbers, such as {number}, and {word}. Mend it, or read it as "
-            f"labels: labels=[{name!r}], or --labels {name}."
-        )
-    return np.concatenate([np.full(len(part), "") if part.dtype.kind == "f" else part for part in parts])
+        raise no_column(path, unknown[0], names)
 
 
 def _lines(path: str | Path) -> Iterator[str]:
@@ -279,15 +291,23 @@ def _lines(path: str | Path) -> Iterator[str]:
         file.seek(0)
         try:
             with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-                yield from text
+                for number, line in enumerate(text, 1):
+                    # NumPy leaves them out at the end of a text: "2\0" would be a 2.
+                    if "\0" in line:
+                        raise InputError(
+                            f"{path} has a NUL character in line {number}, as files have that were not written to the "
+                            "end. Write it again, or take that line out."
+                        )
+                    yield line
         except UnicodeDecodeError as problem:
             raise InputError(f"{path} is not UTF-8 text ({problem.reason} at byte {problem.start}).") from None
 
 
-def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path) -> str:
+def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path, tell: Callable[[str], object]) -> str:
     counts = {mark: first.count(mark) for mark in NAMES_OF_DELIMITERS}
     most = max(counts, key=counts.__getitem__)
     if delimiter is not None:
+        delimiter = "\t" if delimiter == "\\t" else delimiter  # as a shell hands it on
         if len(delimiter) != 1:
             raise InputError(f"delimiter is {delimiter!r}; expected one character.")
         return delimiter
@@ -295,8 +315,7 @@ def _delimiter(first: str, kind: str, delimiter: str | None, path: str | Path) -
     if expected is None:
         return most
     if counts[expected] == 0 and counts[most] > 0:
-        raise InputError(
-            f"{path} is separated by {NAMES_OF_DELIMITERS[most]}, not by {NAMES_OF_DELIMITERS[expected]}: "
-            f"pass --delimiter {most!r}."
-        )
+        names = NAMES_OF_DELIMITERS
+        tell(f"{path} is separated by {names[most]}, not by {names[expected]}, and was read so")
+        return most
     return expected

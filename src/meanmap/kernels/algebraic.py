@@ -78,7 +78,7 @@ class Polynomial(_OfInnerProduct):
     """
 
     degree: int = eqx.field(static=True)
-    offset: Any
+    offset: Array
 
     def __init__(self, degree: int = 2, offset: Any = 1.0):
         whole_number(degree, "degree")
@@ -128,7 +128,7 @@ class RandomProjection(Kernel):
     (100, 300)
     """
 
-    matrix: Any
+    matrix: Array
 
     def __init__(self, matrix: Array):
         array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)

@@ -317,7 +317,7 @@ class Scaled(Wrapper):
     """
 
     kernel: Kernel
-    scale: Any
+    scale: Array
 
     def __init__(self, kernel: Kernel, scale: Array):
         self.kernel = kernel

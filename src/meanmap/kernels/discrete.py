@@ -1,7 +1,5 @@
 """Kernels on things that are equal or not, on texts, and kernels known only as a matrix."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -60,7 +58,7 @@ class Hamming(Kernel):
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
 
-    lengthscale: Any
+    lengthscale: Array
 
     def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)
@@ -89,7 +87,8 @@ class Spectrum(Kernel):
     Notes
     -----
     Leslie, Eskin & Noble (2002). Counts are sparse; a Gram matrix costs time in proportion to shared substrings. It
-    runs on the host, not under `jit`.
+    runs on the host, not under `jit`. A text shorter than `length`, which has no substring, counts as one, itself: it
+    is like the same text and no other.
 
     Examples
     --------
@@ -141,7 +140,7 @@ class Precomputed(Kernel):
     [[1.0, 0.5, 0.5], [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]]
     """
 
-    matrix: Any
+    matrix: Array
 
     def __init__(self, matrix: Array):
         array = matrix if isinstance(matrix, jax.Array) else as_array(matrix, "matrix").astype(np.float64)

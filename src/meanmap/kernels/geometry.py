@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import KindError
-from meanmap.core.points import is_sparse, library_of
+from meanmap.core.points import any_sparse, dense, is_sparse, library_of
 from meanmap.core.types import Array, Points
 
 __all__ = [
@@ -32,7 +32,7 @@ WIDE = 1 << 24
 
 def inner_products(x: Points, y: Points) -> jax.Array:
     """⟨xᵢ, yⱼ⟩ for all rows, (n, m). Sparse rows are multiplied as sparse matrices on the host."""
-    if is_sparse(x) or is_sparse(y):
+    if any_sparse((x, y)):
         return jnp.asarray(_sparse_products(x, y))
     return x @ y.T if library_of(x, y) is np else jnp.matmul(x, y.T, precision="highest")
 
@@ -42,7 +42,7 @@ def _sparse_products(x: Points, y: Points) -> np.ndarray:
         x, y = _by_columns_that_occur(x, y)
     x, y = (m if is_sparse(m) else known(m, "the dense one of x and y") for m in (x, y))
     result = x @ y.T
-    return result.toarray() if is_sparse(result) else np.asarray(result)
+    return np.asarray(dense(result))
 
 
 def _by_columns_that_occur(x: Points, y: Points) -> tuple[Any, Any]:
@@ -68,7 +68,7 @@ def squared_distances(x: Points, y: Points) -> jax.Array:
     With few columns by differences; otherwise by |x|² + |y|² − 2⟨x, y⟩ about the mean of y, which keeps the
     cancellation small for data far from the origin.
     """
-    if is_sparse(x) or is_sparse(y):
+    if any_sparse((x, y)):
         return jnp.maximum(squared_norms(x)[:, None] + squared_norms(y)[None, :] - 2 * inner_products(x, y), 0)
     if x.shape[1] <= FEW_COLUMNS:
         return sum((x[:, d, None] - y[None, :, d]) ** 2 for d in range(x.shape[1]))  # pyright: ignore[reportReturnType]
@@ -127,7 +127,7 @@ def side_by_side(parts: list[Any]) -> Any:
         import scipy.sparse
 
         return scipy.sparse.hstack(parts, format="csr")
-    return jnp.concatenate([part.toarray() if is_sparse(part) else part for part in parts], axis=-1)
+    return jnp.concatenate([dense(part) for part in parts], axis=-1)
 
 
 def known(value: object, name: str) -> np.ndarray:

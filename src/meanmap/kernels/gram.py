@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.door import Door
 from meanmap.core.points import any_sparse, bucket, count, library_of, on_device, pad, rows, slices
 from meanmap.core.progress import track
@@ -67,23 +68,27 @@ def _in_numpy(kernel: KernelLike, *points: Points) -> bool:
     return kernel.in_numpy and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((kernel, points)))
 
 
+@compiled_anew
 @jax.jit
 def _tile(kernel: KernelLike, x: Points, y: Points) -> jax.Array:
     return kernel.gram(x, y)
 
 
+@compiled_anew
 @jax.jit
 def point_values(kernel: KernelLike, x: Points) -> jax.Array:
     """k(xᵢ, xᵢ), compiled."""
     return kernel.diagonal(x)
 
 
+@compiled_anew
 @jax.jit
 def _square(kernel: KernelLike, x: Points) -> jax.Array:
     # The diagonal is written: distances by expansion leave 1e-7 there in float32, of which a square root makes 3e-4.
     return jnp.where(jnp.eye(count(x), dtype=bool), kernel.diagonal(x)[:, None], kernel.gram(x, x))
 
 
+@compiled_anew
 @jax.jit
 def _row_of_tiles(kernel: KernelLike, x: Points, y_tiles: Any, v_tiles: jax.Array) -> jax.Array:
     """K(x, y) v for one tile of x, y running over tiles; only one tile of K exists at a time."""
@@ -235,6 +240,7 @@ def _stack(y: Points, v: Array, bucket_tiles: bool) -> tuple[Any, Any]:
     return y, v.reshape(number, size, -1)
 
 
+@compiled_anew
 @jax.jit
 def product(kernel: KernelLike, x: Points, y: Points, v: jax.Array) -> jax.Array:
     """K(x, y) v as a pure function of JAX arrays, for use under `jit`, `vmap` and `grad`; same streaming."""

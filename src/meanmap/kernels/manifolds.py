@@ -46,7 +46,7 @@ class Torus(_OfChord):
     True
     """
 
-    lengthscale: Any
+    lengthscale: Array
 
     def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
@@ -85,7 +85,7 @@ class Rotation(_OfChord):
     [[1.0, 0.1353, 0.0183], [0.1353, 1.0, 0.1353], [0.0183, 0.1353, 1.0]]
     """
 
-    lengthscale: Any
+    lengthscale: Array
 
     def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale", axes=0)

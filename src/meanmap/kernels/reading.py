@@ -11,7 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, is_sparse
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Array, Data, KernelLike, Points
 
 __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "read_points"]
@@ -43,8 +43,7 @@ def read_alike(kernel: KernelLike, samples: Sequence[Any], names: Sequence[str],
     points = [read_points(kernel, data, name, door) for data, name in zip(samples, names, strict=True)]
     for i in range(1, len(points)):
         check_alike(points[0], points[i], names[0], names[i])
-        if Table.looks_like_one(samples[0]) and Table.looks_like_one(samples[i]):
-            _check_names(kernel.domain, (samples[0], samples[i]), (names[0], names[i]))
+        _check_names(kernel.domain, (samples[0], samples[i]), (names[0], names[i]))
     return points
 
 
@@ -70,8 +69,8 @@ def _row_shape(points: Points) -> tuple[int, ...]:
 
 def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]) -> None:
     """Refuse tables whose columns differ by name where a kernel would match them by position."""
-    first, second = (Table.names_in(data, argument) for data, argument in zip(tables, arguments, strict=True))
-    if first != second and by_position(domain):
+    first, second = (list(named_columns(data, argument)) for data, argument in zip(tables, arguments, strict=True))
+    if first and second and first != second and by_position(domain):
         raise ColumnError(
             f"{arguments[0]} and {arguments[1]} differ in their columns: {arguments[0]} has "
             f"{', '.join(map(repr, first))} and {arguments[1]} has {', '.join(map(repr, second))}. "

@@ -104,7 +104,7 @@ class RBF(_WithLengthscale, Stationary):
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
 
-    lengthscale: Any
+    lengthscale: Array
 
     def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
@@ -141,7 +141,7 @@ class Matern(_WithLengthscale, Stationary):
     [[1.0, 0.3679], [0.3679, 1.0]]
     """
 
-    lengthscale: Any
+    lengthscale: Array
     smoothness: float = eqx.field(static=True)
 
     def __init__(self, lengthscale: Array = 1.0, smoothness: float = 2.5):
@@ -186,8 +186,8 @@ class RationalQuadratic(_WithLengthscale, Stationary):
     [[1.0, 0.7071], [0.7071, 1.0]]
     """
 
-    lengthscale: Any
-    alpha: Any
+    lengthscale: Array
+    alpha: Array
 
     def __init__(self, lengthscale: Array = 1.0, alpha: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")
@@ -226,7 +226,7 @@ class Laplace(_WithLengthscale):
     [[1.0, 0.1353], [0.1353, 1.0]]
     """
 
-    lengthscale: Any
+    lengthscale: Array
 
     def __init__(self, lengthscale: Array = 1.0):
         self.lengthscale = parameter(lengthscale, "lengthscale")

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import squared_distances
 
@@ -110,6 +111,7 @@ def power_ratio(kernel: DeepKernel, x: jax.Array, y: jax.Array) -> jax.Array:
     return jnp.sum(h) / (n * (n - 1)) / jnp.sqrt(jnp.maximum(variance, 0) + LEAST_VARIANCE / n)
 
 
+@compiled_anew
 @jax.jit
 def _trained(start: DeepKernel, x: jax.Array, y: jax.Array, batches: jax.Array) -> DeepKernel:
     """Adam (Kingma & Ba 2015), one step a batch; what measures columns stays."""

@@ -11,14 +11,13 @@ from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
-from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import count, is_dask, is_sparse, library_of, rows
+from meanmap.core.points import count, is_sparse, library_of, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import sampled
+from meanmap.core.tables.chunks import brought
 from meanmap.core.tables.column import robust_scales
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, table_in
 from meanmap.core.types import Array, Data, Points, Seed
 from meanmap.kernels.base import Composite, Kernel, Product, Wrapper
 from meanmap.kernels.columns import OnColumns
@@ -86,8 +85,7 @@ def median_heuristic(
     if convention not in (1, 2):
         raise ParameterError(f"convention is {convention!r}; expected 2, for exp(-r²/2l²), or 1, for exp(-r²/l²).")
     whole_number(most_points, "most_points", 2)
-    if is_file(x) or is_dask(x):
-        (x,) = sampled([x], Rng.of(rng).generator, ["x"], most_points)
+    x = brought(x, rng, "x", most_points)
     with Door(x) as door:
         points = _subsample(Real(sparse=True).read(x, "x", door), most_points, rng)
         factor = 1.0 if convention == 2 else 0.5**0.5
@@ -103,6 +101,7 @@ def median_heuristic(
         return (jnp if door.follows else np).stack(medians) * factor
 
 
+@own_words
 def at_median(kernel: Kernel, x: Data, rng: Seed = None, argument: str = "x") -> Kernel:
     """`kernel` with its lengthscales at the median distance of `x`, in the kernel's own geometry.
 
@@ -222,9 +221,7 @@ def default_kernel(table: Data, rng: Seed = None) -> Kernel:
     Product(members=(OnColumns(kernel=RBF(lengthscale=[0.1]), names=('height',)), \
 OnColumns(kernel=Hamming(lengthscale=1.0), names=('colour',))))
     """
-    if is_file(table) or is_dask(table):
-        (table,) = sampled([table], Rng.of(0 if rng is None else rng).generator, ["table"], MEASURED)
-    table = Table.of(table)
+    table = Table.of(brought(table, 0 if rng is None else rng, "table", MEASURED))
     check_rows(len(table), "table", least=2)
     if all((np.asarray(column) == np.asarray(column)[0]).all() for column in table.columns.values()):
         raise ColumnError("every column of the table is constant: there is nothing to compare rows by.")
@@ -249,6 +246,7 @@ def mixed_kernel(table: Table) -> Kernel:
     return members[0] if len(members) == 1 else Product(tuple(members))
 
 
+@own_words
 def kernel_for(data: Data, rng: Seed = 0, argument: str = "x") -> Kernel:
     """A kernel for data of any kind: RBF at the median distance, Delta for labels, `default_kernel` for mixed tables.
 
@@ -292,8 +290,7 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     >>> reader_for([True, False])
     Delta()
     """
-    if Table.looks_like_one(data):
-        table = Table.of(data)
+    if table := table_in(data):
         return RBF() if all(table.is_real(name) for name in table.names) else None
     if hasattr(data, "as_matrix"):
         return Rotation()

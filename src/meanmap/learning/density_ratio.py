@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from meanmap.core.points import spread_rows
 from meanmap.core.types import Array
 from meanmap.linalg.ridge import Ridge
 
-__all__ = ["LeftOut", "held_out_errors", "held_out_surprises", "ratio_operator"]
+__all__ = ["LeftOut", "held_out_errors", "held_out_surprises", "ratio_errors", "ratio_operator"]
 
 # Of what pairs make probable, up to this many places are looked at.
 CHOICE_PLACES = 500
@@ -53,6 +54,12 @@ def held_out_errors(
         squares = np.sum((gram_y @ matrix) * (matrix @ gram_x))
         scores.append(squares / 2 - np.sum((tests[1] @ matrix) * tests[0]) / number)
     return np.array(scores)
+
+
+def ratio_errors(phi: np.ndarray, psi: np.ndarray, grid_x: np.ndarray, grid_y: np.ndarray) -> np.ndarray:
+    """The mean of `held_out_errors` when each fold is held out in turn."""
+    folds = np.arange(len(phi)) % min(FOLDS, len(phi))
+    return np.mean([held_out_errors(phi, psi, folds == fold, grid_x, grid_y) for fold in np.unique(folds)], axis=0)
 
 
 class LeftOut:
@@ -98,7 +105,7 @@ def held_out_surprises(phi: LeftOut, psi: LeftOut, ridges_x: np.ndarray, ridges_
     Where pairs are few all folds are computed at once: their products are so small that calls would cost more.
     """
     m, folds, number = len(phi.features), phi.folds, len(ridges_x)
-    places = np.unique(np.linspace(0, m - 1, min(m, CHOICE_PLACES)).round().astype(int))
+    places = spread_rows(m, CHOICE_PLACES)
     losses = np.zeros((number, m))
     few = len(places) == m and number * m**2 <= AT_ONCE
     # Folds of the same size, of which there are two.

@@ -5,6 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.types import Array
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import scale_columns, squared_distances
@@ -13,6 +14,7 @@ from meanmap.kernels.terms import rbf_terms
 __all__ = ["held_out"]
 
 
+@compiled_anew
 @jax.jit
 def held_out(kernel: Kernel, x: jax.Array, used: Array) -> jax.Array:
     """Σᵢ log μ̂₋ᵢ(xᵢ)/∫k, the log density of each point under the embedding of the others, over the rows in use.

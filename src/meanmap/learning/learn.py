@@ -16,6 +16,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema, opened
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.core.values import Value
 from meanmap.kernels.base import Kernel
@@ -94,6 +95,7 @@ class LearnedKernel(Value):
 
 
 @own_words
+@one_blas_thread()
 def learn_kernel(
     x: Data,
     kernel: Kernel | None = None,

@@ -4,7 +4,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import table_in
 from meanmap.core.types import Data, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.columns import OnColumns
@@ -25,8 +25,7 @@ def learned_for(data: Data, rng: Seed = None) -> tuple[Kernel, tuple[str, ...]]:
     >>> learned_for(["red", "blue", "red"])
     (Delta(), ())
     """
-    if Table.looks_like_one(data):
-        table = Table.of(data)
+    if table := table_in(data):
         real = [name for name in table.names if table.is_real(name)]
         labels = [name for name in table.names if name not in real]
         if labels and real and np.ptp(table.matrix(real), axis=0).any():

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import check_rows, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
@@ -85,6 +86,7 @@ def log_pseudolikelihood(kernel: Kernel, x: Data, landmarks: Array, *, noise: fl
         return value if door.follows else float(value)
 
 
+@compiled_anew
 @jax.jit
 def objective(
     kernel: Kernel, x: jax.Array, z: jax.Array, noise: Array, width: Array = None, used: jax.Array | None = None

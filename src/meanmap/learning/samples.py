@@ -8,11 +8,10 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import is_sparse
 from meanmap.core.settings import is_number
-from meanmap.core.tables.chunks import chunks_of, count_rows, take_rows
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.chunks import chunks_of, source_of
+from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data, Points
 from meanmap.kernels.reading import read_points
 from meanmap.kernels.stationary import RBF
@@ -37,22 +36,23 @@ def read_sample(
         raise KindError("x is sparse, and a learned kernel needs a density: pass x.toarray(), or kernel='median'.")
     if isinstance(x, jax.Array):
         x = np.asarray(x)
-    if is_stream(x):
+    source = source_of(x)
+    if source.once:
         x = next(chunks_of(x, most, "x"), np.empty((0, 1)))
         n = len(x)
     else:
-        n = count_rows(x) or 0
+        n = source.count() or 0
         if n > most:
-            x = take_rows(x, np.sort(generator.choice(n, most, replace=False)))
+            x = source.take(np.sort(generator.choice(n, most, replace=False)))
     points = np.asarray(read_points(RBF(), x, "x", door))
     check_rows(len(points), "x", least=10)
-    names = Table.names_in(x) if Table.looks_like_one(x) else [f"column {j}" for j in range(points.shape[1])]
+    names = list(named_columns(x, "x")) or [f"column {j}" for j in range(points.shape[1])]
     return points, n, tuple(names if len(names) == points.shape[1] else map(str, range(points.shape[1])))
 
 
 def rows_used(x: Points, used: int, n: int) -> list[str]:
     """What a report says where not all rows were looked at."""
-    if is_stream(x):
+    if source_of(x).once:
         return [f"the kernel was learned from the first {used} rows of the iterator."]
     return [f"the kernel was learned from {used} of {n} rows, drawn at random."] if used < n else []
 

@@ -84,7 +84,7 @@ def sample_kernel(
     logarithm of the median distance with standard deviation 1.2, and τ² Gamma(1, 1).
 
     As in [`learn_kernel`][] the sample is measured in its own unit, so that a change of units changes nothing but the
-    units; "stan" alone has a prior in those of the data.
+    units.
 
     The lengthscale still follows the number of landmarks, as that of [`learn_kernel`][] does.
 
@@ -98,9 +98,7 @@ def sample_kernel(
     ((1, 20), (20,))
     """
     if model not in MODELS:
-        moved = "the program printed with the paper is meanmap.experiments.kernel_learning.printed.sample_printed"
-        expected = moved if model == "stan" else f"expected one of {', '.join(map(repr, MODELS))}"
-        raise ParameterError(f"model is {model!r}; {expected}.")
+        raise ParameterError(f"model is {model!r}; expected one of {', '.join(map(repr, MODELS))}.")
     if noise is not None and model != "fixed":
         raise ParameterError(f"noise is drawn under model={model!r}: leave it out, or pass model='fixed'.")
     if noise is not None and not (is_number(noise) and noise > 0):

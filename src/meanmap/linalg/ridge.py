@@ -12,6 +12,7 @@ from meanmap.core.arrays import check_finite, parameter, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, ParameterError, PrecisionError, ShapeError
 from meanmap.core.points import library_of
+from meanmap.core.threads import blas_threads_for
 from meanmap.core.types import Array
 
 __all__ = ["Ridge", "check_precision", "read_square"]
@@ -93,7 +94,8 @@ class Ridge(eqx.Module):
                 return jax.scipy.linalg.cho_solve((triangle, True), jnp.asarray(right, door.dtype))
             array = np.asarray(right, dtype=np.float64)
             check_finite(array, "right")
-            return scipy.linalg.cho_solve((self.triangle, True), array, check_finite=False)
+            with blas_threads_for(2.0 * len(self.triangle) * array.size):
+                return scipy.linalg.cho_solve((self.triangle, True), array, check_finite=False)
 
     def log_determinant(self) -> Any:
         """The logarithm of the determinant of the regularised matrix."""
@@ -147,7 +149,8 @@ def _factor(matrix: Array, shift: Array, ridge: Array, name: str, overwrite: boo
         ordered = matrix.T if overwrite else np.array(matrix.T, order="F")
         ordered[np.diag_indices_from(ordered)] += float(shift)
         try:
-            triangle = scipy.linalg.cholesky(ordered, lower=True, overwrite_a=True, check_finite=False)
+            with blas_threads_for(len(ordered) ** 3 / 3):
+                triangle = scipy.linalg.cholesky(ordered, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             triangle = None
     _check_factor(triangle, diagonal, shift, zero, name)

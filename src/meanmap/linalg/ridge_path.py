@@ -156,11 +156,15 @@ def choose_ridge_features(
     ridges: Array = None,
     criterion: str = "leave-one-out",
     folds: Any = 10,
+    taken: Array = None,
 ) -> RidgePath:
     """Choose the ridge for features Φ (n, r), K = ΦΦᵀ, at cost n r² and never n × n.
 
     Parameters and results are those of `choose_ridge`; scores are exact. A `target_gram` is n × n by itself: for large
     n pass its pivoted Cholesky factor as `targets` instead.
+
+    Where targets and features are what a first regression left of them, such as one on a line, `taken` (n,) are its
+    leverages: a row left out is left out of both. Without them features as many as rows seem to predict everything.
 
     Examples
     --------
@@ -178,17 +182,27 @@ def choose_ridge_features(
         grid = _read_ridges(ridges, (matrix**2).sum(), size, matrix.dtype)
         columns, outputs = _read_targets(targets, target_gram, size, door, size <= SPECTRAL_ROWS)
         zero = matrix.dtype.type(0)
-        return door.leave(_score(Spectrum.of_features(matrix), columns, outputs, grid, zero, criterion, folds))
+        spectrum = Spectrum.of_features(matrix)
+        if taken is not None and isinstance(spectrum.values, np.ndarray):
+            spectrum = spectrum.seen()
+        return door.leave(_score(spectrum, columns, outputs, grid, zero, criterion, folds, taken))
 
 
 def _score(
-    spectrum: Spectrum, columns: Any, outputs: int, ridges: Array, missing: Any, criterion: str, folds: Any
+    spectrum: Spectrum,
+    columns: Any,
+    outputs: int,
+    ridges: Array,
+    missing: Any,
+    criterion: str,
+    folds: Any,
+    taken: Array = None,
 ) -> RidgePath:
     if isinstance(spectrum.vectors, jax.Array):
         ridges = jnp.asarray(ridges)
     shifts = spectrum.size * ridges
     if criterion == "leave-one-out":
-        scores = spectrum.leave_one_out(columns, shifts)
+        scores = spectrum.leave_one_out(columns, shifts, taken)
     elif criterion == "generalised":
         scores = spectrum.generalised(columns, shifts)
     elif criterion == "evidence":

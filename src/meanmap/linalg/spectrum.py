@@ -49,6 +49,11 @@ class Spectrum(eqx.Module):
         left, singular, _ = np.linalg.svd(triangle, full_matrices=False)
         return cls(orthonormal @ left, singular**2)
 
+    def seen(self) -> "Spectrum":
+        """Without the eigenvectors of eigenvalues that are only rounding; of NumPy arrays."""
+        kept = self.values > self.size * np.finfo(self.values.dtype).eps * self.values.max(initial=0.0)
+        return Spectrum(self.vectors[:, kept], self.values[kept])
+
     @property
     def size(self) -> int:
         """Rows n of the matrix."""
@@ -64,14 +69,18 @@ class Spectrum(eqx.Module):
         values = self.values[:, None]
         return (values / (values + shifts)).sum(0)
 
-    def leave_one_out(self, targets: Array, shifts: Array) -> Any:
-        """(1/n) Σᵢ ‖(Y − HY)ᵢ / (1 − Hᵢᵢ)‖² for each shift (g,). Cost n k (q + g min(q, k))."""
+    def leave_one_out(self, targets: Array, shifts: Array, taken: Array = None) -> Any:
+        """(1/n) Σᵢ ‖(Y − HY)ᵢ / (1 − Hᵢᵢ)‖² for each shift (g,). Cost n k (q + g min(q, k)).
+
+        `taken` (n,) is the part of Hᵢᵢ that is of a first regression, whose columns Y and K are free of.
+        """
         library, multiply = _tools(self.vectors)
         coordinates, outside, constant = self._split(targets, reduce=True)
         shrink = shifts / (self.values[:, None] + shifts)
         leverage_left = multiply(self.vectors**2, shrink)
-        if not self.complete:
-            leverage_left = leverage_left + (1.0 - (self.vectors**2).sum(1))[:, None]
+        if not self.complete or taken is not None:
+            beside = 1.0 - (self.vectors**2).sum(1) - (0.0 if taken is None else taken)
+            leverage_left = leverage_left + library.maximum(beside, 0.0)[:, None]
         scores = []
         for g in range(shrink.shape[1]):
             residual = multiply(self.vectors, shrink[:, g, None] * coordinates)

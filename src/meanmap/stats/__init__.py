@@ -5,6 +5,7 @@ from meanmap.stats.anytime.bets import IndependenceBet, TwoSampleBet
 from meanmap.stats.asking.ask import test
 from meanmap.stats.conditional.conditional import conditional_independence_test
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.effects.closeness import ClosenessResult, closeness_test
 from meanmap.stats.effects.conditional import conditional_independence_effect
 from meanmap.stats.effects.dependence import independence_effect
@@ -30,6 +31,7 @@ __all__ = [
     "ConditionalIndependencePlan",
     "DriftMonitor",
     "Effect",
+    "Exchange",
     "IndependenceBet",
     "IndependencePlan",
     "Interval",

@@ -11,17 +11,17 @@ from meanmap.kernels.stationary import Laplace
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.settings import finite_distances
 
-__all__ = ["BEHIND", "column_kernels", "default_collection", "fused"]
+__all__ = ["column_kernel", "default_collection", "fused", "together"]
 
 # From half the 5 % quantile of the distances to their 95 % quantile. Five Laplace kernels had as much power as twenty
 # kernels of two shapes, or more, on the panel in the documentation (benchmarks/power.py).
 QUANTILES = (0.05, 0.95)
 LENGTHSCALES = 5
 MOST_POINTS = 500
-# One column of many that differs in width is hardly seen in distances over all of them: in its own unit, which is that
-# of the pooled sample, it is as wide as the others. So each of up to 32 columns has a kernel of its own, which starts
-# this far behind the others in the soft maximum, and costs what they see next to nothing.
-MOST_COLUMNS, BEHIND = 32, 4.0
+# Tails of statistics are those of their draws down to this share, and exponential beyond.
+TAIL = 0.02
+# Of their logarithms: draws that are the same tie.
+ROUNDING = 1e-6
 
 
 def default_collection(pooled: np.ndarray, units: Array, generator: np.random.Generator) -> tuple[Kernel, ...]:
@@ -42,31 +42,19 @@ def default_collection(pooled: np.ndarray, units: Array, generator: np.random.Ge
     return tuple(map(Laplace, scales))
 
 
-def column_kernels(pooled: np.ndarray, scales: np.ndarray) -> tuple[Laplace, ...]:
-    """A Laplace kernel of each column alone, as wide as its unit, of 2 to 32 columns that vary and differ.
+def column_kernel(scales: np.ndarray, column: int) -> Laplace:
+    """A Laplace kernel of one column alone, as wide as its unit.
 
     Examples
     --------
-    >>> kernels = column_kernels(np.array([[0.0, 5.0, 0.0], [2.0, 35.0, 2.0]]), np.array([2.0, 30.0, 2.0]))
-    >>> [float(kernel.lengthscale.min()) for kernel in kernels]
-    [2.0, 30.0]
+    >>> column_kernel(np.array([2.0, 30.0]), 1).lengthscale.min()
+    np.float64(30.0)
     """
-    if not 1 < len(scales) <= MOST_COLUMNS:
-        return ()
-    places = {
-        np.ascontiguousarray(column).tobytes(): j for j, column in reversed(list(enumerate(pooled.T))) if scales[j]
-    }
-    far = np.finfo(float).max
-    kernels = [Laplace(np.where(np.arange(len(scales)) == j, scales, far)) for j in sorted(places.values())]
-    return tuple(kernels) if len(kernels) > 1 else ()
+    return Laplace(np.where(np.arange(len(scales)) == column, scales, np.finfo(float).max))
 
 
-def fused(
-    statistics: Sequence[Permuted], norms: Sequence[float], rate: float, behind: Sequence[float] = ()
-) -> tuple[Permuted, int]:
-    """(1/λ) log mean_k exp(λ MMD²_k / √N_k − h_k): a soft maximum over kernels.
-
-    Also the kernel with the largest term for the data. `behind` are the h of the last kernels, zero for the others.
+def fused(statistics: Sequence[Permuted], norms: Sequence[float], rate: float) -> tuple[Permuted, int]:
+    """(1/λ) log mean_k exp(λ MMD²_k / √N_k): a soft maximum over kernels, and the kernel with the largest term.
 
     MMD-FUSE (Biggs, Schrab & Gretton 2023, eq. 6), with `rate` λ = √(n (n − 1)) for MMD². √N_k, the root mean square of
     the Gram matrix off its diagonal, does not change under permutations, so a permutation test of the fused statistic
@@ -80,7 +68,31 @@ def fused(
         if rate * error < norm:
             row[:] = rate * values / norm
             rounding = max(rounding, error / norm)
-    scaled[len(scaled) - len(behind) :] -= np.reshape(behind, (-1, 1))
     top = scaled.max(axis=0)
     values = (top + np.log(np.mean(np.exp(scaled - top), axis=0))) / rate
     return Permuted(values, rounding), int(np.argmax(scaled[:, 0]))
+
+
+def together(parts: Sequence[Permuted], shares: Sequence[float]) -> tuple[Permuted, int]:
+    """Several statistics as one, log Σ share / p, and the part with the largest term for the data.
+
+    Each comes with its draws behind it, and p is the tail of what the data and all draws are, whichever of them is the
+    data: draws of all parts together are the null, and its level is exact. Parts with one share each miss little: what
+    one of them sees at the level times its share is seen.
+    """
+    terms = np.stack([np.log(share) - _log_tail(*part) for part, share in zip(parts, shares, strict=True)])
+    top = terms.max(axis=0)
+    values = top + np.log(np.sum(np.exp(terms - top), axis=0))
+    return Permuted(values, ROUNDING), int(np.argmax(terms[:, 0]))
+
+
+def _log_tail(values: np.ndarray, rounding: float) -> np.ndarray:
+    """The log of the share of values that are as large; of the largest, as a tail that falls like an exponential."""
+    size, ordered = len(values), np.sort(values)
+    larger = size - np.searchsorted(ordered, values - rounding, side="left")
+    tail = max(TAIL, 2 / size)  # one value alone, such as the data's, does not say how far apart the largest are
+    low, high = np.quantile(values, [1 - 5 * tail, 1 - tail])
+    if high - low <= 5 * rounding:
+        return np.log(larger / size)
+    beyond = np.log(tail) - np.log(5) * (values - high) / (high - low)
+    return np.where(values > high, np.minimum(beyond, np.log(tail)), np.log(np.maximum(larger / size, tail)))

@@ -9,11 +9,10 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
 from meanmap.core.points import on_host
-from meanmap.core.tables.missing import chosen_rows
+from meanmap.core.tables.missing import chosen_rows, length
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.deep import DeepKernel, learn_deep_kernel
-from meanmap.stats.designs.reading import rows_of
 from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["deep_samples", "encoded", "encoded_samples"]
@@ -38,7 +37,8 @@ def encoded(sample: Any, features: Encoder, argument: str, generator: np.random.
     [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]
     """
     sample = on_host(sample)
-    n = rows_of(sample)
+    features = _callable(features, f"features_{argument}")
+    n = length(sample)
     parts = [_vectors(sample, np.arange(at, min(at + BATCH, n)), features, argument) for at in range(0, n, BATCH)]
     widths = sorted({part.shape[1] for part in parts})
     if len(widths) > 1:
@@ -57,7 +57,7 @@ def encoded(sample: Any, features: Encoder, argument: str, generator: np.random.
 def encoded_samples(
     samples: Sequence[Any], features: Any, names: Sequence[str], generator: np.random.Generator
 ) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """The feature vectors of two samples, and what is to be told.
+    """The feature vectors of two samples, and notes.
 
     What has a `fit` learns from half of the rows of each, with the samples' numbers as labels, and the others are left.
     """
@@ -65,7 +65,7 @@ def encoded_samples(
         return [encoded(s, _callable(features), name, generator) for s, name in zip(samples, names, strict=True)], ()
     first, left = _halves([on_host(sample) for sample in samples], generator)
     learned = _joined(first)
-    labels = np.repeat(np.arange(len(samples)), list(map(rows_of, first)))
+    labels = np.repeat(np.arange(len(samples)), list(map(length, first)))
     fitted = features.fit(learned, labels)
     fitted = features if fitted is None else fitted
     known = [name for name in ("transform", "decision_function", "predict_proba") if hasattr(fitted, name)]
@@ -77,7 +77,7 @@ def encoded_samples(
 def deep_samples(
     samples: Sequence[Any], names: Sequence[str], generator: np.random.Generator
 ) -> tuple[list[np.ndarray], DeepKernel, tuple[str, ...]]:
-    """Half of the rows of two samples, the deep kernel that was trained on the others, and what is to be told."""
+    """Half of the rows of two samples, the deep kernel that was trained on the others, and notes."""
     with Door() as door:
         matrices = [np.asarray(part, float) for part in read_alike(RBF(), samples, names, door)]
     for matrix, name in zip(matrices, names, strict=True):
@@ -89,16 +89,16 @@ def deep_samples(
 
 def _halves(samples: Sequence[Any], generator: np.random.Generator) -> tuple[list[Any], list[Any]]:
     """The samples cut in two at random, rows in their order."""
-    cuts = [np.array_split(generator.permutation(rows_of(sample)), 2) for sample in samples]
+    cuts = [np.array_split(generator.permutation(length(sample)), 2) for sample in samples]
     first, second = (
         [chosen_rows(sample, np.sort(cut[side])) for sample, cut in zip(samples, cuts, strict=True)] for side in (0, 1)
     )
     return first, second
 
 
-def _callable(features: Any) -> Encoder:
+def _callable(features: Any, argument: str = "features") -> Encoder:
     if not callable(features):
-        raise KindError(f"features is {features!r}; expected a function from rows to vectors, or an object with fit.")
+        raise KindError(f"{argument} is {features!r}; expected a function from rows to vectors, or an object with fit.")
     return features
 
 

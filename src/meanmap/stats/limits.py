@@ -84,18 +84,23 @@ class DistanceLaw:
         normals = np.random.default_rng(0).standard_normal((ACROSS, len(rest[:DRAWN])))  # drawn faster than chi-squares
         return draws + normals**2 @ rest[:DRAWN]
 
-    def below(self, distance: float, squared: float | None = None) -> float:
-        """The chance of a T no larger than this one (or another) where the norm is `distance`."""
+    def below(self, distance: float, squared: float | None = None, error: float = 0.0) -> float:
+        """The chance of a T no larger than this one (or another) where the norm is `distance`.
+
+        A distance that is known up to a normal `error`, of this deviation, adds to what varies along the first vector.
+        """
         left = (self.squared if squared is None else squared) - self._across
         root = np.sqrt(np.maximum(left, 0.0))
-        within = ndtr((root - distance) / self._first) - ndtr((-root - distance) / self._first)
+        width = np.hypot(self._first, error)
+        within = ndtr((root - distance) / width) - ndtr((-root - distance) / width)
         return float(np.mean(np.where(left > 0, within, 0.0)))
 
-    def above(self, distance: float) -> float:
+    def above(self, distance: float, error: float = 0.0) -> float:
         """The chance of a T no smaller than this one, whose digits last down to the smallest p-values."""
         left = self.squared - self._across
         root = np.sqrt(np.maximum(left, 0.0))
-        beyond = ndtr((distance - root) / self._first) + ndtr((-root - distance) / self._first)
+        width = np.hypot(self._first, error)
+        beyond = ndtr((distance - root) / width) + ndtr((-root - distance) / width)
         return float(np.mean(np.where(left > 0, beyond, 1.0)))
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -106,10 +111,10 @@ class DistanceLaw:
         low = 0.0 if self.above(0.0) > tail else self._crossing(lambda d: tail - self.above(d))
         return low, self._crossing(lambda d: self.below(d, typical) - tail)
 
-    def draws(self, distance: float, generator: np.random.Generator, number: int) -> np.ndarray:
+    def draws(self, distance: float, generator: np.random.Generator, number: int, error: float = 0.0) -> np.ndarray:
         """Draws of T where the norm is `distance`, in the direction in which it varies most."""
         across = generator.choice(self._across, number)
-        return (distance + self._first * generator.standard_normal(number)) ** 2 + across
+        return (distance + np.hypot(self._first, error) * generator.standard_normal(number)) ** 2 + across
 
     def _crossing(self, excess: Callable[[float], float]) -> float:
         """Where a falling function of the distance is zero, by bisection."""

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import out_of_range
 from meanmap.core.points import pieces
 from meanmap.core.progress import track
+from meanmap.stats.designs.exchanges import Exchange
 
 __all__ = [
     "BLOCK",
@@ -21,7 +22,6 @@ __all__ = [
     "flipped_mmd",
     "permuted_mmd",
     "root_mean_square",
-    "signs",
 ]
 
 # Blocks of this many permutations whatever the memory: the same sums, hence the same p-value, on every machine.
@@ -43,17 +43,7 @@ class Permuted(NamedTuple):
 
 def assignments(n: int, m: int, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
     """Rows of zeros and ones, (1 + B, n + m): who is in the first sample. The first row is the data."""
-    z = np.zeros((n_permutations + 1, n + m), dtype=np.float32)
-    z[:, :n] = 1
-    z[1:] = generator.permuted(z[1:], axis=1)
-    return z
-
-
-def signs(n: int, n_draws: int, generator: np.random.Generator) -> np.ndarray:
-    """Rows of random signs, (1 + B, n): which pairs are exchanged. The first row, all ones, is the data."""
-    z = np.ones((n_draws + 1, n), np.float32)
-    z[1:] = generator.choice(np.array([-1, 1], np.float32), (n_draws, n))
-    return z
+    return Exchange.of(n + m).labels(np.repeat(np.array([1, 0], np.float32), [n, m]), n_permutations, generator)
 
 
 class Centred:

@@ -137,7 +137,7 @@ class TestResult(Value):
     @own_words
     def reject(self, level: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at this level, which more draws than 1 / level − 1 can do."""
-        check_draws(len(self.null.draws), probability(level, example=0.05))
+        check_draws(len(self.null.draws), probability(level, "level", 0.05))
         return self.pvalue <= level
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class TestResult(Value):
         return ax
 
     def lines(self) -> list[tuple[str, str]]:
-        """What is told, in words."""
+        """The result in words."""
         verdict = "rejected" if self.pvalue <= 0.05 else "not rejected"
         return [
             ("p-value", f"{self.pvalue:.4g}   ({verdict} at level 0.05)"),

@@ -261,7 +261,7 @@ def rejection_rate(
     >>> result.repeats, result.keeps_level()
     (20, True)
     """
-    probability(level, example=0.05)
+    probability(level, "level", 0.05)
     whole_number(repeats, "repeats")
     check_executor(executor)
     random = Rng.of(rng)
@@ -308,7 +308,7 @@ def power_curve(
     >>> power_curve(test, line, [10, 40], repeats=20, rng=0).needed(0.8) <= 40
     True
     """
-    probability(level, example=0.05)
+    probability(level, "level", 0.05)
     whole_number(repeats, "repeats")
     check_executor(executor)
     if not len(sizes):

@@ -10,7 +10,8 @@ from meanmap.core.door import Door
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import is_text
 from meanmap.core.tables.kinds import levels_of
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns
+from meanmap.core.texts import check_memory
 from meanmap.core.types import Data
 from meanmap.kernels.discrete import Spectrum
 from meanmap.learning.default import is_default
@@ -43,12 +44,12 @@ def read_texts(
     empty = any(isinstance(sample, Mapping) and not sample for sample in samples)
     if empty or not is_default(kernel):
         return samples, ()
-    if not all(map(Table.looks_like_one, samples)):
+    tables = list(map(named_columns, samples, names))
+    if not all(tables):
         found = _coordinates([_texts(sample) for sample in samples])
         if found is None:
             return samples, ()
         return [Table({TEXT: part}) for part in found], (_told(" and ".join(names), len(names) > 1, found),)
-    tables = [dict(zip(*raw_columns(sample, name), strict=True)) for sample, name in zip(samples, names, strict=True)]
     notes = []
     for column in tables[0]:
         parts = [_texts(table.get(column)) for table in tables] if column not in (kinds or ()) else [None]
@@ -78,10 +79,7 @@ def texts_as_labels(samples: Sequence[Data], names: Sequence[str]) -> tuple[str,
     >>> texts_as_labels([[f"row {i}" for i in range(30)]], ["x"])[0][:40]
     'nearly every row of x has its own label,'
     """
-    tables = [
-        dict(zip(*raw_columns(sample, name), strict=True)) if Table.looks_like_one(sample) else {TEXT: sample}
-        for sample, name in zip(samples, names, strict=True)
-    ]
+    tables = [named_columns(sample, name) or {TEXT: sample} for sample, name in zip(samples, names, strict=True)]
     columns = [c for c in tables[0] if _together([_texts(table.get(c)) for table in tables]) is not None]
     where = " and ".join(names)
     return tuple(
@@ -136,7 +134,10 @@ def _texts(column: Any) -> np.ndarray | None:
     if not words or len(getattr(column, "shape", (0,))) != 1:
         return None
     held = list(column)
-    return np.array(held) if all(isinstance(value, str) for value in held) else None
+    if not all(isinstance(value, str) for value in held):
+        return None
+    check_memory(held, "a column")
+    return np.array(held)
 
 
 def _coordinates(parts: Sequence[np.ndarray | None]) -> list[np.ndarray] | None:

@@ -45,7 +45,7 @@ class DependenceTree(Graph):
     weights : array (|E|,)
         How strongly the ends of each edge depend on each other.
     pvalues : array (|E|,)
-        How often the strongest of all pairs is as strong when all variables are independent. Empty without `alpha`.
+        How often the strongest of all pairs is as strong when all variables are independent. Empty without `level`.
     support : mapping from pairs of names (both orders) to float
         The share of half-samples whose tree has an edge. Empty unless asked for.
     measure : str
@@ -101,7 +101,7 @@ def chow_liu(
     table: Data,
     *,
     measure: str = "information",
-    alpha: float | None = None,
+    level: float | None = None,
     n_permutations: int = 200,
     half_samples: int = 0,
     missing: str = "pairwise",
@@ -121,11 +121,11 @@ def chow_liu(
         features. "hsic": the squared norm of the cross-covariance operator; "normalised": divided by those of both
         covariance operators, so that it is at most 1; "ranks": the same of ranks, which do not change with increasing
         functions of a column.
-    alpha : float, optional
+    level : float, optional
         Keep only edges that are stronger than the strongest of all pairs when each column is shuffled, in all but a
-        share alpha of shuffles: when all variables are independent, any edge is left with probability alpha at most.
+        share level of shuffles: when all variables are independent, any edge is left with probability level at most.
     n_permutations : int
-        Shuffles, with `alpha`.
+        Shuffles, with `level`.
     half_samples : int
         Repeat on this many random halves of the rows and say how often each edge was found.
     missing : {"pairwise", "raise", "drop", "category"}
@@ -163,13 +163,13 @@ def chow_liu(
     >>> b = np.sin(2 * a) + 0.3 * rng.normal(size=200)
     >>> c = b**2 + 0.3 * rng.normal(size=200)
     >>> d = rng.normal(size=200)
-    >>> print(chow_liu({"a": a, "b": b, "c": c, "d": d}, alpha=0.05, rng=0))
+    >>> print(chow_liu({"a": a, "b": b, "c": c, "d": d}, level=0.05, rng=0))
     forest of 4 variables, 2 edges (information)
       a — b  0.723  p 0.00498
       b — c  0.665  p 0.00498
     """
-    if alpha is not None:
-        check_draws(n_permutations, probability(alpha, "alpha", 0.05))
+    if level is not None:
+        check_draws(n_permutations, probability(level, "level", 0.05))
     whole_number(half_samples, "half_samples", 0)
     check_executor(executor)
     refuse_unread(table, "table")
@@ -184,10 +184,10 @@ def chow_liu(
     values = dependence.values()
     edges = _strongest_tree(values)
     pvalues = np.zeros(0)
-    if alpha is not None:
+    if level is not None:
         weights = values[edges[:, 0], edges[:, 1]]
         pvalues = _pvalues(dependence, weights, n_permutations, random.generator, executor)
-        edges, pvalues = edges[pvalues <= alpha], pvalues[pvalues <= alpha]
+        edges, pvalues = edges[pvalues <= level], pvalues[pvalues <= level]
     called = tuple(names) if labelled else tuple(schema.names.index(name) for name in names)
     support = _support(dependence, called, half_samples, random.generator, executor)
     weights = values[edges[:, 0], edges[:, 1]]

@@ -1,4 +1,4 @@
-"""Which way the edges point: two causes of one effect are told by what separates them."""
+"""Which way the edges point: two causes of one effect are found by what separates them."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ class Colliders:
 
 
 def find_colliders(
-    adjacency: np.ndarray, answers: Answers, alpha: float, knowledge: Knowledge, most_given: int
+    adjacency: np.ndarray, answers: Answers, level: float, knowledge: Knowledge, most_given: int
 ) -> Colliders:
     """Judge each unshielded triple, then draw the colliders that do not contradict each other."""
     triples = _unshielded(adjacency)
     _ask_all(triples, adjacency, answers, most_given)
-    verdicts = {triple: _verdict(triple, answers, alpha) for triple in triples}
+    verdicts = {triple: _verdict(triple, answers, level) for triple in triples}
     matrix = knowledge.apply(adjacency)
     wanted = np.zeros_like(matrix)
     found = [triple for triple, verdict in verdicts.items() if verdict is True]
@@ -76,9 +76,9 @@ def _ask_all(triples: list[Triple], adjacency: np.ndarray, answers: Answers, mos
         answers.ask(pairs, given)
 
 
-def _verdict(triple: Triple, answers: Answers, alpha: float) -> bool | None:
+def _verdict(triple: Triple, answers: Answers, level: float) -> bool | None:
     """True for a collider, False for none, None where the answers do not say."""
     a, b, c = triple
-    inside = [b in given for given, p in answers.of(a, c).items() if p > alpha]
+    inside = [b in given for given, p in answers.of(a, c).items() if p > level]
     share = float(np.mean(inside)) if inside else 0.5
     return None if share == 0.5 else share < 0.5

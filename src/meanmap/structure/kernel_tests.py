@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import EmptyError, ParameterError
+from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Data, KernelLike, Seed
+from meanmap.kernels.base import Kernel
 from meanmap.stats import independence_test
+from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
 from meanmap.stats.conditional.conditional import WHOLE
-from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
+from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed, judge_sure
+from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.residuals import Given, Residuals, residuals
 from meanmap.stats.conditional.variables import Variable, read_given, read_variable
 from meanmap.stats.independence.pairwise import PairwiseHSIC
@@ -48,11 +51,13 @@ class KernelTests:
         Numbers and labels, at least 5 rows.
     method : {"auto", "kci", "residuals", "features"}
         As for `mm.conditional_independence_test`.
-    alpha : float
+    kernel : Kernel, "median", "learned" or None
+        Of x and y in each test, as there: by default several kernels beside one another where nothing is given.
+    level : float
         The level that p-values are compared with: far from it a cheap approximation is enough.
     n_permutations : int, optional
-        Permutations, or bootstrap draws: 1000 by default, and 5 / alpha where that is more. Fewer than 1 / alpha − 1
-        are refused: with them no p-value could be as small as alpha.
+        Permutations, or bootstrap draws: 1000 by default, and 5 / level where that is more. Fewer than 1 / level − 1
+        are refused: with them no p-value could be as small as level.
     rng : None, int, numpy.random.Generator or JAX key
         Each question has a seed of its own, so that answers do not hang on the order of questions.
 
@@ -72,37 +77,49 @@ class KernelTests:
         table: Data,
         *,
         method: str = "auto",
-        alpha: float = 0.05,
+        kernel: KernelLike = None,
+        level: float = 0.05,
         n_permutations: int | None = None,
         rng: Seed | Rng = None,
     ):
         if method not in METHODS:
             raise ParameterError(f"method is {method!r}; expected one of {', '.join(map(repr, METHODS))}.")
         if n_permutations is None:
-            needed = int(np.ceil(5 / probability(alpha, "alpha", 0.05)))
+            needed = int(np.ceil(5 / probability(level, "level", 0.05)))
             n_permutations = min(max(PERMUTATIONS, needed), MOST_PERMUTATIONS)
-        check_draws(n_permutations, probability(alpha, "alpha", 0.05))
+        check_draws(n_permutations, probability(level, "level", 0.05))
         (read,), self._told = read_texts([Table.of(table)], ["table"])
         self._table = Table.of(read)
         self.names, self.n = self._table.names, len(self._table)
         if self.n < LEAST_POINTS:
             raise EmptyError(f"table has {self.n} rows; expected at least {LEAST_POINTS}.")
         self.seed: Any = Rng.of(rng).seed
-        self._alpha, self.n_permutations, self._asked = alpha, n_permutations, method
-        self._method = ("kci" if self.n <= WHOLE else "features") if method == "auto" else method
+        chosen = isinstance(kernel, Kernel) or kernel == "learned"
+        if not (chosen or kernel in (None, "median")):
+            raise KindError(f"kernel is {kernel!r}; expected a kernel, 'median', 'learned' or None.")
+        if chosen and method == "features":
+            raise ParameterError("method='features' chooses its own kernels: pass kernel=None, or method='kci'.")
+        self._level, self.n_permutations, self._asked, self._kernel = level, n_permutations, method, kernel
+        whole = self.n <= WHOLE or chosen
+        self._method = ("kci" if whole else "features") if method == "auto" else method
         # Constant columns are refused here, by name.
         self._variables = {name: read_variable(self._table[name], f"table[{name!r}]") for name in self.names}
         widths = np.sort([v.columns.shape[1] for v in self._variables.values()])[::-1]
         self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
-        generator = np.random.default_rng(self.seed)
-        pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, n_permutations, generator)
-        # Five kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each, and an
-        # order for each n permutations.
-        held = len(self.names) * 10.0 * self.n**2 * len(pairwise.shifts.orders)
-        self._pairwise = pairwise if held <= MOST_BYTES else None
+        self._pairwise = self._transformed() if kernel is None else None
         self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
         self._functions: set[tuple[str, tuple[str, ...]]] = set()
         self._nearly: set[tuple[tuple[str, ...], str, str]] = set()
+        self._missed: set[tuple[tuple[str, ...], str, str]] = set()
+
+    def _transformed(self) -> PairwiseHSIC | None:
+        """Gram matrices of all variables and their Fourier transforms, where memory holds them."""
+        generator = np.random.default_rng(self.seed)
+        pairwise = PairwiseHSIC({name: self._table[name] for name in self.names}, self.n_permutations, generator)
+        # Five kernels a variable, half as many lags and half as many frequencies as rows, eight bytes each, and an
+        # order for each n permutations.
+        held = len(self.names) * 10.0 * self.n**2 * len(pairwise.shifts.orders)
+        return pairwise if held <= MOST_BYTES else None
 
     def __repr__(self) -> str:
         return f"KernelTests({self.n} rows of {', '.join(map(str, self.names[:5]))}{', …' * (len(self.names) > 5)})"
@@ -118,10 +135,10 @@ class KernelTests:
 
     def told(self, pairs: Sequence[Pair], given: tuple[str, ...], answers: Sequence[Answer]) -> np.ndarray:
         """The p-values of answers, wherever these were found, of which notes are made."""
-        for (x, y), (_, fitted) in zip(pairs, answers, strict=True):
+        for (x, y), (p, fitted) in zip(pairs, answers, strict=True):
             if fitted is not None:
                 x, y = self._ordered(x, y)
-                self._keep(x, y, tuple(sorted(given)), fitted)
+                self._keep(x, y, tuple(sorted(given)), fitted, p)
         return np.array([p for p, _ in answers])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,13 +160,20 @@ class KernelTests:
                 f"nearly all of {x} and of {y} is explained by {', '.join(given)}{times}: what regressions miss looks "
                 "like dependence, and edges may be too many if these variables have no noise of their own."
             )
+        if self._missed:
+            given, x, y = min(self._missed, key=lambda each: (len(each[0]), each))
+            times = f", and so in {len(self._missed) - 1} other tests" if len(self._missed) > 1 else ""
+            found.append(
+                f"rows that are neighbours in {', '.join(given)} still agree in what regressions left of {x} and of {y}"
+                f"{times}: functions that were missed look like dependence, and edges may be too many."
+            )
         return found
 
     def rows(self, index: np.ndarray) -> "KernelTests":
         """These tests on some of the rows."""
         table = Table({name: self._table[name][index] for name in self.names})
-        settings: dict[str, Any] = {"alpha": self._alpha, "n_permutations": self.n_permutations}
-        return KernelTests(table, method=self._asked, rng=self.seed, **settings)
+        settings: dict[str, Any] = {"level": self._level, "n_permutations": self.n_permutations}
+        return KernelTests(table, method=self._asked, kernel=self._kernel, rng=self.seed, **settings)
 
     def _ordered(self, x: str, y: str) -> list[str]:
         return sorted((x, y), key=self.names.index)
@@ -161,7 +185,7 @@ class KernelTests:
         if self._pairwise is not None:
             return self._pairwise.pvalue(x, y), None
         settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y)}
-        return independence_test(self._table[x], self._table[y], **settings).pvalue, None
+        return independence_test(self._table[x], self._table[y], self._kernel, **settings).pvalue, None
 
     def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
         with Door() as door:
@@ -177,30 +201,46 @@ class KernelTests:
             null = "permutation" if self._method == "residuals" else "gamma"
             value, law = self._judged(left, right, conditions, null, (x, y, *given))
             p = law.pvalue(value)
-            if null == "gamma" and self._alpha / NEAR < p < self._alpha * NEAR:
+            if null == "gamma" and self._level / NEAR < p < self._level * NEAR:
                 value, law = self._judged(left, right, conditions, "bootstrap", (x, y, *given))
                 p = law.pvalue(value)
-        return p, Fitted.of(left, right)
+            missed, sure = NOTHING, 0.0
+            if p <= DOUBTED:
+                two = (x, left), (y, right)
+                found = asked_again(left, right, lambda: [self._of_side(conditions, *each, door) for each in two])
+                if found is not None:
+                    null = "permutation" if self._method == "residuals" else "bootstrap"
+                    random = self._generator(x, y, *given)
+                    value, law, sure = judge_sure(*found, conditions, self._method, null, self.n_permutations, random)
+                    p, (left, right, missed) = law.pvalue(value), found
+        return p, Fitted.of(left, right, missed, sure)
 
-    def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted) -> None:
+    def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted, p: float) -> None:
         """What notes are made of."""
         self._functions |= {(name, given) for name, alone in zip((x, y), fitted.determined, strict=True) if alone}
         if fitted.nearly:
             self._nearly.add((given, x, y))
+        elif is_doubtful(fitted.missed, p) and p <= self._level < fitted.sure:
+            self._missed.add((given, x, y))
 
     def _judged(self, left: Residuals, right: Residuals, given: Given, null: str, names: tuple[str, ...]) -> Any:
         return judge(left, right, given, self._method, null, self.n_permutations, self._generator(*names))
 
     def _residuals(self, x: str, y: str, given: tuple[str, ...], door: Door) -> tuple[Given, list[Residuals]]:
         if self._given is None or self._given[0] != given:
-            columns = read_given({name: self._table[name] for name in given}).columns
-            self._given = given, Given.of(columns, self._generator(*given)), {}
+            conditions = read_given({name: self._table[name] for name in given})
+            self._given = given, Given.of(conditions, self._generator(*given)), {}
         _, conditions, known = self._given
         for name in (x, y):
             if name not in known:
-                variable: Variable = self._variables[name]
-                known[name] = residuals(variable, None if self._method == "kci" else "median", conditions, door)
+                known[name] = self._of_side(conditions, name, None, door)
         return conditions, [known[x], known[y]]
+
+    def _of_side(self, conditions: Given, name: str, missed: Residuals | None, door: Door) -> Residuals:
+        """What is left of a variable, the first time or by the regressions that find what others missed."""
+        variable: Variable = self._variables[name]
+        kernel = "median" if self._kernel is None and self._method == "residuals" else self._kernel
+        return residuals(variable, kernel, conditions, door, self._generator(name), missed=missed)
 
     def _generator(self, *names: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, *(1 + self.names.index(name) for name in names)])

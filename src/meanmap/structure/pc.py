@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.errors import EmptyError, KindError, ParameterError
 from meanmap.core.executors import check_executor, worked
 from meanmap.core.progress import track
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import few_columns, opened, varying
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.graphs import PDAG
 from meanmap.graphs.orientation import meek
 from meanmap.stats.settings import LEAST_POINTS
@@ -34,9 +35,10 @@ __all__ = ["pc"]
 @one_blas_thread()
 def pc(
     table: Data,
-    alpha: float = 0.05,
+    level: float = 0.05,
     *,
     test: str | Callable[[Any, Any, Any], Any] = "auto",
+    kernel: KernelLike = None,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     tiers: Iterable[Iterable[str]] = (),
@@ -58,11 +60,14 @@ def pc(
     table : DataFrame, mapping of columns, array, or source of tests
         Numbers and labels. Or anything with the methods of `mm.structure.ConditionalTests`, such as
         `mm.structure.DSeparation(dag)`, which answers from a known graph.
-    alpha : float
+    level : float
         The level of each test: smaller gives fewer edges.
     test : {"auto", "kci", "residuals", "features"} or callable (x, y, z) -> p-value
         A method of `mm.conditional_independence_test`, or a function of two columns and of a dict of columns that is
         None at first, when nothing is given.
+    kernel : Kernel, "median", "learned" or None
+        The kernel of each tested column, as for `mm.conditional_independence_test`; by default the measured best.
+        "learned" is Bayesian kernel learning in every test, as in Flaxman et al. (2016).
     required, forbidden : lists of pairs (cause, effect)
         Arrows that are known to be there, which are not tested, and arrows that cannot be. With both directions
         forbidden two variables are not joined.
@@ -79,7 +84,7 @@ def pc(
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     executor : concurrent.futures.Executor, optional
-        Who does the tests of one level, and the half-samples: processes, threads, Dask's workers
+        Who does the tests of one size of the given set, and the half-samples: processes, threads, Dask's workers
         (`client.get_executor()`). The answer is the same; a few more tests are done than are needed.
     rng : None, int, numpy.random.Generator or JAX key
         For the permutations and halves; `result.seed` repeats the run.
@@ -93,7 +98,7 @@ def pc(
     Notes
     -----
     Spirtes, Glymour & Scheines (2000), in the order-independent form of Colombo & Maathuis (2014): neighbours are those
-    at the beginning of a level; a triple is a collider when less than half of the sets that separate its ends hold its
+    when a size of sets begins; a triple is a collider when less than half of the sets that separate its ends hold its
     middle; triples that say neither, or that contradict each other or what is known, stay undirected and are reported;
     other directions by the rules of Meek (1995).
 
@@ -101,7 +106,7 @@ def pc(
     effects cancel (faithfulness). With the answers of a known graph this finds its equivalence class exactly.
 
     On 80 data sets with eight nonlinearly related variables and 200 rows the structural Hamming distance to the true
-    class was 2.9 at alpha = .05 and 2.5 at alpha = .1; with causal-learn's kernel test, which rejects .08 of true
+    class was 2.9 at level = .05 and 2.5 at level = .1; with causal-learn's kernel test, which rejects .08 of true
     hypotheses at .05, it was 2.7 and 2.6 (see the benchmarks in the documentation).
 
     The number of tests grows with the largest number of neighbours as a power. Tests given the same variables share
@@ -122,10 +127,10 @@ def pc(
       water → growth
       growth → harvest
     """
-    probability(alpha, "alpha", 0.05)
-    for value, name in ((most_given, "most_given"), (half_samples, "half_samples")):
-        if value is not None:
-            whole_number(value, name, 0)
+    probability(level, "level", 0.05)
+    whole_number(half_samples, "half_samples", 0)
+    if most_given is not None:
+        whole_number(most_given, "most_given", 0)
     check_executor(executor)
     random = Rng.of(rng)
     schema, told = None, ()
@@ -136,7 +141,8 @@ def pc(
             told = (*told, *dull)
             if len(schema.columns) - len(dull) < 2:
                 raise EmptyError(few_columns(schema, dull))
-    tests: Any = _tests(table, test, alpha, random)
+        told = (*told, *alike_in_order((table,), ("table",), paired=True))
+    tests: Any = _tests(table, test, kernel, level, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")
     if half_samples and not hasattr(tests, "rows"):
@@ -144,9 +150,9 @@ def pc(
             f"half_samples needs rows to choose from, and {type(tests).__name__} has no method rows(index)."
         )
     knowledge = Knowledge.of(tests.names, required, forbidden, tiers)
-    matrix, answers, notes = _search(tests, alpha, knowledge, most_given, executor)
+    matrix, answers, notes = _search(tests, level, knowledge, most_given, executor)
     graph = PDAG.of_matrix(tests.names, matrix)
-    support, arrows = _support(tests, alpha, knowledge, most_given, half_samples, random.generator, executor)
+    support, arrows = _support(tests, level, knowledge, most_given, half_samples, random.generator, executor)
     counts = {f"tests given {size}": number for size, number in answers.levels.items()}
     report = Report("done", True, sum(answers.levels.values()), counts=counts, notes=(*told, *notes))
     return DiscoveredGraph(
@@ -163,24 +169,26 @@ def pc(
     )
 
 
-def _tests(table: Data, test: Any, alpha: float, random: Rng) -> ConditionalTests:
+def _tests(table: Data, test: Any, kernel: KernelLike, level: float, random: Rng) -> ConditionalTests:
+    if kernel is not None and (callable(test) or isinstance(table, ConditionalTests)):
+        raise ParameterError("kernel= is for the tests of this library; here another test answers: leave kernel out.")
     if isinstance(table, ConditionalTests):
         return table
     if callable(test):
         return FunctionTests(table, test)
-    return KernelTests(table, method=test, alpha=alpha, rng=random)
+    return KernelTests(table, method=test, kernel=kernel, level=level, rng=random)
 
 
 def _search(
     tests: ConditionalTests,
-    alpha: float,
+    level: float,
     knowledge: Knowledge,
     most_given: int | None,
     executor: Executor | None = None,
 ) -> tuple[np.ndarray, Answers, tuple[str, ...]]:
     """The PDAG as a matrix, all answers, and what a reader should know."""
-    adjacency, answers = find_skeleton(tests, alpha, knowledge, most_given, executor)
-    found = find_colliders(adjacency, answers, alpha, knowledge, max(answers.levels, default=0))
+    adjacency, answers = find_skeleton(tests, level, knowledge, most_given, executor)
+    found = find_colliders(adjacency, answers, level, knowledge, max(answers.levels, default=0))
     matrix, refused = meek(found.matrix, knowledge.barred, [*found.ambiguous, *found.conflicting])
     return matrix, answers, tuple(_notes(tests, answers, found, refused))
 
@@ -188,7 +196,8 @@ def _search(
 def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[int, int]]) -> list[str]:
     names: tuple[str, ...] = tests.names
     notes = [
-        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: it directs nothing."
+        f"{names[a]} → {names[b]} ← {names[c]} contradicts another collider or what is known: "
+        "it was not used to orient edges."
         for a, b, c in found.conflicting
     ]
     notes += [
@@ -208,7 +217,7 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
 
 def _support(
     tests: Any,
-    alpha: float,
+    level: float,
     knowledge: Knowledge,
     most_given: int | None,
     times: int,
@@ -219,7 +228,7 @@ def _support(
     d = len(tests.names)
     edges, arrows = np.zeros((d, d)), np.zeros((d, d))
     halves = (tests.rows(np.sort(generator.choice(tests.n, tests.n // 2, replace=False))) for _ in range(times))
-    search = partial(_found, alpha, knowledge, most_given)
+    search = partial(_found, level, knowledge, most_given)
     for matrix in track(worked(search, halves, executor), "half-samples", times):
         edges += matrix | matrix.T
         arrows += matrix & ~matrix.T
@@ -227,9 +236,9 @@ def _support(
 
 
 @one_blas_thread()
-def _found(alpha: float, knowledge: Knowledge, most_given: int | None, tests: Any) -> np.ndarray:
+def _found(level: float, knowledge: Knowledge, most_given: int | None, tests: Any) -> np.ndarray:
     """The PDAG of some rows as a matrix, in whichever process."""
-    return _search(tests, alpha, knowledge, most_given)[0]
+    return _search(tests, level, knowledge, most_given)[0]
 
 
 def _named(shares: np.ndarray, names: tuple[str, ...]) -> dict[tuple, float]:

@@ -7,6 +7,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from meanmap.core.arrays import as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
+from meanmap.core.exact import check_exact
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
@@ -69,6 +70,7 @@ def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
         raise ParameterError(f"method is {method!r}; expected 'gp' or 'ar'.")
     read = Table.of(table)
     if isinstance(time, str):
+        check_exact(read[time], f"table[{time!r}]")
         when = np.asarray(read[time], dtype=float)
         read = read.select([name for name in read.names if name != time]) if len(read.names) > 1 else read
     else:
@@ -101,6 +103,7 @@ def _times(time: Any, n: int) -> np.ndarray:
 def _column(table: Table, name: str) -> np.ndarray:
     if not table.is_real(name) or table[name].ndim != 1:
         raise ColumnError(f"column {name!r} is no series of numbers. Leave it out, and join it to the result.")
+    check_exact(table.columns[name], f"table[{name!r}]")
     column = np.asarray(table[name], dtype=float)
     if np.ptp(column) == 0:
         raise ColumnError(f"column {name!r} is constant: nothing depends on it. Leave it out.")

@@ -94,15 +94,15 @@ class Answers:
 
 def find_skeleton(
     tests: ConditionalTests,
-    alpha: float,
+    level: float,
     knowledge: Knowledge,
     most_given: int | None,
     executor: Executor | None = None,
 ) -> tuple[np.ndarray, Answers]:
     """The symmetric adjacency matrix, by the order-independent PC algorithm (Colombo & Maathuis 2014, algorithm 4.1).
 
-    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are those at the beginning of a level, so that it
-    does not matter in which order a level asks. It asks set by set: all pairs that the same variables may separate come
+    Sets of k neighbours are given for k = 0, 1, 2, ...; neighbours are those when a k begins, so that the order in
+    which pairs are asked does not matter. It asks set by set: all pairs that the same variables may separate come
     together.
     """
     adjacency = ~np.eye(len(tests.names), dtype=bool) & ~knowledge.apart
@@ -120,7 +120,7 @@ def find_skeleton(
         for given, pairs in track(answers.ahead(asked), f"tests given {size}", len(questions)):
             left = joined(pairs)
             for (a, b), p in zip(left, answers.ask(left, given), strict=True):
-                if p > alpha:
+                if p > level:
                     adjacency[a, b] = adjacency[b, a] = False
         size += 1
 

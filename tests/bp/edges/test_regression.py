@@ -21,6 +21,7 @@ def test_leave_one_out_residuals_are_those_of_refits(lengthscale):
     x, y = data()
     regression, left = Regression.fit(sample_of(x, RBF(lengthscale), "x"), y[:, None])
     assert regression.features is not None
+    assert regression.weights is not None
     phi = transformed(regression.features, x[:, None])
     design = np.stack([np.ones_like(x), x], axis=1)
     both = np.concatenate([design, phi], axis=1)
@@ -39,3 +40,43 @@ def test_the_line_is_not_shrunk():
     regression, _ = Regression.fit(sample_of(x, None, "x"), y[:, None])
     rest = y - regression(x[:, None])[:, 0]
     np.testing.assert_allclose([rest.mean(), (rest * x).mean()], 0, atol=1e-10)
+
+
+def test_indicators_of_all_labels_are_counted_once():
+    """They add up to the constant: no row's residual is told of by a direction that is rounding."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z, label = rng.normal(size=60), rng.integers(0, 3, 60)
+        label[0] = 3  # this row is alone with its label
+        points = np.column_stack([np.eye(4)[label], z])
+        y = z + label + rng.normal(size=60)
+        regression, left = Regression.fit(sample_of(points, RBF(1e6), "x"), y[:, None])
+        assert regression.features is None
+        assert left[0, 0] == pytest.approx(y[0] - y[1:].mean())
+        for i in (1, 7):
+            kept = np.arange(60) != i
+            solved = np.linalg.lstsq(points[kept], y[kept])[0]
+            assert left[i, 0] == pytest.approx(y[i] - points[i] @ solved, rel=1e-9)
+
+
+def test_units_and_offsets_of_columns_do_not_matter():
+    x, y = data()
+    found = [
+        Regression.fit(sample_of(points, RBF(1e12), "x"), y[:, None])[1]
+        for points in (np.stack([x, x**3], axis=1), np.stack([1e7 + x, 1e-7 * x**3], axis=1))
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-6)
+
+
+def test_the_line_is_that_of_all_rows():
+    """w is learned from 4000 of them; what the line is beside it all rows say."""
+    rng = np.random.default_rng(0)
+    label, z = rng.random(9000) < 0.02, rng.normal(size=9000)
+    points = np.column_stack([label, ~label, z]).astype(float)
+    for bent in (0.0, 1.0):
+        y = 3 * label + bent * z**2 + rng.normal(size=9000)
+        regression, left = Regression.fit(sample_of(points, None, "x"), y[:, None])
+        rest = y - regression(points)[:, 0]
+        np.testing.assert_allclose([rest.mean(), rest[label].mean()], 0, atol=1e-9)
+        assert left.shape == (4000, 1)
+        assert left.std() == pytest.approx(1, abs=0.05)

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from meanmap.bp import Factored
+from meanmap.bp.engine import Factored
 
 POINTS = 32
 

@@ -8,6 +8,7 @@ import pytest
 import meanmap as mm
 from meanmap.core.errors import KindError
 from meanmap.graphs import Flooding, Schedule
+from meanmap_papers import rivals
 
 RING = [(i, (i + 1) % 4) for i in range(4)]
 TABLE = np.array([[2.0, 1.0], [0.5, 3.0]])
@@ -37,7 +38,7 @@ def test_a_schedule_of_ones_own_is_run_by_every_model_of_the_engine():
     assert not ours.report.converged
     assert network.query({0: 1}, schedule=Hurried(60)).report.converged
     x = np.random.default_rng(0).normal(size=(2, 60))
-    field = mm.bp.DiscretizedField(RING, bins=4, schedule=Hurried(5)).fit((x[0], x[0] + 0.3 * x[1]))
+    field = rivals.DiscretizedField(RING, bins=4, schedule=Hurried(5)).fit((x[0], x[0] + 0.3 * x[1]))
     assert field.query({0: 0.5}).report.steps == 5
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanmap.bp import EdgeMatrices, Engine, Given
+from meanmap.bp.engine import EdgeMatrices, Engine, Given
 from meanmap.bp.engine.atoms import outgoing, shares_sent
 from meanmap.core.door import Door
 from meanmap.graphs import Flooding, Graph, TwoPass

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import meanmap as mm
 from meanmap import bp
 from meanmap.bp.edges import relations as relations_file
 from meanmap.bp.edges import updates as updates_file
+from meanmap.bp.edges.observations import sample_of
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.graphs import Flooding
@@ -163,7 +165,7 @@ def chain_errors(update, a, m, lengths, seed):
         cross = np.array([a ** (n // 2), a ** (n - 1 - n // 2)])
         weights = np.linalg.solve([[1, a ** (n - 1)], [a ** (n - 1), 1]], cross)
         mean, deviation = weights.sum(), np.sqrt(1 - weights @ cross)
-        found.append((abs(belief.mean() - mean) / deviation, belief.std() / deviation))
+        found.append((abs(belief.mean() - mean) / deviation, belief.sd() / deviation))
     return np.array(found)
 
 
@@ -171,6 +173,83 @@ def test_along_chains_of_any_length_beliefs_are_those_of_the_gaussian():
     off, factor = chain_errors(bp.Constant(), 0.9, 3000, [10, 100], 2024).T
     assert off.max() < 0.15  # it was .7 at ten nodes
     assert np.abs(factor - 1).max() < 0.1  # it was .7 at a hundred, where nothing is known
+
+
+def even_pairs(a):
+    """600 pairs of a Gaussian law, spread evenly: no luck is in them."""
+    columns, rows = (ndtri((np.arange(n) + 0.5) / n) for n in (24, 25))
+    x, noise = (part.ravel() for part in np.meshgrid(columns / columns.std(), rows / rows.std()))
+    return x, a * x + np.sqrt(1 - a**2) * noise
+
+
+@pytest.mark.parametrize("update", [bp.Constant(), bp.Linear()])
+def test_the_ridge_does_not_shrink_what_goes_many_steps(update):
+    a, steps = 0.9, 20
+    field = mm.KernelField([(i, i + 1) for i in range(steps)], update=update).fit(even_pairs(a))
+    middle = field.query({0: 1.5, steps: 1.5}, targets=[steps // 2])[steps // 2]
+    exact = 2 * 1.5 * a ** (steps // 2) / (1 + a**steps)
+    assert abs(middle.mean() - exact) < 0.1  # it was .28 too low
+
+
+def test_rounds_of_the_full_update_are_regressions_of_what_was_left():
+    sender = bp.Full().variable(sample_of(make_pairs()[0], KERNEL, "x"), KERNEL, "x")
+    pairs = np.repeat(np.arange(20)[:, None], 2, axis=1)
+    into, _ = bp.Full().learn(sender, sender, pairs, RIDGE, True)
+    gram, p = KERNEL(make_pairs()[0]), np.random.default_rng(0).normal(size=20)
+    left, found = p, 0.0
+    for _ in range(updates_file.ROUNDS):  # of least squares with a constant that is not penalised
+        system = np.block([[gram + 20 * RIDGE * np.eye(20), np.ones((20, 1))], [np.ones((1, 20)), np.zeros((1, 1))]])
+        solved = np.linalg.solve(system, np.append(left, 0.0))
+        found = found + solved[[20, *range(20)]]
+        left = left - solved[20] - gram @ solved[:20]
+    np.testing.assert_allclose(p @ into, found, atol=1e-9)
+
+
+class TwoModes:
+    """Pairs of a symmetric law with two modes, and the means of a chain of them by sums over a fine grid."""
+
+    stay, near, width = 0.95, 0.5, 0.45
+
+    def pairs(self, rng, m):
+        first = rng.choice([-1.0, 1.0], m)
+        second = np.where(rng.random(m) < self.stay, first, -first)
+        x, noise = rng.normal(size=(2, m))
+        return first + self.width * x, second + self.width * (self.near * x + np.sqrt(1 - self.near**2) * noise)
+
+    def middle(self, end, steps):
+        grid = np.linspace(-4, 4, 401)
+        x, y = np.meshgrid(grid, grid, indexing="ij")
+        joint = 0.0
+        for one, other in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+            u, v = (x - one) / self.width, (y - other) / self.width
+            square = (u**2 + v**2 - 2 * self.near * u * v) / (1 - self.near**2)
+            joint = joint + (self.stay if one == other else 1 - self.stay) * np.exp(-square / 2)
+        law = joint.sum(axis=1) / joint.sum()
+        told = np.linalg.matrix_power(joint / joint.sum(axis=1, keepdims=True), steps // 2)
+        belief = law * told[:, np.argmin(np.abs(grid - end))] ** 2
+        mean = law @ grid
+        return belief @ grid / belief.sum(), np.sqrt(law @ (grid - mean) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bimodal", [False, True])
+@pytest.mark.parametrize("m", [300, 600, 1100, 5000])
+def test_means_in_the_middle_of_long_chains(m, bimodal):
+    steps, seeds = 20, {300: 16, 600: 12, 1100: 8, 5000: 4}[m]
+    graph = mm.Graph.of([(i, i + 1) for i in range(steps)])
+    exact, deviation = TwoModes().middle(1.2, steps) if bimodal else (2 * 1.5 * 0.9**10 / (1 + 0.9**20), 1.0)
+    errors = []
+    for seed in range(seeds):
+        rng = np.random.default_rng([5, m, seed])
+        x, noise = rng.normal(size=(2, m))
+        pairs = TwoModes().pairs(rng, m) if bimodal else (x, 0.9 * x + np.sqrt(0.19) * noise)
+        end = 1.2 if bimodal else 1.5
+        belief = mm.KernelField(graph).fit(pairs).query({0: end, steps: end}, targets=[10])[10]
+        errors.append((belief.mean() - exact) / deviation)
+    # Of the Gaussian itself, fitted to as many pairs, a mean here has an error of .12 with 300 pairs.
+    spread = np.std(errors, ddof=1) / np.sqrt(seeds)
+    assert abs(np.mean(errors)) < 0.1 + 3 * spread
+    assert np.mean(np.abs(errors)) < 0.15 + 3 * spread
 
 
 @pytest.mark.slow
@@ -229,14 +308,14 @@ def test_evidence_that_is_far_or_contradicts_itself_is_told():
     assert any("evidence[0] is far from all data" in note and "deviations from the nearest" in note for note in far)
     torn = field.query({0: 2.5, 2: -2.5}).report.notes
     assert any("the evidence about 1 contradicts itself" in note for note in torn)
-    assert field.query({0: 1.0, 2: 0.4}).report.notes == ()
+    assert not any("far" in note or "contradicts" in note for note in field.query({0: 1.0, 2: 0.4}).report.notes)
 
 
 def test_few_pairs_are_told_where_evidence_is_many_steps_away():
     def notes(n, seen, targets):
         chain = [(i, i + 1) for i in range(n - 1)] + [("apart", "alone")]
         answer = fitted(bp.Constant(rank=10, power=2), chain).query(seen, targets=targets)
-        return [note for note in answer.report.notes if note.startswith("learned from 40 pairs, and some targets are")]
+        return [note for note in answer.report.notes if note.startswith("learned from 20 pairs, and some targets are")]
 
     assert len(notes(7, {0: 1.0}, [5])) == 1
     assert not notes(7, {0: 1.0}, [4, "apart"])
@@ -325,7 +404,7 @@ def test_a_node_of_degree_450_and_one_alone():
     for dtype in (np.float64, np.float32):
         beliefs = field.query({i: lambda v: np.exp(-((v - 1) ** 2)) for i in range(1, 451)}, dtype=dtype)
         assert np.isfinite(beliefs[0].weights).all()
-        assert beliefs[0].std() < 0.2
+        assert beliefs[0].sd() < 0.2
         np.testing.assert_allclose(beliefs[451].weights, beliefs[451].weights[0], rtol=1e-5)
 
 
@@ -375,10 +454,37 @@ def test_observations_are_checked():
         field.query(observed=np.zeros(3))
     with pytest.raises(InputError, match="observed holds infinity"):
         field.query(observed=np.array([0, np.inf, 0, 0]))
-    together = field.query(observed=np.array([[0.5, np.nan, 0.5, 0.5], [-0.5, -0.5, np.nan, np.nan]]))
-    alone = field.query(observed=np.array([0.5, np.nan, 0.5, 0.5]))
+    # Queries that are asked together stop together, once the last of them stands still.
+    both = np.array([[0.5, np.nan, 0.5, 0.5], [-0.5, -0.5, np.nan, np.nan]])
+    together, alone = (field.query(observed=each, tolerance=1e-12) for each in (both, both[0]))
     assert together[1].weights.shape[0] == 2
     np.testing.assert_allclose(together[1].weights[0], alone[1].weights, rtol=1e-9)
     # As many queries as nodes: a square of numbers is no vector for each node.
-    square = field.query(observed=np.array([[0.5, np.nan, 0.5, 0.5], *np.zeros((3, 4))]))
+    square = field.query(observed=np.array([[0.5, np.nan, 0.5, 0.5], *np.zeros((3, 4))]), tolerance=1e-12)
     np.testing.assert_allclose(square[1].weights[0], alone[1].weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(80, 1.85), (24, 1.98)])
+def test_messages_go_round_a_ring_until_they_stand_still(size, expected):
+    """Both poles are seen at 2: fifteen sweeps left what is twenty steps away at zero."""
+    r = np.random.default_rng(11)
+    x = r.normal(size=2000)
+    pairs = x, 0.98 * x + np.sqrt(1 - 0.98**2) * r.normal(size=2000)
+    ring = mm.KernelField([(i, (i + 1) % size) for i in range(size)]).fit(pairs)
+    beliefs = ring.query({0: 2.0, size // 2: 2.0})
+    assert beliefs.report.converged
+    assert abs(beliefs[size // 4].mean() - expected) < 0.3
+
+
+def test_messages_that_do_not_settle_are_said_not_to_be_at_rest():
+    """Short cycles hear strong evidence again and again; a user's own number of sweeps is kept."""
+    r = np.random.default_rng(12)
+    x = r.normal(size=500)
+    pairs = x, 0.9 * x + np.sqrt(1 - 0.9**2) * r.normal(size=500)
+    side = 8
+    edges = [(i, i + 1) for i in range(side**2) if (i + 1) % side] + [(i, i + side) for i in range(side**2 - side)]
+    found = mm.KernelField(edges).fit(pairs).query({0: 2.0, side**2 - 1: -2.0}, tolerance=1e-9).report
+    assert not found.converged
+    assert found.status.startswith("not at rest after 60 sweeps")
+    assert any("messages still changed by" in note for note in found.notes)
+    assert mm.KernelField(edges, schedule=Flooding(3)).fit(pairs).query({0: 2.0}).report.steps == 3

@@ -35,7 +35,7 @@ def test_noise_is_taken_away(model):
     assert error(restored.mean()) < 0.6 * 10
     assert error(restored.mode()) < 0.7 * 10
     assert (restored.quantile(0.1) <= restored.quantile(0.9)).all()
-    inside = np.abs(restored.mean() - CLEAN) <= 3 * restored.std() + 1e-9
+    inside = np.abs(restored.mean() - CLEAN) <= 3 * restored.sd() + 1e-9
     assert inside.mean() > 0.9
     belief = restored[3, 4]
     assert abs(float(belief.mean()) - restored.mean()[3, 4]) < 1e-9
@@ -46,7 +46,7 @@ def test_missing_pixels_are_filled_from_their_neighbours(model):
     seen[5:7, 5:9] = np.nan
     restored = model.restore(seen)
     assert error(restored.mean()[5:7, 5:9], CLEAN[5:7, 5:9]) < 12
-    assert restored.std()[5:7, 5:9].mean() > 1.2 * restored.std()[8:, 10:].mean()
+    assert restored.sd()[5:7, 5:9].mean() > 1.2 * restored.sd()[8:, 10:].mean()
 
 
 def test_batches_are_the_single_images(model):
@@ -78,9 +78,9 @@ def test_moments_of_large_values_in_single_precision_lose_no_digits():
     atoms = 1e5 + np.arange(5.0)
     weights = np.array([0.1, 0.2, 0.4, 0.2, 0.1], np.float32)
     variable = SimpleNamespace(atoms=atoms[:, None])
-    restored = bp.Restored(variable, np.tile(weights, (6, 1, 1)), (2, 3), False, None)
+    restored = bp.results.Restored(variable, np.tile(weights, (6, 1, 1)), (2, 3), False, None)
     np.testing.assert_allclose(restored.mean(), 1e5 + 2, rtol=1e-7)
-    np.testing.assert_allclose(restored.std(), np.sqrt(1.2), rtol=1e-6)
+    np.testing.assert_allclose(restored.sd(), np.sqrt(1.2), rtol=1e-6)
 
 
 def test_a_likelihood_of_the_users_takes_the_place_of_the_learned_one(model):
@@ -179,8 +179,8 @@ def test_bad_input_is_refused_in_words(model, call, kind, words):
 @pytest.mark.slow
 def test_beliefs_cover_with_diagonals_and_messages_that_count_half():
     """Intervals of 90 %, beside a hole and within it, and errors of means."""
-    from meanmap.experiments.loopy.denoising import noisy as with_noise
-    from meanmap.experiments.loopy.denoising import rings
+    from meanmap_papers.loopy.denoising import noisy as with_noise
+    from meanmap_papers.loopy.denoising import rings
 
     picture = rings(50)
     hole = np.zeros(picture.shape, dtype=bool)
@@ -208,7 +208,7 @@ def test_beliefs_cover_with_diagonals_and_messages_that_count_half():
 @pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "most"), [(500, 6.0), (2400, 4.9)])
 def test_denoising_with_learned_likelihoods(pairs, most):
-    from meanmap.experiments.loopy.denoising import compare
+    from meanmap_papers.loopy.denoising import compare
 
     errors = compare(50, pairs, range(11, 17))
     assert errors["noise likelihood"].mean() < most
@@ -217,7 +217,7 @@ def test_denoising_with_learned_likelihoods(pairs, most):
 @pytest.mark.slow
 @pytest.mark.parametrize(("colours", "pairs"), [(256, 500), (100, 200), (50, 100)])
 def test_scarce_pairs_are_what_kernels_are_for(colours, pairs):
-    from meanmap.experiments.loopy.denoising import compare
+    from meanmap_papers.loopy.denoising import compare
 
     errors = compare(colours, pairs, range(11, 17))
     for kind in ("true", "noise"):

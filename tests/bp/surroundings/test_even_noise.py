@@ -1,17 +1,13 @@
 """The scale of even noise: from dark to light, there and back, and what it is good for."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-import meanmap as mm
 from meanmap.bp import ForestGrid
 from meanmap.bp.surroundings.estimates import noise_scale
 from meanmap.bp.surroundings.even_noise import EvenNoise
 from meanmap.bp.surroundings.features import noise_alone, surroundings
-from meanmap.bp.surroundings.forest_grid import FittedForestGrid
 
 DOWN, RIGHT = np.mgrid[:40, :40]
 CLEAN = 20 + 200.0 * ((DOWN // 8 + RIGHT // 8) % 2) + RIGHT
@@ -133,19 +129,3 @@ def test_beliefs_are_about_brightness_again():
     assert abs(away.mean()) < 2
     inside = (restored.quantile(0.05) <= shown) & (shown <= restored.quantile(0.95))
     assert 0.75 < inside.mean() < 0.99
-
-
-def test_files_of_earlier_versions_restore_as_they_did(tmp_path):
-    """These know nothing of a scale, and estimate the noise of each image."""
-    model = ForestGrid().fit(CLEAN[:20, :20], CLEAN[:20, :20] + np.random.default_rng(8).normal(size=(20, 20)), rng=0)
-    then = object.__new__(FittedForestGrid)
-    vars(then).update({name: vars(model)[name] for name in ("seen", "unseen", "atoms", "kernel")})
-    mm.save(then, tmp_path / "then.meanmap")
-    loaded = mm.load(tmp_path / "then.meanmap")
-    assert {field.name for field in fields(loaded)} == set(vars(loaded))
-    assert loaded.scale is loaded.noise is None
-    image = photons(9)[:20, :20]
-    by_hand = loaded._read(image)[0].levels
-    assert_array_equal(by_hand, surroundings(image)[0].reshape(400, -1))
-    assert not np.array_equal(by_hand, model._read(image)[0].levels)
-    assert_allclose(loaded.restore(image).mean().shape, (20, 20))

@@ -34,7 +34,7 @@ def test_heavy_noise_is_taken_away_and_intervals_hold_what_they_say(model):
     assert np.sqrt(np.mean((restored.mean()[0] - CLEAN) ** 2)) < 12 < np.std(images[0] - CLEAN) / 3
     inside = (restored.quantile(0.05) <= CLEAN) & (restored.quantile(0.95) >= CLEAN)
     assert 0.8 < inside.mean() < 0.98
-    assert restored.std()[1, 10:20, 15:25].mean() > 2 * restored.std()[1, 22:].mean()
+    assert restored.sd()[1, 10:20, 15:25].mean() > 2 * restored.sd()[1, 22:].mean()
     assert float(restored[1, 3, 4].mean()) == pytest.approx(float(restored.mean()[1, 3, 4]), rel=1e-5)
 
 

@@ -135,6 +135,49 @@ def test_ties_are_decoded_together_and_constants_are_kept():
     assert CliqueTree(factors).query().log_evidence == pytest.approx(np.log(6))
 
 
+def hub(leaves, seen, prior=(0.1, 0.9), wrong=1e-5):
+    """A centre and noisy copies of it, of which all were seen: the logarithms of both states of the centre."""
+    table = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
+    scopes = ((0,), *((0, i) for i in range(1, leaves + 1)))
+    factors = Factors([2] * (leaves + 1), scopes, (np.array(prior), *[table] * leaves))
+    logs = np.log(prior) + np.log(table[:, seen]).sum(axis=1)
+    return factors, dict(enumerate(seen.tolist(), start=1)), logs
+
+
+@pytest.mark.parametrize("leaves", [150, 600])
+def test_what_many_leaves_say_against_each_other_cancels(leaves):
+    """In turns, and one half after the other: in between there are values of e⁻³⁴⁰⁰ beside one."""
+    for seen in (np.arange(leaves) % 2, np.repeat([0, 1], leaves // 2)):
+        factors, evidence, logs = hub(leaves, seen)
+        tree = CliqueTree(factors)
+        found = tree.query(evidence, targets=[0])
+        np.testing.assert_allclose(found[0], [0.1, 0.9], rtol=1e-9)
+        assert found.log_evidence == pytest.approx(np.logaddexp(*logs), rel=1e-12)
+        best = tree.most_probable(evidence)
+        assert best[0] == 1
+        assert best.log_evidence == pytest.approx(logs[1], rel=1e-12)
+
+
+def test_messages_between_cliques_keep_what_is_next_to_impossible():
+    """Two hubs that are certain of opposite states and must agree, and a third variable that joins their cliques."""
+    (first, _, _), (second, _, _) = hub(100, np.zeros(100, int)), hub(100, np.ones(100, int), (1, 1))
+    n = first.size
+    scopes = (*first.scopes, *(tuple(i + n for i in scope) for scope in second.scopes), (0, n), (0, n, 2 * n))
+    third = np.array([[[0.3, 0.7]] * 2, [[0.6, 0.4]] * 2])
+    factors = Factors([2] * (2 * n + 1), scopes, (*first.tables, *second.tables, np.eye(2), third))
+    tree = CliqueTree(factors)
+    evidence = {**dict.fromkeys(range(1, n), 0), **dict.fromkeys(range(n + 1, 2 * n), 1)}
+    both = {**evidence, 1: np.array([0, 1])}
+    found = tree.query(both)
+    odds = np.array([1.0, (1e-5 / (1 - 1e-5)) ** -2])
+    for row, more in enumerate(odds):
+        expected = np.array([0.1, 0.9 * more]) / (0.1 + 0.9 * more)
+        for i in (0, n):
+            np.testing.assert_allclose(found[i][row], expected, rtol=1e-9)
+        np.testing.assert_allclose(found[2 * n][row], expected @ [[0.3, 0.7], [0.6, 0.4]], rtol=1e-9)
+    assert [int(state) for state in tree.most_probable(both)[0]] == [1, 1]
+
+
 def bayesian(seed):
     """Seven variables, each with tables given up to two before it, and one table that is nobody's law."""
     rng = np.random.default_rng(seed)

@@ -146,9 +146,10 @@ def test_a_sum_over_many_variables_is_never_written_out():
 
 
 def test_queries_can_be_compiled_and_differentiated():
-    """The derivative of a belief by a likelihood round a cycle, against differences."""
+    """The derivative of a belief by a likelihood, round a cycle and with variables of several degrees."""
     rng = np.random.default_rng(4)
-    factors = Factors([2] * 3, ((0, 1), (1, 2), (2, 0)), tuple(rng.random((3, 2, 2))))
+    scopes = ((0, 1), (1, 2), (2, 0), (2, 3), (2, 4), (2, 5))
+    factors = Factors([2] * 6, scopes, tuple(rng.random((6, 2, 2))))
 
     def belief(p):
         return FactorGraph(factors).query({2: p}, [1], tolerance=1e-12)[1][0]
@@ -180,3 +181,14 @@ def test_what_cannot_be_is_refused_in_words():
         SumTable([[1, 2]], (2, 2))
     with pytest.raises(ShapeError, match="number of states of each variable"):
         SumTable([1, 2], (2, 0), cyclic=True)
+
+
+@pytest.mark.parametrize("nodes", [150, 400])
+def test_a_chain_of_any_length_settles_and_is_exact(nodes):
+    """What one end says reaches the other, by more sweeps than loops are given."""
+    tie = np.array([[0.99, 0.01], [0.01, 0.99]])
+    chain = Factors(np.full(nodes, 2), [(i, i + 1) for i in range(nodes - 1)], [tie] * (nodes - 1))
+    beliefs = FactorGraph(chain).query({0: 1})
+    assert beliefs.report.converged
+    last = np.linalg.matrix_power(tie / tie.sum(axis=0), nodes - 1)[:, 1]
+    np.testing.assert_allclose(beliefs[nodes - 1], last, atol=1e-6)

@@ -1,15 +1,15 @@
 import sys
 import time
 
+import dask.dataframe
 import numpy as np
 import pandas
 import polars
 import pytest
 import scipy.sparse
 
-from meanmap.core.errors import KindError, ShapeError
-from meanmap.core.pieces.sources import is_stream
-from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, take_rows
+from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, sampled, source_of
 from meanmap.core.tables.table import Table
 
 N = 23
@@ -53,6 +53,33 @@ def matrix(block):
     return Table.of(block).matrix()
 
 
+@pytest.mark.parametrize("name", ["mapping", "table", "pandas", "polars", "parquet", "text", "lazy frame", "dask"])
+def test_columns_are_selected_by_name_wherever_they_lie(name, tmp_path):
+    frame = pandas.DataFrame(DATA, columns=["a", "b"])
+    found = {"pandas": lambda: frame, "dask": lambda: dask.dataframe.from_pandas(frame, npartitions=3)}
+    data = found[name]() if name in found else SOURCES[name](tmp_path)
+    names = ["x0", "x1"] if name == "table" else ["column_0", "column_1"] if name == "polars" else ["a", "b"]
+    source = source_of(data)
+    assert source.named
+    assert list(source.names) == names
+    chosen = source_of(source.select(names[1:]))
+    assert chosen.count() == N
+    np.testing.assert_array_equal(matrix(chosen.whole()), DATA[:, 1:])
+    with pytest.raises(ColumnError, match="data has no column 'c'"):
+        source.select(["c"])
+
+
+def test_iterators_have_neither_names_nor_rows_by_number():
+    source = source_of(iter([DATA]))
+    assert (source.once, source.named, source.count()) == (True, False, None)
+    with pytest.raises(KindError, match="data is a list_iterator; expected a table with names of columns"):
+        source.select(["a"])
+    with pytest.raises(ParameterError, match="read once and in order"):
+        source.take(np.array([0]))
+    with pytest.raises(ParameterError, match="x is an iterator, which a plan would use up"):
+        sampled([iter([DATA])], np.random.default_rng(0), ["x"], 5)
+
+
 @pytest.mark.parametrize("rows", [1, 4, 23, 50])
 @pytest.mark.parametrize("name", SOURCES)
 def test_blocks_have_equal_lengths_and_all_the_rows(name, rows, tmp_path):
@@ -64,13 +91,13 @@ def test_blocks_have_equal_lengths_and_all_the_rows(name, rows, tmp_path):
 @pytest.mark.parametrize("name", SOURCES)
 def test_rows_are_counted_where_they_are_known(name, tmp_path):
     source = SOURCES[name](tmp_path)
-    assert count_rows(source) == (None if is_stream(source) else N)
+    assert count_rows(source) == (None if source_of(source).once else N)
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if "iterator" not in name])
 def test_single_rows_are_taken(name, tmp_path):
     index = np.array([2, 3, 17])
-    np.testing.assert_array_equal(matrix(take_rows(SOURCES[name](tmp_path), index)), DATA[index])
+    np.testing.assert_array_equal(matrix(source_of(SOURCES[name](tmp_path)).take(index)), DATA[index])
 
 
 def test_a_query_is_run_once_however_many_blocks_it_fills(tmp_path):

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.tables.doubts import copied_rows
+from meanmap.core.tables.doubts import copied_columns, copied_rows
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(60, 3))
@@ -53,7 +53,6 @@ def ordinary():
         yield rng.choice([0.25, 0.5, 0.75], (300, 3))
         yield np.r_[x, x[:10]]
         yield x[:8].repeat(2, axis=0)
-        yield x[:, :1].repeat(2, axis=0)
 
 
 def test_rows_that_agree_by_chance_are_let_be():
@@ -74,7 +73,67 @@ def test_rows_of_several_variables_are_compared_together():
     (note,) = copied_rows([x, y], ["x", "y"], paired=True)
     assert note.startswith("60 of 120 rows of x and y repeat")
     assert copied_rows([x, RNG.normal(size=120)], ["x", "y"], paired=True) == ()
-    assert copied_rows([x, y], ["x", "y"]) == ()
+    apart = copied_rows([x, y], ["x", "y"])
+    assert [note[: len("each value of x is there 2 times")] for note in apart] == [
+        "each value of x is there 2 times",
+        "each value of y is there 2 times",
+    ]
+
+
+def test_values_of_one_column_that_are_all_there_as_often():
+    x = RNG.normal(size=40)
+    (note,) = copied_rows([np.tile(x, 3)], ["x"])
+    assert (
+        note == "each value of x is there 3 times, and rows count as independent: if they are copies, leave them out."
+    )
+    others = [x, np.tile(x[:10], 3), np.r_[x, x[:5]], np.tile(np.linspace(0, 1, 30), 2), np.tile(np.arange(40), 2)]
+    assert not any(copied_rows([other], ["x"]) for other in others)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_of_one_column_that_are_there_at_random(dtype):
+    """Without a word 20 values of 100 rows in each sample were rejected always."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=20).astype(dtype)[rng.integers(20, size=100)]
+        (note,) = copied_rows([x], ["x"])
+        assert "rows of x have the value of another row to the last digit, and rows count as independent" in note
+    (note,) = copied_rows([np.r_[ROWS[:, 0], ROWS[:, 0], ROWS[:5, 0]].astype(dtype)], ["x"])
+    assert note.startswith("125 of 125 rows of x have the value of another row")
+    x, y = (rng.normal(size=20)[rng.integers(20, size=100)] for _ in range(2))
+    assert "value of another row" in " ".join(mm.two_sample_test(x, y, n_permutations=19, rng=0).warnings)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_of_one_column_that_agree_by_chance_are_let_be(dtype):
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 1])
+        x, counts = rng.normal(size=300), rng.poisson(30, 300) + 1.0
+        rounded = x.round(1)
+        tables = [x, rounded, rounded * 2.54, (rounded - rounded.mean()) / rounded.std(), x.round(2), 1000 + x.round(1)]
+        tables += [counts, np.log(counts), np.log1p(counts), np.sqrt(counts), np.log10(counts), 1 / counts]
+        tables += [(counts - counts.mean()) / counts.std(), rng.integers(1, 8, 300) / rng.integers(8, 12, 300)]
+        tables += [np.geomspace(1, 7, 25)[rng.integers(25, size=300)], np.where(rng.random(300) < 0.4, 0.37137, x)]
+        tables += [rng.integers(0, 90, 300) / 3, (1e4 * np.exp(x / 4)).round(-2), 1 / 3 + rng.integers(0, 20, 300)]
+        assert [k for k, each in enumerate(tables) if copied_rows([each.astype(dtype)], ["x"])] == []
+
+
+def test_a_column_that_is_another_one_rounded():
+    x = RNG.normal(size=60)
+    for y, expected in (
+        (x.copy(), "y is x again"),
+        (x.round(1), "y is x rounded to 1 decimal:"),
+        ((10 * x).round(), None),
+        (x + 1e-3, None),
+        ((x > 0) * 1.0, None),
+        (RNG.normal(size=60), None),
+    ):
+        notes = copied_columns([x, y], ["x", "y"])
+        assert [note.startswith(expected) for note in notes] == [True] if expected else notes == ()
+    (note,) = copied_columns([{"a": (10 * x).round().astype(int)}, {"b": 10 * x, "c": x}], ["x", "y"])
+    assert note.startswith("column 'a' of x is column 'b' of y rounded to whole numbers")
+    result = mm.independence_test(x, x.round(2), n_permutations=19, rng=0)
+    assert any("y is x rounded to 2 decimals" in text for text in result.warnings)
 
 
 FEW = {"n_permutations": 19, "rng": 0}

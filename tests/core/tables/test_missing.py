@@ -9,7 +9,7 @@ import scipy.sparse
 
 import meanmap as mm
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError
-from meanmap.core.tables.missing import seen_beside, settled
+from meanmap.core.tables.missing import settle, settle_pieces
 
 GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
 AGES = np.array(GAPS["age"], float)
@@ -28,13 +28,13 @@ CONTAINERS = [
 
 @pytest.mark.parametrize("data", CONTAINERS)
 def test_rows_are_dropped_and_told_by_column(data):
-    (kept,), (note,) = settled([data], ["x"], "drop")
+    (kept,), (note,) = settle([data], ["x"], "drop")
     table = mm.Table.of(kept)
     assert table.names == ("age", "town")
     assert table["age"].tolist() == [31.0, 47.0, 5.0]
     assert table["town"].tolist() == ["a", "a", "b"]
     assert note == "3 of 6 rows of x were left out: a value is missing in 'age' (2), 'town' (1)."
-    (same,), notes = settled([data], ["x"], "raise")
+    (same,), notes = settle([data], ["x"], "raise")
     assert same is data
     assert notes == ()
 
@@ -42,22 +42,22 @@ def test_rows_are_dropped_and_told_by_column(data):
 @pytest.mark.parametrize("data", CONTAINERS)
 def test_missing_labels_are_a_label_and_missing_numbers_are_refused(data):
     with pytest.raises(KindError, match=r"x\['age'\] has 2 missing numbers; missing='category' is for labels"):
-        settled([data], ["x"], "category")
+        settle([data], ["x"], "category")
     towns = data[["town"]] if hasattr(data, "columns") else {"town": data["town"]}
-    (filled,), (note,) = settled([towns], ["x"], "category")
+    (filled,), (note,) = settle([towns], ["x"], "category")
     assert mm.Table.of(filled)["town"].tolist() == ["a", "b", "(missing)", "a", "b", "b"]
     assert note == "missing values of x are a label, '(missing)': 'town' (1)."
 
 
 def test_pairs_are_dropped_together_and_arrays_stay_arrays():
     x, y = np.array([1.0, np.nan, 3.0, 4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.nan], [7.0, 8.0]])
-    (first, second), notes = settled([x, y], ["x", "y"], "drop", paired=True)
+    (first, second), notes = settle([x, y], ["x", "y"], "drop", paired=True)
     assert first.tolist() == [1.0, 4.0]
     assert second.tolist() == [[1.0, 2.0], [7.0, 8.0]]
     told = "2 of 4 rows of x and y were left out: a value is missing in x (1), column 1 (1) of y."
     assert notes == (told,)
     sparse = scipy.sparse.csr_array(np.eye(3))
-    assert settled([sparse], ["x"], "drop")[0][0] is sparse
+    assert settle([sparse], ["x"], "drop")[0][0] is sparse
 
 
 TESTS = [
@@ -111,10 +111,10 @@ def test_too_few_rows_say_why():
 
 def test_samples_without_columns_are_called_by_their_names():
     x, y = np.array([1.0, np.nan, 3.0]), np.array([1.0, 2.0, 3.0])
-    assert settled((x, y), ("x", "y"), "drop", True)[1] == (
+    assert settle((x, y), ("x", "y"), "drop", True)[1] == (
         "1 of 3 rows of x and y was left out: a value is missing in x (1).",
     )
-    assert seen_beside((x, y), ("x", "y"), "drop")[1] == {"x": 1}
+    assert settle_pieces((x, y), ("x", "y"), "drop")[1] == {"x": 1}
 
 
 MASKED = np.ma.array(np.arange(80.0).reshape(40, 2) % 7, mask=np.arange(80).reshape(40, 2) == 7)
@@ -149,6 +149,6 @@ def test_what_is_masked_is_missing():
     labels = {"a": np.ma.array(["u", "v"] * 20, mask=[1] + [0] * 39)}
     times = {"a": np.ma.array(np.arange(40).astype("M8[D]"), mask=[1] + [0] * 39)}
     for table in (labels, times, {"a": MASKED[:, 1]}, {"a": np.ma.array(range(40), mask=[1] + [0] * 39)}):
-        (kept,), (note,) = settled([table], ["x"], "drop")
+        (kept,), (note,) = settle([table], ["x"], "drop")
         assert len(mm.Table.of(kept)) == 39
         assert "1 of 40 rows" in note

@@ -141,6 +141,7 @@ RESULTS = {
         mm.KernelGraph([("w", "u")]).fit({("w", "u"): (X["w"], X["u"])}).query({"u": 0.0}).report
     ),
     "tree": lambda: mm.chow_liu(X),
+    "network": lambda: bp.BayesianNetwork([("w", "u"), ("u", "v")]).fit(X),
     "monitor": lambda: mm.DriftMonitor.of(X, rng=0),
 }
 
@@ -157,7 +158,6 @@ def test_results_tell_of_it(door):
 WARNED = {
     "bets": lambda: mm.stats.TwoSampleBet.of(X, Y, rng=0),
     "embedding": lambda: mm.embed(X),
-    "network": lambda: bp.BayesianNetwork([("w", "u"), ("u", "v")]).fit(X),
     "field": lambda: mm.KernelField([(0, 1)]).fit((X["w"], X["w"])),
     "observations": lambda: mm.KernelField([(0, 1)]).fit(
         (X["u"], X["v"]), observed=(X["u"], X["w"]), likelihood=bp.LearnedLikelihood

@@ -17,7 +17,7 @@ def problem(n=64, seed=0):
     return X, ep.FactorGraph(ep.Dot(X, w, z), ep.Logistic(z, observed=labels))
 
 
-class Wrong(ep.HostOracle):
+class Wrong(ep.extending.HostOracle):
     """Means that are off while sweeps go, and right at the end; it keeps what it was told and what it said."""
 
     predicts = True
@@ -33,7 +33,7 @@ class Wrong(ep.HostOracle):
         message = exact.messages[0]
         message = ep.Normal.from_natural(message.precision_mean + 0.02 * np.cos(questions.members), message.precision)
         self.said["sweeps"] = message
-        return ep.Answer((message, None), exact.log_normaliser)
+        return ep.extending.Answer((message, None), exact.log_normaliser)
 
     def accepts(self, factor, lean):
         self.told.append(lean)
@@ -129,7 +129,7 @@ def test_a_sample_stands_for_its_plate():
     assert not Lean(np.zeros(0), np.zeros(0)).matters(0.05)
 
 
-class Astray(ep.HostOracle):
+class Astray(ep.extending.HostOracle):
     """Predictions with which sweeps do not come to rest, until it is told so."""
 
     predicts = True
@@ -143,7 +143,7 @@ class Astray(ep.HostOracle):
             return exact
         message = exact.messages[0]
         moved = self.moved(message.precision_mean, message.precision, questions.sweep)
-        return ep.Answer((ep.Normal.from_natural(*moved), None), exact.log_normaliser)
+        return ep.extending.Answer((ep.Normal.from_natural(*moved), None), exact.log_normaliser)
 
     def stop_predicting(self, factor):
         assert factor.name == "Logistic(z)"

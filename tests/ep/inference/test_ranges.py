@@ -48,7 +48,7 @@ def test_chains_end_where_functions_leave_the_range():
     post = ep.infer(model(lambda z: 3 * z), chains, rng=0, sweeps=3)
     grid = np.linspace(0, 1 / 3, 3001)
     weights = np.exp(-(grid**2) / 2) * np.stack([1 - 3 * grid, 3 * grid, 3 * grid])
-    off = np.abs(post["z"].mean - weights @ grid / weights.sum(1)) / post["z"].sd
+    off = np.abs(post["z"].mean() - weights @ grid / weights.sum(1)) / post["z"].sd()
     assert (off < 5 * post.doubt["link"]).all()
     assert (post.doubt["link"] < 0.5).all()
 
@@ -67,4 +67,4 @@ def test_a_function_that_is_outside_only_before_others_have_spoken_converges():
     assert not any("the function of" in note for note in post.report.notes)
     grid = np.linspace(15, 25, 20_001)
     weights = np.exp(-2 * (grid - 20) ** 2 - grid**2 / 1800 - grid / 10) * grid**2
-    assert post["z"].mean == pytest.approx(grid @ weights / weights.sum(), abs=1e-4)
+    assert post["z"].mean() == pytest.approx(grid @ weights / weights.sum(), abs=1e-4)

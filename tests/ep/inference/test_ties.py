@@ -24,7 +24,7 @@ def teams(joint):
 
 def test_teams_by_sums_are_too_sure_and_say_by_how_much():
     apart, together = ep.infer(teams(joint=False)), ep.infer(teams(joint=True))
-    ratio = apart["skill"].sd / np.sqrt(np.diag(together["skill"].cov))
+    ratio = apart["skill"].sd() / np.sqrt(np.diag(together["skill"].cov()))
     assert ratio.min() < 0.6
     (note,) = [n for n in apart.report.notes if "separate beliefs" in n]
     assert "'skill' at [" in note
@@ -55,7 +55,7 @@ def test_two_parameters_of_a_curve_are_named(black_box):
     law = np.exp(log_law - log_law.max())
     law /= law.sum()
     ratios = [
-        post[name].sd / np.sqrt((law * (grid - (law * grid).sum()) ** 2).sum())
+        post[name].sd() / np.sqrt((law * (grid - (law * grid).sum()) ** 2).sum())
         for name, grid in (("top", t), ("half", h))
     ]
     said = float(note.split("about ")[1].split(" of")[0])

@@ -53,8 +53,8 @@ def test_an_operator_is_shown_in_one_line(saved):
 
 
 def _answer(came):
-    shrunk = ep.Normal.from_natural(0.3 * np.tanh(came.precision_mean), 1 / (1 + came.variance))
-    return ep.Answer((shrunk,), np.log(came.variance))
+    shrunk = ep.Normal.from_natural(0.3 * np.tanh(came.precision_mean), 1 / (1 + came.var()))
+    return ep.extending.Answer((shrunk,), np.log(came.var()))
 
 
 def test_what_is_read_predicts_what_was_saved(saved):
@@ -230,5 +230,5 @@ def test_a_global_that_changed_is_another_function(saved, tmp_path, monkeypatch)
 
 def test_files_of_before_are_known_by_name(saved, tmp_path):
     content = load(saved[1])
-    del content["content"], content["beside"]
+    del content["reads"], content["beside"]
     assert load_operator(save(content, tmp_path / "old"), HEAVY).fitted

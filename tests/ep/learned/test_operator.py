@@ -10,9 +10,8 @@ import pytest
 
 from meanmap import ep
 from meanmap.core import EmptyError, InputError, KindError, ParameterError
-from meanmap.ep.learned import Derivatives, Forest, KernelRegression, MessageOperator, Network, Recorded, TiltedMoments
+from meanmap.ep.learned import Derivatives, KernelRegression, MessageOperator, Recorded, TiltedMoments
 from meanmap.ep.learned.kernel_regression import newest
-from meanmap.ep.learned.trees import OnlineTree
 
 Z, P, T = ep.Variable("z", ep.Normal), ep.Variable("p", ep.Beta), ep.Variable("t", ep.Gamma)
 LABEL = ep.Logistic(Z, observed=1)
@@ -44,13 +43,13 @@ def test_numbers_of_a_normal_are_derivatives_of_log_z_with_respect_to_its_mean()
     numbers = Derivatives().of(came, answer.messages[0])
 
     def log_z(shift):
-        moved = ep.Normal(came.mean + shift, came.variance)
+        moved = ep.Normal(came.mean() + shift, came.var())
         return ep.ask(LABEL, moved).log_normaliser - moved.log_normaliser
 
     up, here, down = (log_z(shift) for shift in (step, 0.0, -step))
     np.testing.assert_allclose(numbers[:, 0], (up - down) / (2 * step), atol=1e-8)
     curvature = -(up - 2 * here + down) / step**2
-    np.testing.assert_allclose(np.exp(numbers[:, 1]), curvature / (1 - came.variance * curvature), rtol=1e-4)
+    np.testing.assert_allclose(np.exp(numbers[:, 1]), curvature / (1 - came.var() * curvature), rtol=1e-4)
 
 
 @pytest.mark.parametrize("target", [Derivatives(), Derivatives(logarithm=False), TiltedMoments()])
@@ -156,44 +155,11 @@ def test_pivots_leave_no_variance_above_the_limit():
     assert len(picked) < 15
 
 
-def test_doubt_grows_away_from_what_was_learned_and_a_forest_does_not_know(trained):
-    came = cavities(256, 0)
-    answer = ep.ask(LABEL, came)
+def test_doubt_grows_away_from_what_was_learned(trained):
     away = ep.Normal(np.linspace(5, 9, 8), 1.0)  # and from there it is that of the prior
     kernel = trained.predict((away,)).novelty
     assert (np.diff(kernel) > 0).all()
     assert kernel[-1] > 100 * kernel[0]
-    for kind in ("breiman", "extremely randomised"):
-        forest = MessageOperator(Forest(kind)).learn((came,), answer).predict((away,)).novelty
-        assert np.ptp(forest) < 1e-9 or not (np.diff(forest) > 0).all()
-
-
-@pytest.mark.parametrize("regression", [Forest(), Forest("breiman"), Network()])
-def test_rivals_learn_the_same_messages(regression):
-    came, new = cavities(512, 0), cavities(256, 9)
-    operator = MessageOperator(regression).learn((came,), ep.ask(LABEL, came))
-    more = cavities(256, 10)
-    operator = operator.learn((more,), ep.ask(LABEL, more))
-    exact, said = ep.ask(LABEL, new), operator.predict((new,))
-    assert np.median((new * exact.messages[0]).kl(new * said.messages[0])) < 1e-3
-
-
-def test_a_tree_splits_its_leaves_online_and_the_one_before_stays_as_it_was():
-    from sklearn.tree import ExtraTreeRegressor
-
-    rng = np.random.default_rng(15)
-    rows, targets = rng.normal(size=(60, 3)).astype(np.float32), rng.normal(size=(60, 2))
-    start = OnlineTree.grow(ExtraTreeRegressor, rows, targets, np.arange(20))
-    tree, before = start, start.predict(rows)
-    for first in range(20, 60, 8):
-        tree = tree.learn(ExtraTreeRegressor, rows, targets, np.arange(first, first + 8), fewest=1)
-    # One row in each leaf: what was learned is known exactly, whenever it came.
-    np.testing.assert_allclose(tree.predict(rows), targets)
-    np.testing.assert_array_equal(start.predict(rows), before)
-    waiting = start.learn(ExtraTreeRegressor, rows, targets, np.arange(20, 21), fewest=3)
-    leaf = int(start.tree.apply(rows[20:21])[0])
-    mean = targets[[*start.members[leaf], 20]].mean(0)
-    np.testing.assert_allclose(waiting.predict(rows[20:21])[0], mean)
 
 
 def test_lengthscales_by_marginal_likelihood_are_those_of_the_dense_formula():
@@ -263,17 +229,15 @@ def test_what_cannot_be_learned_is_said(trained):
         MessageOperator(target="moments")
     with pytest.raises(ParameterError, match="expected one of 'embedding'"):
         KernelRegression("rbf")
-    with pytest.raises(ParameterError, match="expected 'breiman'"):
-        Forest("random")
     with pytest.raises(ParameterError, match="expected 'leave-one-out', 'marginal likelihood' or None"):
         KernelRegression(tune="evidence")
     came = cavities(20, 0)
-    same = ep.Answer((ep.Normal.from_natural(np.zeros(20), np.zeros(20)),), np.full(20, np.nan))
+    same = ep.extending.Answer((ep.Normal.from_natural(np.zeros(20), np.zeros(20)),), np.full(20, np.nan))
     with pytest.raises(InputError, match="all 20 answers are the same: there is nothing to learn"):
         MessageOperator().learn((came,), same)
-    vague = ep.Answer((ep.Normal.from_natural(np.zeros(20), -2 * came.precision),), np.full(20, np.nan))
+    vague = ep.extending.Answer((ep.Normal.from_natural(np.zeros(20), -2 * came.precision),), np.full(20, np.nan))
     with pytest.raises(InputError, match="none of 20 answers can be learned from"):
         MessageOperator(target="tilted moments").learn((came,), vague)
     vector = ep.MultivariateNormal.standard(2, (4,))
     with pytest.raises(KindError, match="messages to a MultivariateNormal are not learned"):
-        MessageOperator().learn((vector,), ep.Answer((vector,), np.zeros(4)))
+        MessageOperator().learn((vector,), ep.extending.Answer((vector,), np.zeros(4)))

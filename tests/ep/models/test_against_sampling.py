@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 from meanmap import datasets, ep
-from meanmap.experiments.messages.judges import annealed, nuts
+from meanmap_papers.messages.judges import annealed, nuts
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def close(fit, draws, mean=0.1, spread=0.1):
     """Means within a tenth of a standard deviation and standard deviations within a tenth, of standardised columns."""
     w = fit.posterior["w"]
     sd = draws.std(0)
-    worst = np.abs(w.mean - draws.mean(0)) / sd, np.abs(w.sd / sd - 1)
+    worst = np.abs(w.mean() - draws.mean(0)) / sd, np.abs(w.sd() / sd - 1)
     print(f"{fit.title}: means {worst[0].max():.3f} sd, sds {worst[1].max():.3f}")
     assert worst[0].max() < mean, worst
     assert worst[1].max() < spread, worst

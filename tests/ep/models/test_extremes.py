@@ -31,8 +31,8 @@ def test_a_program_with_hardly_any_noise():
         lambda rate, t: jnp.exp(-rate * t), {"rate": ep.Gamma(2.0, 2.0)}, t, observed=np.exp(-1.5 * t), noise_sd=noise
     )
     sd = noise / np.sqrt(((t * np.exp(-1.5 * t)) ** 2).sum())
-    assert fit["rate"].sd == pytest.approx(sd, rel=0.01)
-    assert abs(fit["rate"].mean - 1.5) < 0.02 * sd
+    assert fit["rate"].sd() == pytest.approx(sd, rel=0.01)
+    assert abs(fit["rate"].mean() - 1.5) < 0.02 * sd
     assert not fit.report.notes
 
 

@@ -64,7 +64,7 @@ def test_counts_against_a_sum():
     rates = exposure[:, None] * np.exp(X[:, None] * W)
     law = check(fit, scipy.stats.poisson.logpmf(COUNTS[:, None], rates).sum(0))
     np.testing.assert_allclose(fit.predict(NEW, 3.0), (3 * np.exp(NEW[:, None] * W)) @ law, rtol=0.02)
-    low, high = fit.predict_interval(NEW, 3.0, level=0.8)
+    low, high = fit.predict_interval(NEW, 3.0, confidence=0.8)
     for x, a, b in zip(NEW, low, high, strict=True):
         below = scipy.stats.poisson.cdf(np.array([a - 1, a, b - 1, b])[:, None], 3 * np.exp(x * W)) @ law
         assert below[0] < 0.11
@@ -144,21 +144,21 @@ def test_units_names_and_columns_are_those_of_the_data():
     assert fit.mean[0] == pytest.approx(raw.mean[0] - frame.mean().to_numpy() @ raw.mean[1:], rel=1e-6)
     assert fit.log_evidence == pytest.approx(raw.log_evidence, abs=1e-6)
     np.testing.assert_array_equal(fit.predict_proba(frame[["age", "dose"]]), fit.predict_proba(frame))
-    np.testing.assert_allclose(fit.linear_predictor(frame).mean, fit.coefficients.mean @ np.vstack(
+    np.testing.assert_allclose(fit.linear_predictor(frame).mean(), fit.coefficients.mean() @ np.vstack(
         [np.ones(60), frame.to_numpy().T]))  # fmt: skip
     law = fit.linear_predictor(frame[:1])
     row = np.array([1, *frame.to_numpy()[0]])
-    assert law.variance[0] == pytest.approx(row @ fit.covariance @ row)
+    assert law.var()[0] == pytest.approx(row @ fit.covariance @ row)
     with pytest.raises(ColumnError, match="no column 'age'"):
         fit.predict_proba({"dose": [1.0]})
     with pytest.raises(ColumnError, match=r"X is an array, .* expected a table with the columns 'dose', 'age'"):
         fit.predict_proba(frame.to_numpy())
     with pytest.raises(ShapeError, match="X has 3 columns; expected 2"):
         ep.models.logistic_regression(frame.to_numpy(), BITS).predict_proba(np.zeros((2, 3)))
-    with pytest.raises(ParameterError, match="level is 95"):
+    with pytest.raises(ParameterError, match="confidence is 95"):
         fit.summary(95)
-    with pytest.raises(ParameterError, match=r"level is 1\.0"):
-        fit.probability_interval(frame, level=1.0)
+    with pytest.raises(ParameterError, match=r"confidence is 1\.0"):
+        fit.probability_interval(frame, confidence=1.0)
 
 
 def test_tables_print_draw_and_travel():

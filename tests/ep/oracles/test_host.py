@@ -27,8 +27,8 @@ def test_a_function_of_questions_is_an_oracle():
         return questions.ask(ep.Quadrature())
 
     exact, post = ep.infer(logistic()), ep.infer(logistic(), messages=mine)
-    np.testing.assert_allclose(post["z"].mean, exact["z"].mean, rtol=1e-12)
-    np.testing.assert_allclose(post["z"].variance, exact["z"].variance, rtol=1e-12)
+    np.testing.assert_allclose(post["z"].mean(), exact["z"].mean(), rtol=1e-12)
+    np.testing.assert_allclose(post["z"].var(), exact["z"].var(), rtol=1e-12)
     assert post.log_evidence == pytest.approx(exact.log_evidence, abs=1e-10)
     sweeps = post.report.steps
     assert seen == [(s, 5, [0, 1, 2, 3, 4]) for s in (*range(sweeps), None)]
@@ -45,11 +45,11 @@ def test_messages_alone_are_an_answer():
     post = ep.infer(logistic(), messages=bound)
     precision = 1 / 2.0 + math.tanh(0.5) / 2
     np.testing.assert_allclose(post["z"].precision, precision, rtol=1e-12)
-    np.testing.assert_allclose(post["z"].mean, (np.linspace(-1, 1, 5) / 2 + Y - 0.5) / precision, rtol=1e-12)
+    np.testing.assert_allclose(post["z"].mean(), (np.linspace(-1, 1, 5) / 2 + Y - 0.5) / precision, rtol=1e-12)
     assert np.isnan(post.log_evidence)  # nobody said how probable the labels are
 
 
-class Remembering(ep.HostOracle):
+class Remembering(ep.extending.HostOracle):
     """What a learned oracle does, in small: answer from memory near old questions, else ask; audit some answers."""
 
     def __init__(self, reach=1e-3):
@@ -58,13 +58,13 @@ class Remembering(ep.HostOracle):
 
     def answer(self, questions):
         incoming, y = questions.incoming[:2]
-        points = np.column_stack([incoming.mean, np.log(incoming.variance), y])
+        points = np.column_stack([incoming.mean(), np.log(incoming.var()), y])
         distance = (
             np.abs(points[:, None] - self.questions).max(-1) if len(self.questions) else np.full((len(y), 1), 9.0)
         )
         nearest, doubt = distance.argmin(1), distance.min(1)
         natural = self.answers[nearest] if len(self.answers) else np.zeros((len(y), 2))
-        answer = ep.Answer((ep.Normal.from_natural(*natural.T), None), np.full(len(y), np.nan))
+        answer = ep.extending.Answer((ep.Normal.from_natural(*natural.T), None), np.full(len(y), np.nan))
         doubtful = np.flatnonzero(doubt > self.reach)
         if len(doubtful):
             exact = questions[doubtful].ask(self.exact)
@@ -87,7 +87,7 @@ class Remembering(ep.HostOracle):
 def test_an_oracle_may_remember_audit_itself_and_serve_the_next_model():
     oracle = Remembering()
     post = ep.infer(logistic(), messages=oracle)
-    np.testing.assert_allclose(post["z"].mean, ep.infer(logistic())["z"].mean, atol=1e-3)
+    np.testing.assert_allclose(post["z"].mean(), ep.infer(logistic())["z"].mean(), atol=1e-3)
     assert oracle.asked == 5  # the cavity of a lone factor is its prior, in every sweep
     assert post.report.counts["labels: remembered questions"] == 5
     assert any(note.startswith("labels: worst audit") for note in post.report.notes)
@@ -119,7 +119,7 @@ def test_members_whose_cavity_is_improper_are_not_asked():
         (lambda q: (None, None), KindError, "is None; expected a Normal"),
         (lambda q: (ep.Normal(0.0, 1.0), None), ShapeError, r"batch shape \(\).*expected \(5,\)"),
         (
-            lambda q: ep.Answer((ep.Normal(np.zeros(5), 1.0), None), np.zeros(3)),
+            lambda q: ep.extending.Answer((ep.Normal(np.zeros(5), 1.0), None), np.zeros(3)),
             ShapeError,
             r"log_normaliser of <lambda> for labels has shape \(3,\)",
         ),
@@ -142,7 +142,7 @@ def test_answers_without_numbers_are_located():
 
     post = ep.infer(logistic(), messages=broken, sweeps=3)
     assert "in the last sweep labels at [2]: answers without numbers (message kept)" in post.report.notes
-    assert post["z"].variance[2] == pytest.approx(2.0)
+    assert post["z"].var()[2] == pytest.approx(2.0)
 
 
 def squash(x):
@@ -163,14 +163,14 @@ def test_a_function_of_arrays_is_called_once_a_batch():
 
     one = ep.infer(through(squash), sweeps=2)
     all_at_once = ep.infer(through(vectorised, vectorised=True), sweeps=2)
-    np.testing.assert_allclose(all_at_once["z"].mean, one["z"].mean, rtol=1e-12)
-    assert len(calls) == 2 + 1  # in each sweep and for the evidence
-    # All three have the same cavity, and so have those that fill the plate up to 16: nodes are asked for once.
-    assert [size for (size,) in calls] == [65] * 3
-    calls.clear()
+    np.testing.assert_allclose(all_at_once["z"].mean(), one["z"].mean(), rtol=1e-12)
+    # For nodes of four pieces, then for better ones; all cavities of all sweeps share them, and so does the evidence.
+    assert calls[0] == (37,)
+    assert sum(size for (size,) in calls) < 150
+    before = len(calls)
     z, y = ep.Variable("z", ep.Normal(np.arange(3.0), 1.0)), ep.Variable("y", ep.Normal, plate=3)
     ep.infer(ep.FactorGraph(ep.BlackBox(vectorised, z, y, vectorised=True)), sweeps=1)
-    assert calls[0] == (4 * 65,)  # three cavities, and one of those that fill
+    assert sum(size for (size,) in calls[before:]) < 250
 
 
 @pytest.mark.slow
@@ -236,11 +236,11 @@ def test_an_interruption_on_the_host_keeps_the_state(where):
     assert np.isnan(post.log_evidence)  # it would take more calls
     done = ep.infer(model, start_from=post)
     assert done.report.converged
-    np.testing.assert_allclose(done["z"].mean, ep.infer(through(jax.nn.sigmoid))["z"].mean, atol=1e-6)
+    np.testing.assert_allclose(done["z"].mean(), ep.infer(through(jax.nn.sigmoid))["z"].mean(), atol=1e-6)
 
 
 def test_what_cannot_be_an_oracle():
-    with pytest.raises(KindError, match=r"a function of ep\.Questions"):
+    with pytest.raises(KindError, match=r"a function of ep\.extending\.Questions"):
         ep.infer(logistic(), messages="exact")
     with pytest.raises(KindError, match="expected an oracle"):
         ep.infer(logistic(), messages=ep.Quadrature)

@@ -44,7 +44,7 @@ def test_the_compound_gamma_needs_messages_that_are_no_laws():
         assert any(note.startswith(f"in the last sweep compound at {first}") for note in post.report.notes)
         assert any(f"({policy})" in note for note in post.report.notes)
     # What is forced into a law keeps the mean and loses up to a fifth of the shape.
-    np.testing.assert_allclose(forced["tau"].mean, truth.mean, rtol=0.02)
+    np.testing.assert_allclose(forced["tau"].mean(), truth.mean(), rtol=0.02)
     assert 0.05 < np.abs(np.log(forced["tau"].shape_parameter / truth.shape_parameter)).max() < 0.4
 
 
@@ -59,7 +59,7 @@ def test_errors_of_a_tilted_variance_are_amplified_and_located(policy):
 
     def projected(questions):
         tilted = questions.incoming[0] * exact.messages[0]
-        wrong = ep.Normal(tilted.mean, tilted.variance * np.exp(noise))
+        wrong = ep.Normal(tilted.mean(), tilted.var() * np.exp(noise))
         return (wrong / questions.incoming[0], None)
 
     post = ep.infer(model, messages=projected, improper=policy, sweeps=3)
@@ -74,9 +74,9 @@ def test_errors_of_a_tilted_variance_are_amplified_and_located(policy):
     expected = {"allow": told, "force": np.zeros(n), "skip": np.zeros(n), "damp": np.zeros(n)}[policy]
     np.testing.assert_allclose(precision[improper], expected[improper], atol=1e-9)
     if policy == "force":  # the mean of the tilted law is kept
-        np.testing.assert_allclose(post["z"].mean, (z.prior * exact.messages[0]).mean, atol=1e-9)
+        np.testing.assert_allclose(post["z"].mean(), (z.prior * exact.messages[0]).mean(), atol=1e-9)
     if policy == "skip":  # nothing is told
-        np.testing.assert_array_equal(post["z"].mean[improper], 0)
+        np.testing.assert_array_equal(post["z"].mean()[improper], 0)
 
 
 def test_an_unknown_precision_with_given_outcomes_needs_no_prior():

@@ -185,7 +185,7 @@ def test_pure_gram_under_jit_vmap_and_grad(tuples):
 
         @jax.jit
         def total(lengthscale, shift):
-            moved = (Normal(on_device[0].mean + shift, on_device[0].variance), on_device[1])
+            moved = (Normal(on_device[0].mean() + shift, on_device[0].var()), on_device[1])
             return ExpectedProduct((RBF(2.0), RBF(lengthscale)))(moved, on_device).sum()
 
         step = 1e-5

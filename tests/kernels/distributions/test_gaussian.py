@@ -29,7 +29,7 @@ def test_width_is_half_the_median_squared_distance(tuples):
     some = EmbeddingGaussian.at_scale_of(tuples, most=10)
     assert 0.5 < some.width / kernel.width < 2
     paper = EmbeddingGaussian.at_scale_of(tuples, coordinate="x", widths="within")
-    assert paper.inner.kernel[1].lengthscale == pytest.approx(np.sqrt(tuples[1].variance.mean()))
+    assert paper.inner.kernel[1].lengthscale == pytest.approx(np.sqrt(tuples[1].var().mean()))
     assert isinstance(kernel.width, np.ndarray)
 
 

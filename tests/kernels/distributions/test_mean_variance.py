@@ -13,8 +13,8 @@ def test_product_of_gaussians_of_means_and_variances(tuples):
     kernel = MeanVariance((1.5, 0.2), (2.0, 0.05))
     expected = np.ones((40, 40))
     for law, mean_width, variance_width in zip(tuples, (1.5, 0.2), (2.0, 0.05), strict=True):
-        expected *= np.exp(-((law.mean[:, None] - law.mean) ** 2) / (2 * mean_width**2))
-        expected *= np.exp(-((law.variance[:, None] - law.variance) ** 2) / (2 * variance_width**2))
+        expected *= np.exp(-((law.mean()[:, None] - law.mean()) ** 2) / (2 * mean_width**2))
+        expected *= np.exp(-((law.var()[:, None] - law.var()) ** 2) / (2 * variance_width**2))
     np.testing.assert_allclose(kernel(tuples), expected, atol=1e-13)
     assert np.linalg.eigvalsh(kernel(tuples)).min() > -1e-12
     named = MeanVariance({"z": 1.5, "p": 0.2}, {"z": 2.0, "p": 0.05})
@@ -39,8 +39,8 @@ def test_widths_at_median_distances(tuples):
     kernel = MeanVariance.at_scale_of(tuples, coordinate="x")
     upper = np.triu_indices(40, 1)
     for law, mean_width, variance_width in zip(tuples, kernel.mean_width, kernel.variance_width, strict=True):
-        assert mean_width == pytest.approx(np.median(np.abs(law.mean[:, None] - law.mean)[upper]))
-        assert variance_width == pytest.approx(np.median(np.abs(law.variance[:, None] - law.variance)[upper]))
+        assert mean_width == pytest.approx(np.median(np.abs(law.mean()[:, None] - law.mean())[upper]))
+        assert variance_width == pytest.approx(np.median(np.abs(law.var()[:, None] - law.var())[upper]))
     named = MeanVariance.at_scale_of({"z": tuples[0], "p": tuples[1]})
     assert named.names == ("p", "z")
     assert named.coordinate == ("logit", "x")

@@ -253,12 +253,13 @@ def test_level_on_labels():
 def test_chosen_kernels_see_the_residuals():
     x, y, z = independent("nonlinear", 120, 1, 8)
     median = mm.conditional_independence_test(x, y, z, kernel="median", rng=0)
-    named = mm.conditional_independence_test(x, y, z, kernel=median.kernel, rng=0)
+    named = mm.conditional_independence_test(x, y, z, kernel_x=median.kernel[0], kernel_y=median.kernel[1], rng=0)
     assert named.statistic == pytest.approx(median.statistic, rel=1e-3)
     assert named.kernel == median.kernel
     labels = np.where(x > 0, "high", "low")
-    pair = (mm.kernels.Delta(), mm.kernels.Linear())
-    assert mm.conditional_independence_test(labels, y, z, kernel=pair, rng=0).kernel == pair
+    delta, linear = mm.kernels.Delta(), mm.kernels.Linear()
+    found = mm.conditional_independence_test(labels, y, z, kernel_x=delta, kernel_y=linear, rng=0)
+    assert found.kernel == (delta, linear)
 
 
 def test_jax_in_plain_result_out():
@@ -382,7 +383,7 @@ GOOD = np.random.default_rng(11).normal(size=(3, 40))
         ({"null": "permutation"}, ParameterError, "method='residuals'"),
         ({"x": ["a", "b"] * 20, "method": "residuals"}, KindError, "method='kci'"),
         ({"kernel": mm.kernels.RBF(1.0), "method": "features"}, ParameterError, "kernel=None"),
-        ({"kernel": "nothing"}, KindError, "kernel is 'nothing'"),
+        ({"kernel": "nothing"}, KindError, "kernel_x is 'nothing'"),
         ({"n_permutations": 3}, ParameterError, "at least 19"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -186,7 +186,7 @@ def test_what_is_linear_is_judged_beside_the_kernels():
     rng = np.random.default_rng(8)
     left, right = rng.normal(size=(2, 40, 2))
     ratios = rng.uniform(0.5, 2.0, size=40)
-    straight = Straight((left[:, :, None] * right[:, None, :]).reshape(40, 4), ratios)
+    straight = Straight((left[:, :, None] * right[:, None, :]).reshape(40, 4), ratios, 1.0)
     signs = np.sign(rng.normal(size=(40, 5)))
     whole = (left @ left.T) * (right @ right.T)
     scaled = np.c_[np.ones(40), np.sqrt(ratios)[:, None] * signs[:, 1:]]
@@ -258,7 +258,7 @@ def test_draws_of_the_limit_of_both_parts_go_together():
     found = correlated(draws, normal, 0.6 * np.sqrt(draws.var() * normal.var()), np.random.default_rng(1))
     np.testing.assert_array_equal(np.sort(found), np.sort(draws))
     assert scipy.stats.spearmanr(found, normal)[0] == pytest.approx(0.58, abs=0.06)
-    products, straight = Products([(left, right)], [1.0], z), Straight(left * right, np.ones(60))
+    products, straight = Products([(left, right)], [1.0], z), Straight(left * right, np.ones(60), 1.0)
     # Of one pair both parts are nearly one, so that together they order draws as each alone does.
     value, law = products.limit("gamma", np.ones(60), 4000, np.random.default_rng(2), straight)
     boot, null = products.bootstrap(np.ones(60), 4000, np.random.default_rng(3), straight=straight)

@@ -17,7 +17,7 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
-from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.exchanges import Exchange
 
 KERNEL = mm.kernels.RBF(1.0)
 FAILURE_RATE = 1e-5
@@ -128,11 +128,25 @@ def test_pairings_are_the_exchanges_that_enumeration_finds(constant):
 
 
 def test_orders_stay_within_strata_and_are_uniform():
-    design = Design(np.array([0, 0, 0, 1, 1]), np.arange(5), np.ones(5))
+    design = Exchange(np.array([0, 0, 0, 1, 1]), np.arange(5), np.ones(5))
     orders = design.orders(6000, np.random.default_rng(2))[1:]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 12
     assert scipy.stats.chisquare(counts).pvalue > FAILURE_RATE
+
+
+def test_free_rows_are_permuted_and_those_of_a_unit_have_one_sign():
+    labels = np.repeat(np.int32([0, 1]), [3, 4])
+    draws = Exchange.of(7).labels(labels, 50, np.random.default_rng(0))
+    assert draws.dtype == labels.dtype
+    assert (draws[0] == labels).all()
+    assert (draws.sum(axis=1) == 4).all()
+    assert len(np.unique(draws, axis=0)) > 20
+    units = np.array([0, 0, 1, 2, 2])
+    signs = Exchange(np.zeros(5, int), units, np.ones(5)).signs(60, np.random.default_rng(0))
+    assert (signs[0] == 1).all()
+    assert len(np.unique(signs, axis=0)) == 8
+    assert (signs[:, [0, 3]] == signs[:, [1, 4]]).all()
 
 
 def clinics(rng, effect=0.0, n=60):
@@ -259,6 +273,8 @@ def test_what_says_nothing_is_told():
 
 FRAME = clinics(np.random.default_rng(10))
 X, Y = np.random.default_rng(11).normal(size=(2, 20))
+HALF, PARITY = np.repeat([0, 1], 20), np.tile([0, 1], 20)
+APART = (HALF == PARITY) * 1.0  # all weight of x in one stratum, all of y in the other
 
 
 @pytest.mark.parametrize(
@@ -270,7 +286,7 @@ X, Y = np.random.default_rng(11).normal(size=(2, 20))
         (lambda: mm.two_sample_test(FRAME, by="site"), InputError, "4 groups by 'site'; expected two: k_sample_test"),
         (lambda: mm.two_sample_test(FRAME, by="u"), EmptyError, "has 1 row; expected at least 5"),
         (lambda: mm.two_sample_test(X, by="u"), KindError, "name of a column of the one table"),
-        (lambda: mm.two_sample_test(FRAME, by="group", within="x"), ColumnError, "within names 'x'; group=a has"),
+        (lambda: mm.two_sample_test(FRAME, by="group", within="x"), ColumnError, "and group=a has no column 'x'; it"),
         (lambda: mm.two_sample_test(X, Y, within="x"), KindError, "no columns with names"),
         (lambda: mm.two_sample_test(X, Y, within=[1, 2]), ShapeError, "within has 2 values; expected one for each"),
         (lambda: mm.two_sample_test(X, Y, within=np.repeat([0, 1], 20)), InputError, "nothing can be exchanged"),
@@ -280,9 +296,19 @@ X, Y = np.random.default_rng(11).normal(size=(2, 20))
         (lambda: mm.two_sample_test(iter([X]), Y, clusters=4), ParameterError, "in memory"),
         (lambda: mm.two_sample_test(X, Y, weights=-np.ones(40)), NonFiniteError, "weights has negative"),
         (lambda: mm.two_sample_test(X, Y, weights=["a"] * 40), KindError, "expected numbers"),
+        (lambda: mm.two_sample_test(X, Y + 5, weights=HALF), InputError, "all weights of x are 0"),
+        (lambda: mm.k_sample_test([Y, X], weights=1 - HALF), InputError, "all weights of .*1.* are 0"),
+        (lambda: mm.two_sample_effect(X, Y, weights=HALF), InputError, "all weights of x are 0"),
+        (lambda: mm.two_sample_test(X, Y, within=np.arange(40)), InputError, "no stratum has rows of two samples"),
+        (lambda: mm.k_sample_test([X, Y], within=np.arange(40)), InputError, "no stratum has rows of two samples"),
+        (lambda: mm.two_sample_test(X, Y, within=PARITY, weights=APART), InputError, "positive weight of two samples"),
+        (lambda: mm.two_sample_test(FRAME, by="group", within="group"), ParameterError, "within names 'group', whose"),
+        (lambda: mm.two_sample_test(FRAME, by="group", clusters=["group", "site"]), ParameterError, "clusters names"),
+        (lambda: mm.test("u ~ group", FRAME, within="group"), ParameterError, "whose values tell the samples apart"),
+        (lambda: mm.test("u ~ group", FRAME, clusters="group"), ParameterError, "clusters names 'group', whose values"),
         (lambda: mm.two_sample_test(X, Y, within=X, missing="drop"), ParameterError, "make it a column"),
         (lambda: mm.two_sample_test(FRAME, by="group", within=FRAME.site), ParameterError, "by= puts rows into groups"),
-        (lambda: mm.two_sample_test({"u": X}, {"u": Y}, within="u"), ColumnError, "no column left to test"),
+        (lambda: mm.two_sample_test({"u": X > 0}, {"u": Y > 0}, within="u"), ColumnError, "no column left to test"),
         (lambda: mm.independence_test(X, Y, within=np.arange(20)), InputError, "no stratum has two rows"),
         (lambda: mm.independence_test(X, Y, within=X > 0, null="gamma"), ParameterError, "expected 'auto'"),
         (lambda: mm.independence_test(iter([(X, Y)]), within=X > 0), ParameterError, "in memory"),
@@ -291,3 +317,16 @@ X, Y = np.random.default_rng(11).normal(size=(2, 20))
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_one_array_for_each_sample_is_refused_with_what_to_type():
+    x, y, site = *np.random.default_rng(0).normal(size=(2, 20)), np.repeat(["a", "b"], 10)
+    for argument in ("within", "clusters"):
+        said = rf"{argument} holds an array for each sample; .* all 40 rows: pass {argument}=numpy"
+        with pytest.raises(ShapeError, match=said):
+            mm.two_sample_test(x, y, **{argument: (site, site)})
+
+
+def test_a_table_of_its_groups_alone_is_refused():
+    with pytest.raises(ColumnError, match="the table has no column but 'g', which tells its groups"):
+        mm.two_sample_test(pd.DataFrame({"g": ["u", "v"] * 30}), by="g", rng=0)

@@ -76,17 +76,18 @@ def test_grams_and_features_are_the_definition():
     rng = np.random.default_rng(2)
     samples = [rng.normal(size=(n, 2)) for n in (20, 30, 25)]
     from meanmap.linalg.moments import Moments
-    from meanmap.stats.effects.groups import _law_of_gram, _law_of_moments
+    from meanmap.stats.effects.cells import Cells
+    from meanmap.stats.effects.groups import _law_of_moments
 
     for used in (samples[:2], samples):
-        pooled, sizes = np.concatenate(used), list(map(len, used))
-        law = _law_of_gram(pooled @ pooled.T, sizes)
-        again = _law_of_moments([Moments.of(sample) for sample in used], 1.0)
-        assert law.squared == pytest.approx(again.squared)
-        assert law.trace == pytest.approx(again.trace)
-        assert law.spectrum.max() == pytest.approx(again.spectrum.max())
+        pooled, cells = np.concatenate(used), Cells.of(list(map(len, used)), None)
+        law = cells.law_of_gram(pooled @ pooled.T)
+        for again in (_law_of_moments([Moments.of(sample) for sample in used]), cells.law_of_features(pooled)):
+            assert law.squared == pytest.approx(again.squared)
+            assert law.trace == pytest.approx(again.trace)
+            assert law.spectrum.max() == pytest.approx(again.spectrum.max())
     x, y = samples[:2]
-    law = _law_of_gram(np.concatenate([x, y]) @ np.concatenate([x, y]).T, [20, 30])
+    law = Cells.of([20, 30], None).law_of_gram(np.concatenate([x, y]) @ np.concatenate([x, y]).T)
     assert law.squared == pytest.approx(np.sum((x.mean(axis=0) - y.mean(axis=0)) ** 2))
     assert law.trace == pytest.approx(np.trace(np.cov(x.T)) / 20 + np.trace(np.cov(y.T)) / 30)
 

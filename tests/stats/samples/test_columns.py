@@ -1,94 +1,116 @@
-"""One kernel for each column beside those of all: found without Gram matrices, and what they see."""
+"""Columns looked at one by one beside kernels of all: what one column alone shows is seen, however many there are."""
 
 import numpy as np
 import pytest
 import scipy.stats
 
 import meanmap as mm
-from meanmap.core.tables.column import robust_scales
-from meanmap.stats.collections import MOST_COLUMNS, column_kernels
-from meanmap.stats.permutations import CentredGram, assignments, permuted_mmd
-from meanmap.stats.samples import feature_statistics, k_sample
-from meanmap.stats.samples.columns import column_statistics
-from meanmap.stats.samples.k_sample import between_groups
+from meanmap.stats.collections import together
+from meanmap.stats.permutations import Permuted, assignments
+from meanmap.stats.samples import feature_statistics, k_sample, rank_features, scores
+from meanmap.stats.samples.scores import Scores, grouped_forms, permuted_forms, soft_maximum
 
 RNG = np.random.default_rng(12)
 POOLED = np.column_stack([RNG.normal(size=40), np.round(RNG.normal(size=40)), RNG.standard_cauchy(40) * 1e6])
+NAMES = ("a", "b", "c")
 
 
-@pytest.mark.parametrize("unbiased", [True, False])
-def test_one_pass_along_a_line_is_the_gram_matrix(unbiased):
-    """With ties and heavy tails; Gram matrices sum in single precision."""
-    kernels = column_kernels(POOLED, robust_scales(POOLED))
-    z = assignments(15, 25, 30, RNG)
-    found, norms = column_statistics(kernels, POOLED, lambda gram: permuted_mmd(gram, z, 15, unbiased))
-    for kernel, permuted, norm in zip(kernels, found, norms, strict=True):
-        gram = CentredGram(kernel(POOLED))
-        expected = permuted_mmd(gram, z, 15, unbiased)
-        np.testing.assert_allclose(permuted.values, expected.values, atol=2 * expected.rounding + 1e-12)
-        assert norm == pytest.approx(gram.norm, rel=1e-12)
+def of_columns(pooled):
+    return Scores.of(None, pooled, [f"column {j}" for j in range(pooled.shape[1])])
 
 
-def test_many_blocks_are_one(monkeypatch):
-    kernels = column_kernels(POOLED, robust_scales(POOLED))
-    z = assignments(15, 25, 30, RNG)
-
-    def found():
-        return column_statistics(kernels, POOLED, lambda gram: permuted_mmd(gram, z, 15, True))[0]
-
-    whole = found()
-    monkeypatch.setattr("meanmap.stats.samples.columns.AT_ONCE", 3)
-    for one, other in zip(whole, found(), strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
-
-
-def test_groups_in_one_pass_are_those_of_the_gram_matrix():
-    kernels = column_kernels(POOLED, robust_scales(POOLED))
-    labels = RNG.permuted(np.tile(np.repeat([0, 1, 2], [10, 12, 18]), (9, 1)), axis=1)
-    found, _ = column_statistics(kernels, POOLED, lambda gram: between_groups(gram, labels, (10, 12, 18)))
-    for kernel, permuted in zip(kernels, found, strict=True):
-        expected = between_groups(CentredGram(kernel(POOLED)), labels, (10, 12, 18))
-        np.testing.assert_allclose(permuted.values, expected.values, atol=2 * expected.rounding + 1e-12)
+def test_scores_are_those_of_ranks():
+    """The first is the normal score, the second its square; units do not matter, ties share their rank."""
+    found = of_columns(POOLED)
+    normal = scipy.stats.norm.ppf((scipy.stats.rankdata(POOLED[:, 1]) - 0.5) / 40)
+    expected = scipy.stats.zscore(np.column_stack([normal, normal**2]), axis=0)
+    np.testing.assert_allclose(found.matrix[:, found.columns == 1][:, :2], expected, atol=1e-12)
+    np.testing.assert_allclose(found.matrix.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose((found.matrix**2).mean(axis=0), 1, atol=1e-12)
+    assert found.shares.sum() == pytest.approx(1)
+    moved = of_columns(np.column_stack([POOLED[:, 0] * 1e-9, POOLED[:, 1] + 7, np.arctan(POOLED[:, 2] / 1e6)]))
+    np.testing.assert_allclose(moved.matrix, found.matrix, atol=1e-9)
 
 
-def test_each_column_that_varies_and_differs_has_a_kernel():
-    def number(*columns):
-        pooled = np.column_stack(columns)
-        return len(column_kernels(pooled, robust_scales(pooled)))
-
-    a, b, c = POOLED.T
-    assert number(a, b, c) == 3
-    assert number(a, b, a, np.ones(40)) == 2
-    assert number(a) == number(a, a) == number(a, np.ones(40)) == 0
-    assert number(*RNG.normal(size=(MOST_COLUMNS + 1, 40))) == 0
+def test_two_columns_that_vary_are_needed():
+    assert of_columns(POOLED[:, :1]) is None
+    assert of_columns(np.column_stack([POOLED[:, 0], np.ones(40)])) is None
+    assert of_columns(np.column_stack([POOLED[:, 0], np.ones(40), POOLED[:, 1]])).names == ("column 0", "column 2")
 
 
-def test_one_wide_column_of_ten_is_seen():
-    """Measured on other data sets: seen in .92 of them, without kernels for single columns in .68."""
-    seen = 0
-    for trial in range(40):
-        x, y = np.random.default_rng([4, trial]).normal(size=(2, 100, 10))
-        y[:, 3] *= 2
-        seen += mm.two_sample_test(x, y, n_permutations=199, rng=0).reject(0.05)
-    assert seen >= scipy.stats.binom.ppf(1e-3, 40, 0.92)
+def test_squares_of_scores_are_those_of_their_definition():
+    found, z = of_columns(POOLED), assignments(15, 25, 8, RNG)
+    squares = permuted_forms(z, 15)(found.matrix)
+    for row, square in zip(z, squares, strict=True):
+        x, y = found.matrix[row == 1], found.matrix[row == 0]
+        deviation = found.matrix.std(axis=0, ddof=1) * np.sqrt(1 / 15 + 1 / 25)
+        np.testing.assert_allclose(square, ((x.mean(axis=0) - y.mean(axis=0)) / deviation) ** 2, rtol=1e-9)
+    labels = (1 - z).astype(int)
+    np.testing.assert_allclose(grouped_forms(labels, (15, 25))(found.matrix), squares, rtol=1e-9)
 
 
-def test_one_wide_column_of_ten_is_seen_among_three_samples():
-    """Measured on other data sets: seen in .83 of them, without kernels for single columns in .45."""
-    seen = 0
-    for trial in range(40):
-        x, y, z = np.random.default_rng([6, trial]).normal(size=(3, 70, 10))
-        y[:, 3] *= 2
-        seen += mm.k_sample_test([x, y, z], n_permutations=199, rng=0).reject(0.05)
-    assert seen >= scipy.stats.binom.ppf(1e-3, 40, 0.83)
+def test_soft_maximum_is_that_of_its_definition(monkeypatch):
+    found, z = of_columns(POOLED), assignments(15, 25, 8, RNG)
+    monkeypatch.setattr(scores, "AT_ONCE", 5)
+    values, strongest = soft_maximum(found.matrix, np.log(found.shares), permuted_forms(z, 15))
+    terms = found.shares * np.exp(0.45 * permuted_forms(z, 15)(found.matrix))
+    np.testing.assert_allclose(values, np.log(terms.sum(axis=1)), rtol=1e-12)
+    assert strongest == np.argmax(terms[0])
+
+
+def test_parts_are_judged_by_their_tails():
+    """Whatever the units of the parts; what one of them alone sees comes first, with 19 draws too."""
+    for draws in (19, 999):
+        values = np.random.default_rng(1).normal(size=(2, draws + 1))
+        values[1, 0] = 9.0
+        found, first = together([Permuted(values[0], 0.0), Permuted(values[1], 0.0)], (0.7, 0.3))
+        other, _ = together([Permuted(values[0] * 1e6 - 5, 0.0), Permuted(values[1], 0.0)], (0.7, 0.3))
+        assert first == 1
+        assert found.values.argmax() == 0
+        np.testing.assert_allclose(found.values, other.values, rtol=1e-9)
+
+
+def test_parts_that_see_nothing_tie():
+    found, _ = together([Permuted(np.ones(20), 0.0), Permuted(np.ones(20), 0.0)], (0.7, 0.3))
+    assert np.ptp(found.values) == 0
+
+
+@pytest.mark.parametrize("columns", [10, 33, 50])
+def test_one_wide_column_of_many_is_seen(columns):
+    """Ten in ten with a width of 2.4; without looking at columns alone hardly any of 50."""
+    x, y = np.random.default_rng([4, columns]).normal(size=(2, 100, columns))
+    y[:, 3] *= 2.4
+    few = {"n_permutations": 199, "rng": 0}
+    assert mm.two_sample_test(x, y, **few).pvalue == pytest.approx(1 / 200)
+    assert mm.k_sample_test([x, y], **few).pvalue == pytest.approx(1 / 200)
+    assert mm.two_sample_test(x, y, null="wild", **few).pvalue == pytest.approx(1 / 200)
+    within = np.tile(np.arange(2), 100)
+    assert mm.two_sample_test(x, y, within=within, **few).pvalue == pytest.approx(1 / 200)
+    assert mm.k_sample_test([x, y], within=within, **few).pvalue == pytest.approx(1 / 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [50, 200])
+@pytest.mark.parametrize("what", ["shift", "width"])
+def test_one_column_of_many_is_seen_nearly_as_often_as_by_tests_of_columns(columns, what):
+    """As by t-tests or Levene's with Bonferroni's correction, to within .1 and three standard errors."""
+    ours, theirs = [], []
+    for trial in range(100):
+        x, y = np.random.default_rng([8, columns, trial]).normal(size=(2, 100, columns))
+        y[:, 0] = y[:, 0] + 0.68 if what == "shift" else 1.9 * y[:, 0]
+        test = scipy.stats.ttest_ind if what == "shift" else scipy.stats.levene
+        theirs.append(columns * min(test(x[:, j], y[:, j]).pvalue for j in range(columns)) <= 0.05)
+        ours.append(mm.two_sample_test(x, y, n_permutations=299, rng=0).reject(0.05))
+    difference = np.array(theirs, float) - np.array(ours)
+    assert difference.mean() <= 0.1 + 3 * difference.std() / 10, (np.mean(ours), np.mean(theirs))
 
 
 @pytest.mark.parametrize("test", ["two_sample_test", "k_sample_test"])
-def test_features_have_a_kernel_for_each_column_too(test, monkeypatch):
+def test_features_look_at_each_column_too(test, monkeypatch):
     """What is for more than 3000 points, on fewer."""
-    for module in (feature_statistics, k_sample):
-        monkeypatch.setattr(module, "LANDMARKS", 40)
-    monkeypatch.setattr(k_sample, "WHOLE", 100)
+    monkeypatch.setattr(feature_statistics, "LANDMARKS", 40)
+    for module in (k_sample, scores):
+        monkeypatch.setattr(module, "WHOLE", 100)
     x, y = np.random.default_rng(7).normal(size=(2, 150, 8))
     y[:, 3] *= 2.2
     few = {"n_permutations": 199, "rng": 0}
@@ -98,18 +120,24 @@ def test_features_have_a_kernel_for_each_column_too(test, monkeypatch):
     else:
         result = mm.k_sample_test([x, y], **few)
         alone = mm.k_sample_test([x, y], result.kernel, **few)
-    assert "one for each of 8 columns" in result.method
-    assert "one for each" not in alone.method
+    assert "ranks in each of 8 columns" in result.method
+    assert "ranks" not in alone.method
     assert result.pvalue == pytest.approx(1 / 200)
 
 
 def test_the_column_that_differs_is_the_witness():
     x, y = RNG.normal(size=(2, 80, 6))
     result = mm.two_sample_test(x, y * [1, 1, 4, 1, 1, 1], n_permutations=99, rng=0)
-    assert "fused over 5 kernels and one for each of 6 columns" in result.method
-    shares = result.driving_columns(rng=0)
-    assert max(shares, key=shares.__getitem__) == "column 2"
+    assert "fused over 5 kernels and over ranks in each of 6 columns and in pairs of these" in result.method
+    assert result.witness.kernel.lengthscale.argmin() == 2
     assert np.isfinite(result.witness(x)).all()
+
+
+def test_a_column_of_labels_beside_numbers_is_seen():
+    """A mixed table has one kernel, of all columns at once: 12 others hide one."""
+    x, y = ({f"x{j}": RNG.normal(size=100) for j in range(12)} for _ in range(2))
+    x["town"], y["town"] = (RNG.choice(["Ulm", "Bonn"], 100, p=p) for p in ((0.5, 0.5), (0.9, 0.1)))
+    assert mm.two_sample_test(x, y, n_permutations=199, rng=0).pvalue == pytest.approx(1 / 200)
 
 
 def test_columns_of_any_size_are_compared():
@@ -117,13 +145,74 @@ def test_columns_of_any_size_are_compared():
     assert 0 < mm.two_sample_test(x, y, n_permutations=99, rng=0).pvalue <= 1
 
 
+def test_one_column_of_many_rows_is_seen_wherever_the_rows_lie(tmp_path):
+    """More than 20,000 rows: scores are functions of a row, by the quantiles of some of the rows."""
+    x, y = np.random.default_rng(9).normal(size=(2, 10_500, 33))
+    y[:, 3] *= 1.12
+    x[:, 5], y[:, 5] = np.round(x[:, 5]), np.round(y[:, 5])
+    result = mm.two_sample_test(x, y, n_permutations=199, rng=0)
+    assert "ranks in each of 33 columns" in result.method
+    assert "pairs" not in result.method
+    assert result.pvalue == pytest.approx(1 / 200)
+    assert mm.two_sample_test(x, y, result.kernel, n_permutations=199, rng=0).pvalue > 1 / 200
+    plan = mm.stats.TwoSamplePlan.of(x, y, rng=0)
+    mm.save(plan, tmp_path / "plan")
+    plan = mm.load(tmp_path / "plan")
+    again = plan.result(plan.state(x[5000:]).merge(plan.state(x[:5000])), plan.state(y), n_permutations=199)
+    assert again.statistic == result.statistic
+    np.testing.assert_array_equal(again.witness(x[:5]), result.witness(x[:5]))
+    assert mm.k_sample_test([x, y], n_permutations=199, rng=0).pvalue == pytest.approx(1 / 200)
+
+
+def test_scores_of_rows_are_those_of_ranks():
+    found = rank_features.RankFeatures.of(mm.kernels.RBF(1.0), POOLED)
+    mine = found(POOLED)
+    expected = of_columns(POOLED)
+    assert found.size == expected.matrix.shape[1]
+    np.testing.assert_allclose(np.exp(found.shares).sum(), 1)
+    for one, other in zip(mine.T, expected.matrix.T, strict=True):
+        assert abs(np.corrcoef(one, other)[0, 1]) > 0.98
+    wide = np.random.default_rng(0).normal(size=(50, 200))
+    assert rank_features.RankFeatures.of(mm.kernels.RBF(1.0), wide).size == 401
+    assert rank_features.RankFeatures.of(mm.kernels.RBF(1.0), np.tile(wide, 2)) is None
+
+
 @pytest.mark.slow
-def test_level_with_a_kernel_for_each_column():
-    rejected = sum(
-        mm.two_sample_test(
-            *np.random.default_rng([5, t]).exponential(size=(2, 30, 7)), n_permutations=99, rng=t
-        ).reject(0.05)
-        for t in range(1000)
-    )
+def test_level_of_the_limit_with_columns_alone():
+    rejected = 0
+    for t in range(400):
+        x, y = np.random.default_rng([10, t]).exponential(size=(2, 1000, 12))
+        rejected += mm.two_sample_test(x, y, statistic="features", null="spectral", rng=t).reject(0.05)
+    low, high = scipy.stats.binom.interval(0.99, 400, 0.05)
+    assert low <= rejected <= high, rejected
+
+
+def rejections(draw, number, n_columns, **settings):
+    rejected = 0
+    for t in range(number):
+        x, y = draw(np.random.default_rng([5, n_columns, t]), (2, 30, n_columns))
+        rejected += mm.two_sample_test(x, y, n_permutations=99, rng=t, **settings).reject(0.05)
+    return rejected
+
+
+LAWS = {
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+    "tied": lambda rng, shape: np.round(rng.standard_t(2, size=shape)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n_columns", [2, 7, 40])
+def test_level_with_columns_alone(law, n_columns):
+    rejected = rejections(LAWS[law], 1000, n_columns)
+    low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
+    assert low <= rejected <= high, rejected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"null": "wild"}, {"within": np.tile(np.arange(3), 20)}])
+def test_level_with_columns_alone_under_other_exchanges(settings):
+    rejected = rejections(LAWS["exponential"], 1000, 7, **settings)
     low, high = scipy.stats.binom.interval(0.99, 1000, 0.05)
     assert low <= rejected <= high, rejected

@@ -258,6 +258,31 @@ def test_what_is_odd_about_a_batch_is_noted():
     assert not later.step({"town": ["a", "b"], "site": [1, 1], "age": [40, 41]}).notes
 
 
+def test_a_reference_that_is_a_series_is_told_of():
+    """Batches of neighbouring rows of a series differ by more than chance."""
+    x = np.random.default_rng(8).normal(size=400)
+    walk = np.convolve(np.random.default_rng(9).normal(size=420), np.ones(21), "valid")
+    (note,) = DriftMonitor.of(walk, rng=0).notes
+    assert note.startswith("rows of the reference that follow each other are alike (they correlate by 0.9")
+    assert "alarms come too often. Watch what structure.prewhiten leaves" in note
+    assert "clusters=" not in note
+    assert not DriftMonitor.of(x, rng=0).notes
+
+
+def test_columns_of_a_batch_are_read_with_the_missing_values_of_the_monitor():
+    rng = np.random.default_rng(8)
+    reference = pandas.DataFrame({"a": rng.normal(size=60), "b": rng.choice(list("xy"), 60)})
+    batch = reference.iloc[:20].copy()
+    batch.loc[3, "b"] = None
+    kept, told = DriftMonitor.of(reference, missing="drop", rng=0).in_columns(batch)
+    assert len(kept.columns["a"]) == 19
+    assert "1 of 20 rows of batch was left out" in told[0]
+    filled, _ = DriftMonitor.of(reference, missing="category", rng=0).in_columns(batch)
+    assert len(filled.columns["b"]) == 20
+    with pytest.raises(InputError, match="missing value"):
+        DriftMonitor.of(reference, rng=0).in_columns(batch)
+
+
 def test_points_that_are_all_different_leave_pvalues_uniform():
     """No two labels are alike, so that every subset has the same statistic: all ties, broken at random."""
     monitor = DriftMonitor.of([f"id {i}" for i in range(100)], n_permutations=99, rng=0)

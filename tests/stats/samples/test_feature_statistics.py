@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -202,7 +203,9 @@ def test_landmarks_do_not_depend_on_the_labels(monkeypatch):
 def test_the_limit_statistic_is_its_formula():
     rng = np.random.default_rng(7)
     x, y, sizes = rng.normal(size=(30, 5)), rng.normal(0.3, 2.0, size=(50, 5)), [2, 3]
-    value, null = gaussian_limit(Moments.of(x), Moments.of(y), sizes, 400, np.random.default_rng(0))
+    features = SimpleNamespace(members=[SimpleNamespace(size=size) for size in sizes])
+    found = gaussian_limit(Moments.of(x), Moments.of(y), features, 400, np.random.default_rng(0))
+    value, null = found.statistic, found.null
     difference = x.mean(axis=0) - y.mean(axis=0)
     covariance, second = np.cov(x.T) / 30 + np.cov(y.T) / 50, (x.T @ x + y.T @ y) / 80
     rate, terms = np.sqrt(30 * 29), []

@@ -238,7 +238,7 @@ def test_points_that_are_all_different_say_nothing(statistic, null):
     equal, settings = mm.kernels.Delta(), {"statistic": statistic, "null": null, "n_permutations": 99, "rng": 0}
     result = mm.two_sample_test(names(0, 30), names(100, m), equal, **settings)
     assert result.pvalue == 1.0
-    assert "the same under every permutation" in result.warnings[0]
+    assert any("the same under every permutation" in text for text in result.warnings)
 
 
 def test_few_points_that_are_alike_are_seen_beside_many_that_are_not():

@@ -251,7 +251,7 @@ def test_files_that_do_not_fit_each_other(folder, tmp_path):
             mm.two_sample_test(tmp_path, Y)
     frame.cast({"b": polars.Int64}).write_parquet(tmp_path / "2.parquet")  # numbers are numbers
     assert ParquetFiles.of(tmp_path).count() == 20
-    assert ParquetFiles.of(tmp_path, ["b"]).frame().columns == ["b"]
+    assert ParquetFiles.of(tmp_path, ["b"]).whole().columns == ["b"]
     with pytest.raises(ColumnError, match=r"1.parquet has no column 'z'; it has 'a', 'b'"):
         ParquetFiles.of(tmp_path, ["z"])
     (tmp_path / "none").mkdir()
@@ -309,3 +309,9 @@ def test_a_worker_may_be_killed_in_the_middle(tmp_path, expected):
         after = client.run(os.getpid)
     assert answer(found) == expected
     assert min(before.values()) not in after.values()
+
+
+def test_groups_of_one_table_are_compared_like_the_two_samples():
+    table = pandas.concat([FRAMES[0].assign(group="a"), FRAMES[1].assign(group="b")])
+    found = mm.two_sample_test(table, kernel=KERNEL, by="group", **FEW)
+    assert answer(found) == answer(mm.two_sample_test(*FRAMES, KERNEL, **FEW))

@@ -12,6 +12,7 @@ from meanmap.core.bisection import bisect
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import slices
 from meanmap.core.rng import Rng
+from meanmap.core.settings import ends
 from meanmap.core.types import Array, Index, Seed, Values
 from meanmap.core.values import Value
 
@@ -63,7 +64,7 @@ class Density(Value, ABC):
     def _sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draws by the law's own method, (..., n)."""
 
-    def std(self) -> Any:
+    def sd(self) -> Any:
         """The standard deviation, (...,)."""
         return np.sqrt(self.var())
 
@@ -81,6 +82,11 @@ class Density(Value, ABC):
         low, high = (np.repeat(end[..., None], levels.size, axis=-1) for end in self._range())
         _, high = bisect(lambda x: self._cdf(x) < levels.ravel(), low, high, BISECTIONS)
         return high.reshape((*self.batch, *levels.shape))[()]
+
+    def interval(self, confidence: float = 0.95) -> tuple[Values, Values]:
+        """Between which two values a number lies with this probability, with as much below as above."""
+        low, high = ends(confidence)
+        return self.quantile(low), self.quantile(high)
 
     def sample(self, n: int, rng: Seed = None) -> Values:
         """`n` independent draws, (..., n)."""

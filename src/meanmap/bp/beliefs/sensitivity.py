@@ -94,4 +94,4 @@ def _distance(whole: Any, other: Any, target: Hashable) -> float:
         raise KindError(f"{target!r} is neither a single number nor a label; expected one of these as target.")
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     gap = np.mean(np.abs(np.asarray(whole.quantile(levels)) - np.asarray(other.quantile(levels))))
-    return float(gap / max(float(whole.std()), np.finfo(float).tiny))
+    return float(gap / max(float(whole.sd()), np.finfo(float).tiny))

@@ -1,18 +1,27 @@
 """Bayesian networks: each variable given its parents, on a graph whose arrows may meet."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from meanmap.bp.conditionals.columns import CodedColumn, learned_columns
+from meanmap.bp.conditionals.adjustment import adjustment
+from meanmap.bp.conditionals.causal_effect import CausalEffect
+from meanmap.bp.conditionals.columns import CodedTable
+from meanmap.bp.conditionals.effect_of import effect_of
 from meanmap.bp.conditionals.fitted_bayesian import FittedBayesianNetwork
-from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.identified import refuse_undecided
 from meanmap.bp.conditionals.judged import ArrowScores, judged
+from meanmap.bp.conditionals.laws import law_given
 from meanmap.bp.conditionals.network_rows import parents_of
 from meanmap.core.errors import EmptyError, InputError
+from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.progress import track
+from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
-from meanmap.core.types import Data, GraphLike
+from meanmap.core.tables.filling import columns_of
+from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Data, GraphLike, Seed
 from meanmap.graphs.orientation import consistent_extension, find_cycle
 from meanmap.graphs.partial import PDAG
 
@@ -36,9 +45,14 @@ class BayesianNetwork:
     Notes
     -----
     Every number is a regression on its parents, a straight line with a kernel's part where that predicts better, plus
-    residuals drawn from rows with parents like these; for labels it gives shares. The kernel is a sum of one for each
-    parent unless one of all together clearly predicts better: what adds up is known where parents are set to values
-    that were seldom seen together (Hastie & Tibshirani 1986). Of more than 50 labels the others are one, whose
+    residuals drawn from rows with parents like these, of a size that is a regression on the parents where that predicts
+    better. The kernel is a sum of one for each parent unless one of all
+    together clearly predicts better: what adds up is known where parents are set to values that were seldom seen
+    together (Hastie & Tibshirani 1986). Labels whose parents are labels are counted in all rows, under a Dirichlet
+    prior about what fewer parents and the own part of each say, whose size exceeds one row only where left-out rows
+    gain by it; labels with numbers among their
+    parents are a multinomial logistic regression, with a kernel's part where left-out rows gain by it, which beyond the
+    data shrinks towards the shares of all rows, with a note. Of more than 50 labels the others are one, whose
     probability they share as often as they came. Where all that matters and is not known is a label, answers are exact,
     on a tree of cliques. Elsewhere they come from draws along the arrows, exact as there are more of them; evidence
     weighs them by its likelihood (Fung & Chang 1990; Shachter & Peot 1990). Reports say which it was. Variables that do
@@ -66,7 +80,10 @@ class BayesianNetwork:
             raise InputError(f"the arrows of the graph have the cycle {' → '.join(map(str, cycle))}; expected none.")
         self.directed = consistent_extension(self.graph)
 
-    def fit(self, data: Data) -> "FittedBayesianNetwork":
+    @one_blas_thread()
+    def fit(
+        self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
+    ) -> "FittedBayesianNetwork":
         """Learn each variable given its parents, from the rows in which all of them are there.
 
         Parameters
@@ -74,6 +91,11 @@ class BayesianNetwork:
         data : table
             With a column of numbers, labels, truth values or times for each variable; cells may be missing. In memory,
             in Parquet files or with Dask; of more than 100,000 rows so many are looked at, drawn by their numbers.
+        missing : {"pairwise", "raise", "drop", "category"}
+            What happens to missing values: a variable is learned from the rows where it is there with its parents; an
+            error; the row is left out altogether; or missing labels are a label of their own.
+        kinds : mapping of variable to kind, optional
+            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
 
         Returns
         -------
@@ -82,19 +104,20 @@ class BayesianNetwork:
 
         Notes
         -----
-        Each law is learned from up to 4000 rows, spread over the table, by a forest among others, which cannot be added
-        to: new rows ask for a new fit, which a million rows make hardly longer.
+        Counts and straight lines are of all rows that are looked at, `fitted.rows` says of how many; kernels and
+        residuals are of up to 4000, spread over the table. Forests among them cannot be added to: new rows ask for a
+        new fit.
         """
-        columns, numbers = self._read(data)
+        table, numbers, notes = self._read(data, missing, kinds)
         learned = {}
         for name in track(list(self.graph.names), "learning variables"):
-            rows = joined([numbers[p] for p in parents_of(self.directed, name)], len(numbers[name]))
-            there = ~np.isnan(np.concatenate([rows, numbers[name]], axis=1)).any(axis=1)
+            above = [numbers[parent] for parent in parents_of(self.directed, name)]
+            there = ~np.isnan(np.concatenate([*above, numbers[name]], axis=1)).any(axis=1)
             if there.sum() < LEAST_ROWS:
                 together = f"{name!r} and its parents are there together in {there.sum()} rows"
                 raise EmptyError(f"{together}; expected at least {LEAST_ROWS}.")
-            learned[name] = GivenParents.fit(rows[there], numbers[name][there])
-        return FittedBayesianNetwork(self.graph, self.directed, columns, learned)
+            learned[name] = law_given([each[there] for each in above], numbers[name][there])
+        return FittedBayesianNetwork(self.graph, self.directed, table, learned, notes)
 
     def judge(self, data: Data, folds: int = 5) -> ArrowScores:
         """Whether each arrow is worth it: log densities of rows that were left out, with it and without.
@@ -125,21 +148,78 @@ class BayesianNetwork:
         >>> found.arrows["a", "c"].mean > 0.5, found.arrows["b", "c"].mean > 0.1
         (True, False)
         """
-        _, numbers = self._read(data)
+        _, numbers, _ = self._read(data)
         return judged(self.directed, numbers, whole_number(folds, "folds", 2))
 
-    def _read(self, data: Data) -> tuple[dict[Hashable, CodedColumn], dict[Hashable, np.ndarray]]:
-        raw, columns, numbers = learned_columns(data, list(map(str, self.graph.names))), {}, {}
-        for name in self.graph.names:
-            if str(name) not in raw:
-                raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, raw))}.")
-            columns[name] = CodedColumn.of(name, raw[str(name)])
-            if columns[name].column.distinct == 1:
-                raise InputError(
-                    f"data[{name!r}] has the same value in all rows, which tells nothing: leave it out of the graph."
-                )
-            numbers[name] = columns[name].read(raw[str(name)], "data")
-        return columns, numbers
+    @one_blas_thread()
+    def effect(self, data: Data, on: Hashable, *, of: Hashable, from_: Any, to: Any, rng: Seed = None) -> CausalEffect:
+        """What setting a variable to one value and not to another does to a second one, with intervals.
+
+        Parameters
+        ----------
+        data : table
+            As for `fit`. It may lack variables of the graph: the effect is refused if it cannot be known without them.
+        on : name
+            The outcome: a number, whose mean, quantiles and distribution are compared, or a label, whose shares are.
+        of : name
+            What is set.
+        from_, to : values of it
+            Labels with 20 rows at least, or numbers within the range of the rows.
+        rng : None, int, Generator or JAX key
+            What repeats the intervals.
+
+        Returns
+        -------
+        CausalEffect
+            `print` shows it; `.difference()`, `.quantiles(q)`, `.interval(confidence)`, `.arms`, `.adjusted`.
+
+        Notes
+        -----
+        The graph says what is adjusted for (Henckel et al. 2022). The outcome is regressed on this and the cause, and
+        residuals are weighted by how rare the value of the cause is in rows like each: the mean is right if either
+        regression is (Robins et al. 1994). Learned are five parts of the rows in turn, and nothing but what the effect
+        rests on: unlike `do()` it needs the rows, not a fitted network.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> z = rng.normal(size=400)
+        >>> t = rng.random(400) < 1 / (1 + np.exp(-z))
+        >>> table = {"z": z, "t": np.where(t, "new", "old"), "y": 0.5 * t + z + rng.normal(size=400)}
+        >>> graph = [("z", "t"), ("z", "y"), ("t", "y")]
+        >>> found = BayesianNetwork(graph).effect(table, "y", of="t", from_="old", to="new", rng=0)
+        >>> found.adjusted, bool(found.interval()[0] < 0.5 < found.interval()[1])
+        (('z',), True)
+        """
+        for name in (on, of):
+            if name not in self.graph.names:
+                raise InputError(f"the graph has no {name!r}; it has {', '.join(map(repr, self.graph.names))}.")
+        if on == of:
+            raise InputError(f"on and of are both {on!r}; expected an outcome and another variable, which is set.")
+        refuse_undecided(self.graph, [of], [on])
+        names = list(self.graph.names)
+        whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
+        there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
+        adjusted = adjustment(self.directed, of, on, there)
+        table, numbers, told = self._read(data, names=(of, on, *(adjusted or ())))
+        return effect_of(table.columns, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
+
+    def _read(
+        self,
+        data: Data,
+        missing: str = "pairwise",
+        kinds: Mapping[Any, Any] | None = None,
+        names: Sequence[Hashable] | None = None,
+    ) -> tuple[CodedTable, dict[Hashable, np.ndarray], tuple[str, ...]]:
+        """How columns are read, standardised numbers of each variable, and notes."""
+        table, numbers, notes = CodedTable.of(data, names or self.graph.names, missing, kinds)
+        constant = next((name for name, each in table.columns.items() if each.column.distinct == 1), None)
+        if constant is not None:
+            raise InputError(
+                f"data[{constant!r}] has the same value in all rows, which tells nothing: leave it out of the graph."
+            )
+        return table, table.standardised(numbers), notes
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self.graph.names)} variables, {len(self.directed.directed)} arrows)"

@@ -13,7 +13,7 @@ For labels they are the shares of the training rows, alike and weighted.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ __all__ = ["ColumnConditional", "Member"]
 LEAST_SMOOTH = 0.01
 # However far apart the parts' beliefs are, their average keeps this share of its variance.
 LEAST_RATIO = 0.3
+# Where no row of a leaf was drawn again, all count alike.
+LEAST_COUNT = 1e-9
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 500
 
@@ -48,15 +50,21 @@ class Member:
     of_values, of_residuals : tuple
         Weights on training rows, of regressions on what is known: the other columns filled in, expectations and
         deviations of this one.
+    origin : array (n,)
+        Which row of the table each training row is.
+    counts : array (n,)
+        How often each counts.
     """
 
     values: np.ndarray
     residuals: np.ndarray | None
     of_values: tuple[RowWeights, ...]
     of_residuals: tuple[RowWeights, ...]
+    origin: np.ndarray
+    counts: np.ndarray
 
     @classmethod
-    def fit(cls, rows: np.ndarray, values: np.ndarray, regressions: Sequence[Any]) -> "Member":
+    def fit(cls, rows: np.ndarray, values: np.ndarray, regressions: Sequence[Any], origin: np.ndarray) -> "Member":
         """From training rows whose last two columns are m and s where the variable is a number."""
         from sklearn.base import clone
 
@@ -67,9 +75,9 @@ class Member:
             return tuple(row_weights(fresh(each).fit(rows, one), rows) for each in regressions)
 
         if values.ndim == 2:
-            return cls(values, None, weights(values), ())
+            return cls(values, None, weights(values), (), origin, np.ones(len(values)))
         residuals = (values - rows[:, -2]) / rows[:, -1]
-        return cls(values, residuals, weights(values), weights(residuals))
+        return cls(values, residuals, weights(values), weights(residuals), origin, np.ones(len(values)))
 
     def beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Distribution functions at thresholds (K, m, G), or shares of labels (K, m, L)."""
@@ -77,13 +85,13 @@ class Member:
         return np.concatenate(parts, axis=1)
 
     def _beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-        weights = [each(new) for each in self.of_values]
+        weights = [self._counted(each(new)) for each in self.of_values]
+        alike = self._counted(np.full((1, len(self.values)), 1 / len(self.values)))
         if self.residuals is None:
-            plain = np.broadcast_to(self.values.mean(axis=0), (len(new), self.values.shape[1]))
+            plain = np.broadcast_to(alike @ self.values, (len(new), self.values.shape[1]))
             return np.stack([plain, *(each @ self.values for each in weights)])
         standard = (at - new[:, -2:-1]) / new[:, -1:]
-        alike = np.full((1, len(self.values)), 1 / len(self.values))
-        shifted = [alike, *(each(new) for each in self.of_residuals)]
+        shifted = [alike, *(self._counted(each(new)) for each in self.of_residuals)]
         return np.stack(
             [
                 ndtr(standard),
@@ -91,6 +99,17 @@ class Member:
                 *(_distribution(self.values, each, np.broadcast_to(at, standard.shape)) for each in weights),
             ]
         )
+
+    def resampled(self, counts: np.ndarray) -> "Member":
+        """With the rows of the table counted so often (N,), in the same leaves and neighbourhoods."""
+        return replace(self, counts=counts[self.origin] + LEAST_COUNT)
+
+    def _counted(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (m, n) on training rows, each as often as it counts."""
+        if np.all(self.counts == 1):
+            return weights
+        found = weights * self.counts
+        return found / found.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +157,11 @@ class ColumnConditional:
         laws: Sequence[JointNormal],
         regressions: Sequence[Any],
         rows: int,
+        origin: np.ndarray,
     ) -> "ColumnConditional":
         """From thresholds, rows with gaps (n, d), the values (n, width) of the variable in them, the part of each row,
-        which of them judge beliefs, a law for each part, learned without it, and how many rows there are that come
-        several times.
+        which of them judge beliefs, a law for each part, learned without it, how many rows there are that come several
+        times, and which row of the table each is.
         """
         number = thresholds is not None
         targets = values[:, 0] if number else values
@@ -149,7 +169,7 @@ class ColumnConditional:
         hidden[:, block] = np.nan
         for p, law in enumerate(laws):
             known, left = cls.known(block, *law.given(hidden)), part == p
-            member = Member.fit(known[~left], targets[~left], regressions)
+            member = Member.fit(known[~left], targets[~left], regressions, origin[~left])
             left = np.flatnonzero(left & judged)
             claims.append(member.beliefs(known[left], at))
             members.append(member)
@@ -174,6 +194,10 @@ class ColumnConditional:
         held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
         held |= {"joint normal": score(found[0])} if number else {}
         return cls(block, thresholds, at, tuple(members), mixture, levels, held)
+
+    def resampled(self, counts: np.ndarray) -> "ColumnConditional":
+        """With the rows of the table counted so often (N,); mixture and levels stay."""
+        return replace(self, members=tuple(each.resampled(counts) for each in self.members))
 
     @staticmethod
     def known(block: range, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:

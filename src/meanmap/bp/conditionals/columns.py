@@ -1,6 +1,5 @@
 """Columns of a table as numbers with gaps: numbers and times standardised, a column of zeros and ones a label."""
 
-import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,45 +8,31 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.arrays import check_lengths, seconds, times_of
+from meanmap.bp.variables import Variables, meant
+from meanmap.core.arrays import seconds, times_of
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.pieces.sources import columns_of as unread_columns
-from meanmap.core.pieces.sources import is_file
-from meanmap.core.points import is_dask, spread_rows
-from meanmap.core.tables.chunks import sampled
+from meanmap.core.errors import InputError, KindError
 from meanmap.core.tables.column import Column
-from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Array, Data
 from meanmap.kernels.discrete import Delta
 from meanmap.kernels.reading import read_points
 
-__all__ = ["CodedColumn", "CodedTable", "learned_columns", "oddities"]
+__all__ = ["FAR", "CodedColumn", "CodedTable"]
 
 # So many labels, the most frequent ones, have a probability of their own given other columns; what is left is shared by
 # the others as often as they came, and to other columns they are one label, together with those that never came.
 MOST_LABELS = 50
-# In tables that would take more numbers than this for a row, fewer labels are on their own, but these at least.
-MOST_WIDTH, LEAST_LABELS = 150, 5
+# Tables that are narrowed have fewer labels on their own, but these at least.
+LEAST_LABELS = 5
 OTHERS = "(others)"
 # What is so many times the range outside of it is told: a regression goes on there on its own.
-_FAR = 0.5
+FAR = 0.5
 # What a column holds is said by up to so many rows, drawn by their numbers alone: the same wherever a table lies.
 MOST_LEARNED = 100_000
-
-
-def learned_columns(data: Data, only: Sequence[str] | None = None) -> dict[str, Any]:
-    """The columns of a table as they came, on up to `MOST_LEARNED` rows, of files and collections perhaps only some."""
-    if is_file(data) or is_dask(data):
-        wanted = data if only is None or hasattr(data, "chunks") else unread_columns(data, only)
-        (data,) = sampled([wanted], np.random.default_rng(0), ["data"], MOST_LEARNED)
-    raw = columns_of(data, "data")
-    n = check_lengths({name: len(values) for name, values in raw.items()}, "data")
-    if n <= MOST_LEARNED:
-        return raw
-    some = np.sort(np.random.default_rng(0).choice(n, MOST_LEARNED, replace=False))
-    return {name: take(values, some) for name, values in raw.items()}
+# Labels that an error names.
+MOST_TOLD = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +51,8 @@ class CodedColumn:
         How often each came.
     own : int
         So many labels have a number of their own.
+    told : kind, optional
+        The kind that was declared.
     """
 
     column: Column
@@ -74,28 +61,29 @@ class CodedColumn:
     labels: np.ndarray | None
     counts: np.ndarray | None = None
     own: int = MOST_LABELS
+    told: Kind | None = None
 
     @classmethod
-    def of(cls, name: Hashable, values: Data) -> "CodedColumn":
-        """From a column as it came."""
-        column = Column.of(name, (values,), ("data",))
+    def of(cls, name: Hashable, values: Data, kind: Any = None) -> "CodedColumn":
+        """From a column as it came, whose kind may be declared."""
+        told = None if kind is None else wanted_kind(kind, values)
+        column = Column.of(name, (values,), ("data",), told)
         if column.kind in ("vector", "text", "whole object"):
             raise KindError(
                 f"data[{name!r}] holds {column.kind}s; expected numbers, labels, truth values or times. Leave it out; "
                 "mm.KernelGraph(tree) has kernels for it."
             )
-        there = np.flatnonzero(present(values))
-        seen = column.read(take(values, there), "data")
+        seen = column.read(take(values, np.flatnonzero(present(values))), "data", told)
         if seen.dtype.kind in "Ub":
             found, counts = np.unique(seen, return_counts=True)
             order = np.argsort(-counts, kind="stable")
-            coded = cls(column, 0.0, 1.0, found[order], counts[order])
-        else:
-            numbers = seconds(seen) if seen.dtype.kind in "mM" else seen
-            coded = cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None)
-        for note in column.strange(f"data[{name!r}]"):
-            warnings.warn(note, stacklevel=5)
-        return coded
+            return cls(column, 0.0, 1.0, found[order], counts[order], told=told)
+        numbers = seconds(seen)
+        return cls(column, float(np.mean(numbers)), float(np.std(numbers)) or 1.0, None, told=told)
+
+    def seen(self, values: Data, argument: str) -> Any:
+        """Values that are there as what the column holds."""
+        return self.column.read(values, argument, self.told)
 
     @property
     def width(self) -> int:
@@ -135,9 +123,9 @@ class CodedColumn:
         there = present(values)
         result = np.full((len(there), self.width), np.nan)
         if there.any():
-            seen: Any = self.column.read(take(values, np.flatnonzero(there)), argument)
+            seen = self.seen(take(values, np.flatnonzero(there)), argument)
             if self.labels is None:
-                result[there, 0] = seconds(seen) if seen.dtype.kind in "mM" else seen
+                result[there, 0] = seconds(seen)
             else:
                 labels, codes = self.labels, self.codes(seen)
                 # Without others, a label that never came is none of those that did.
@@ -155,7 +143,7 @@ class CodedColumn:
 
     def log_chances(self, values: Data, log_shares: np.ndarray, argument: str) -> np.ndarray:
         """Of labels the logarithm of their probability, from that of their number (n,)."""
-        codes = self.codes(self.column.read(values, argument))
+        codes = self.codes(self.seen(values, argument))
         with np.errstate(divide="ignore"):
             known, new = log_shares + np.log((1 - self._new) * self._within[codes]), np.log(self._new)
         return np.where(codes < 0, new, known)
@@ -169,12 +157,28 @@ class CodedColumn:
             codes[others] = self.own + random.choice(len(labels) - self.own, len(others), p=self._within[self.own :])
         return labels[codes]
 
+    def drawn(self, numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Numbers (n, width) in its unit as the table has them."""
+        return self.given(numbers[:, 0]) if self.labels is None else self.named(numbers, random)
+
     def odd(self, values: Data, where: str) -> str:
         """What is odd about values of the column: numbers far outside of what was seen, new labels."""
         there = np.flatnonzero(present(values))
         if not len(there):
             return ""
-        return self.column.odd(self.column.read(take(values, there), where), where, far=_FAR)
+        return self.column.odd(self.seen(take(values, there), where), where, far=FAR)
+
+    def check_known(self, values: Data, argument: str, name: Hashable) -> None:
+        """Refuse a label that was never seen."""
+        if self.labels is None or (self.codes(self.seen(values, argument)) >= 0).all():
+            return
+        shown = sorted(map(str, self.labels))
+        listed = ", ".join(map(repr, shown[:MOST_TOLD])) + (", ..." if len(shown) > MOST_TOLD else "")
+        counts: Any = self.counts
+        raise InputError(
+            f"{argument}[{name!r}] has a label that none of the {counts.sum()} rows of the data has; expected one of "
+            f"{listed}."
+        )
 
     def read(self, values: Data, argument: str) -> np.ndarray:
         """Values of the column as standardised numbers (n, width), NaN where one is missing."""
@@ -199,20 +203,35 @@ class CodedTable:
         How each is read.
     """
 
-    columns: Mapping[str, CodedColumn]
+    columns: Mapping[Hashable, CodedColumn]
 
     @classmethod
-    def of(cls, data: Data, most_rows: int) -> tuple["CodedTable", np.ndarray]:
-        """From a table, with at most so many of its rows, evenly spread, as numbers (n, d), NaN in gaps."""
-        raw = learned_columns(data)
-        if len(raw) < 2:
-            raise ShapeError(f"data has the one column {next(iter(raw))!r}; expected at least two.")
-        columns, own = {name: CodedColumn.of(name, values) for name, values in raw.items()}, MOST_LABELS
-        while own > LEAST_LABELS and sum(replace(each, own=own).width for each in columns.values()) > MOST_WIDTH:
+    def of(
+        cls,
+        data: Data,
+        names: Sequence[Hashable] | None = None,
+        missing: str = "pairwise",
+        kinds: Mapping[Any, Any] | None = None,
+        widest: int | None = None,
+    ) -> tuple["CodedTable", dict[Hashable, np.ndarray], tuple[str, ...]]:
+        """From a table the columns of some names, or all; with each as numbers (n, width), NaN in gaps, and notes.
+
+        Where all together would take more numbers for a row than the `widest`, fewer labels are on their own.
+        """
+        told = {str(name): kind for name, kind in meant(kinds).items()}
+        found = Variables.of(data, names, MOST_LEARNED, missing, told)
+        unknown = next((name for name in told if name not in set(map(str, found.values))), None)
+        if unknown is not None:
+            raise InputError(f"kinds has {unknown!r}; expected variables of the model: {_listed(found.values)}.")
+        columns = {name: CodedColumn.of(name, values, told.get(str(name))) for name, values in found.values.items()}
+        own, numbers = MOST_LABELS, {}
+        while widest and own > LEAST_LABELS and sum(replace(c, own=own).width for c in columns.values()) > widest:
             own -= 1
-        table = cls({name: replace(column, own=own) for name, column in columns.items()})
-        chosen = spread_rows(len(next(iter(raw.values()))), most_rows)
-        return table, table.numbers({name: take(values, chosen) for name, values in raw.items()}, "data")
+        columns = {name: replace(column, own=own) for name, column in columns.items()}
+        for name, column in columns.items():
+            numbers[name] = np.full((len(found.there[name]), column.width), np.nan)
+            numbers[name][found.there[name]] = column.numbers(found.values[name], "data")
+        return cls(columns), numbers, found.notes
 
     @property
     def blocks(self) -> tuple[range, ...]:
@@ -228,41 +247,33 @@ class CodedTable:
         """Rows of numbers (n, d), each column in its standard deviation about its mean."""
         return (numbers - self._units[0]) / self._units[1]
 
-    def numbers(self, frame: Data, argument: str, hidden: Collection[str] = ()) -> np.ndarray:
-        """Rows of a table as numbers in the units of the columns (n, d), NaN where nothing is known, or hidden."""
-        raw = columns_of(frame, argument)
-        known = {name: values for name, values in raw.items() if name in self.columns}
-        if not known:
-            raise InputError(f"{argument} has no column of the model; expected some of {self._shown}.")
-        check_lengths({name: len(values) for name, values in known.items()}, argument)
-        rows = np.full((len(next(iter(known.values()))), self.blocks[-1].stop), np.nan)
-        for (name, column), block in zip(self.columns.items(), self.blocks, strict=True):
-            if name in known and name not in hidden:
-                rows[:, block] = column.numbers(known[name], argument)
-        return rows
+    def numbers(self, raw: Mapping[Hashable, Any], size: int, argument: str) -> dict[Hashable, np.ndarray]:
+        """Of each variable numbers in its unit (size, width), NaN where nothing is known."""
+        return {
+            name: c.numbers(raw[name], argument) if name in raw else np.full((size, c.width), np.nan)
+            for name, c in self.columns.items()
+        }
 
-    def oddities(self, frame: Data, argument: str, hidden: Collection[str] = ()) -> tuple[str, ...]:
-        """What is odd about values of a table, in words: numbers far outside of what was seen, new labels."""
-        return oddities(self.columns, columns_of(frame, argument), argument, hidden)
+    def standardised(self, numbers: Mapping[Hashable, np.ndarray]) -> dict[Hashable, np.ndarray]:
+        """Numbers of each variable in its standard deviation about its mean."""
+        return {name: (numbers[name] - c.centre) / c.scale for name, c in self.columns.items()}
+
+    def oddities(self, raw: Mapping[Hashable, Any], argument: str) -> tuple[str, ...]:
+        """What is odd about values of columns, in words: numbers far outside of what was seen, new labels."""
+        told = (c.odd(raw[name], f"{argument}[{name!r}]") for name, c in self.columns.items() if name in raw)
+        return tuple(note for note in told if note)
 
     def place(self, name: Hashable) -> int:
         """The number of a column."""
         if str(name) not in self.columns:
-            raise InputError(f"the model has no column {name!r}; it has {self._shown}.")
+            raise InputError(f"the model has no column {name!r}; it has {self.shown}.")
         return list(self.columns).index(str(name))
 
     @property
-    def _shown(self) -> str:
-        return ", ".join(map(repr, list(self.columns)[:10]))
+    def shown(self) -> str:
+        """The names of variables, ten at most."""
+        return _listed(self.columns)
 
 
-def oddities(
-    columns: Mapping[Any, CodedColumn], raw: Mapping[str, Any], argument: str, hidden: Collection[Hashable] = ()
-) -> tuple[str, ...]:
-    """What is odd about columns of a table as they came, those that are hidden left out."""
-    told = (
-        column.odd(raw[str(name)], f"{argument}[{name!r}]")
-        for name, column in columns.items()
-        if str(name) in raw and name not in hidden
-    )
-    return tuple(note for note in told if note)
+def _listed(names: Collection[Hashable]) -> str:
+    return ", ".join(map(repr, list(names)[:10]))

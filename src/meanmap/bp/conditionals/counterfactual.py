@@ -6,6 +6,7 @@ import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.laws import Law
 from meanmap.core.errors import InputError
 from meanmap.graphs.partial import PDAG
 from meanmap.graphs.relevance import ancestors
@@ -18,7 +19,7 @@ def what_would_have_been(
     parents: Mapping[Hashable, Sequence[Hashable]],
     order: Sequence[Hashable],
     columns: Mapping[Hashable, CodedColumn],
-    conditionals: Mapping[Hashable, GivenParents],
+    conditionals: Mapping[Hashable, Law],
     row: Mapping[Hashable, np.ndarray],
     fixed: Mapping[Hashable, np.ndarray],
     targets: Collection[Hashable],
@@ -40,12 +41,14 @@ def what_would_have_been(
         for needed in (name, *parents[name]):
             if needed not in row:
                 raise InputError(
-                    f"row has no value of {needed!r}; what {name!r} would have been is told from it, and from all of "
+                    f"row has no value of {needed!r}; what {name!r} would have been follows from it and from all of  "
                     f"its parents: {', '.join(map(repr, parents[name]))}. Without them ask do()."
                 )
         before = joined([row[parent] for parent in parents[name]], 1)
         after = joined([became.get(parent, row[parent]) for parent in parents[name]], 1)
-        became[name] = np.array([[conditionals[name].moved(before, float(row[name][0, 0]), after)]])
+        law = conditionals[name]
+        assert isinstance(law, GivenParents)  # labels were refused
+        became[name] = np.array([[law.moved(before, float(row[name][0, 0]), after)]])
     missing = next((name for name in targets if name not in became and name not in row), None)
     if missing is not None:
         raise InputError(f"row has no value of {missing!r}, which stays as it was; ask query() what it may be.")

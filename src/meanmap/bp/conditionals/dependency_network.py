@@ -1,6 +1,6 @@
 """Tables of numbers and labels: every column given whatever else is there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,12 @@ import numpy as np
 from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
-from meanmap.bp.conditionals.joint_normal import JointNormal
+from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of
 from meanmap.bp.conditionals.thresholds import Thresholds
-from meanmap.core.errors import EmptyError
+from meanmap.core.errors import EmptyError, ShapeError
+from meanmap.core.points import spread_rows
 from meanmap.core.progress import track
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data
 
 __all__ = ["DependencyNetwork"]
@@ -19,7 +21,8 @@ __all__ = ["DependencyNetwork"]
 # Learned from up to so many rows; of fewer each stands several times, with other cells missing each time.
 MOST_ROWS, ROWS_WITH_GAPS, MOST_TIMES = 4000, 1500, 4
 LEAST_ROWS = 10
-PARTS = 3
+# So many numbers stand for a row at most: where labels would take more, fewer of them are on their own.
+MOST_WIDTH = 150
 # Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
 LIKE_ITS_OWN = 0.75
 
@@ -64,7 +67,10 @@ class DependencyNetwork:
     def __init__(self, regressions: Sequence[Any] | None = None):
         self.regressions = regressions
 
-    def fit(self, data: Data) -> "FittedDependencyNetwork":
+    @one_blas_thread()
+    def fit(
+        self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
+    ) -> "FittedDependencyNetwork":
         """Learn from a table of numbers, labels, truth values and times; cells may be missing.
 
         Parameters
@@ -72,6 +78,11 @@ class DependencyNetwork:
         data : table
             A DataFrame, a mapping from names to columns, or an (n, d) array; Parquet files, a lazy frame or a
             collection of Dask. Of more than 100,000 rows so many are looked at, drawn by their numbers.
+        missing : {"pairwise", "raise", "drop", "category"}
+            What happens to missing values: each column is learned from the rows where it is there, with what they have
+            of the others; an error; the row is left out altogether; or missing labels are a label of their own.
+        kinds : mapping of variable to kind, optional
+            What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
 
         Returns
         -------
@@ -82,12 +93,19 @@ class DependencyNetwork:
         -----
         For d columns of n rows 3 d times the cost of each regression, and O(n d³).
         """
-        table, numbers = CodedTable.of(data, MOST_ROWS)
-        laws = _laws(table.standard(numbers))
+        table, each, notes = CodedTable.of(data, None, missing, kinds, MOST_WIDTH)
+        if len(each) < 2:
+            raise ShapeError(f"data has the one column {next(iter(each))!r}; expected at least two.")
+        whole = np.concatenate(list(each.values()), axis=1)
+        numbers = whole[spread_rows(len(whole), MOST_ROWS)]
+        rows = table.standard(numbers)
+        if len(rows) < LEAST_ROWS:
+            raise EmptyError(f"data has {len(rows)} rows; expected at least {LEAST_ROWS}.")
+        laws = laws_of(rows)
         regressions = _default() if self.regressions is None else list(self.regressions)
         names = track(list(table.columns), "learning columns")
         learned = [_learned(table, numbers, j, laws, regressions) for j, _ in enumerate(names)]
-        return FittedDependencyNetwork(table, laws, tuple(learned))
+        return FittedDependencyNetwork(table, laws, tuple(learned), rows, notes)
 
     def __repr__(self) -> str:
         return f"DependencyNetwork({'' if self.regressions is None else list(self.regressions)})"
@@ -101,23 +119,11 @@ def _default() -> list[Any]:
     return [forest, KNeighborsRegressor(10)]
 
 
-def _parts_of(rows: np.ndarray) -> np.ndarray:
-    """The part (n,) of each row, always the same."""
-    return np.random.default_rng(0).permutation(len(rows)) % PARTS
-
-
-def _laws(rows: np.ndarray) -> tuple[JointNormal, ...]:
-    if len(rows) < LEAST_ROWS:
-        raise EmptyError(f"data has {len(rows)} rows; expected at least {LEAST_ROWS}.")
-    part = _parts_of(rows)
-    return tuple(JointNormal.fit(rows[part != p]) for p in range(PARTS))
-
-
 def _learned(
     table: CodedTable, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], regressions: Sequence[Any]
 ) -> ColumnConditional:
     """One column given the others, from rows in which cells are hidden at random."""
-    random, part = np.random.default_rng(j), _parts_of(numbers)
+    random, part = np.random.default_rng(j), parts_of(len(numbers))
     blocks, rows = table.blocks, table.standard(numbers)
     name, column = list(table.columns.items())[j]
     have = np.flatnonzero(~np.isnan(rows[:, blocks[j].start]))
@@ -137,5 +143,5 @@ def _learned(
     masked, values = np.where(wide, np.nan, rows[chosen]), rows[chosen][:, blocks[j]]
     thresholds = Thresholds.of(numbers[have, blocks[j].start]) if column.labels is None else None
     at = np.zeros(column.width) if thresholds is None else (thresholds.at - column.centre) / column.scale
-    settings = judged, laws, regressions, len(have)
+    settings = judged, laws, regressions, len(have), chosen
     return ColumnConditional.fit(blocks[j], thresholds, at, masked, values, part[chosen], *settings)

@@ -1,4 +1,4 @@
-"""p(x | parents): a regression on all parents at once, with residuals drawn from rows with parents like these."""
+"""p(number | parents): a regression on all parents at once, with residuals drawn from rows with parents like these."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from meanmap.bp.beliefs.densities import pick
 from meanmap.bp.conditionals.row_weights import LeafWeights
+from meanmap.bp.conditionals.scales import Scales
 from meanmap.bp.conditionals.trees import Trees
 from meanmap.bp.edges.regression import Regression
 from meanmap.bp.edges.samples import NodeSample
@@ -19,63 +19,73 @@ from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import kernel_for
 
-__all__ = ["GivenParents", "joined"]
+__all__ = ["GivenParents", "apart", "joined"]
 
-# Learned from up to so many rows; of residuals in leaves of this many at least.
+# Residuals are those of up to so many rows, in leaves of this many at least.
 MOST_ROWS, LEAST_IN_LEAF, TREES = 4000, 20, 20
 # A kernel on one column is as wide as this in others, and at least so wide in its own.
 ELSEWHERE, FLAT = 1e30, 1e-6
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 1000
-# What regressions of zeros and ones give to a label is never less.
-LEAST_SHARE = 0.002
 # A number of the same rank is found by so many bisections.
 STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class GivenParents:
-    """The law of one variable given numbers (n, q) that stand for its parents.
+    """The law of a number given numbers (n, q) that stand for its parents.
 
-    A number is f(parents) + r: a straight line, with a kernel's part where that predicts better, and left-out residuals
-    of the training rows, weighted by a forest that knows where they are large. The shares of labels are the same
-    regression of zeros and ones, cut off near zero. (Shares in the leaves of a forest mixed those of unlike parents:
-    of an effect of .15 nothing was left.)
+    It is f(parents) + s(parents) r: a straight line of all rows, with a kernel's part where that predicts better, and
+    left-out residuals of some of them, divided by their size s where that changes with the parents, and weighted by a
+    forest that knows where they are of another shape: its leaves alone are too wide to follow a size that grows.
 
     Attributes
     ----------
-    values : array (n,) or (n, L)
-        Residuals, or zeros and ones for labels.
+    values : array (m,)
+        Residuals r.
     regression : Regression or None
+    scales : Scales or None
+        The sizes s, about one; None where one size is as good.
     forest : LeafWeights or None
-        Rows with parents like these; None without parents, and for labels.
+        Rows with parents like these; None without parents.
     width : float
         By which residuals are smoothed to a density.
+    rows : int
+        Of how many rows the line is.
+    low, high : array (q,)
+        The ends of each number that stands for the parents, in all rows.
     """
 
     values: np.ndarray
     regression: Regression | None
+    scales: Scales | None
     forest: LeafWeights | None
     width: float
+    rows: int
+    low: np.ndarray
+    high: np.ndarray
 
     @classmethod
     def fit(cls, rows: np.ndarray, values: np.ndarray) -> "GivenParents":
-        """From rows of the parents and the values (n, 1) or (n, L) of the variable in them."""
-        chosen = spread_rows(len(rows), MOST_ROWS)
-        rows, values = rows[chosen], values[chosen]
-        forest, regression, left = None, None, values
+        """From rows of the parents and the values (n, 1) of the variable in them."""
+        chosen, forest, regression, scales = spread_rows(len(rows), MOST_ROWS), None, None, None
+        left = values[chosen]
         if rows.shape[1]:
             with Door():
                 regression, left = _regression(rows, values)
-        if values.shape[1] > 1:
-            return cls(values, regression, None, 0.0)
-        if rows.shape[1]:
+                scales = Scales.fit(apart(rows), rows[chosen], left[:, 0])
+                left = left if scales is None else left / scales(rows[chosen])[:, None]
             from sklearn.ensemble import ExtraTreesRegressor
 
             forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
-            trees = Trees.of([each.tree_ for each in forest.fit(rows, np.abs(left[:, 0])).estimators_])
-            forest = LeafWeights(trees, trees.leaves(rows))
-        return cls(left[:, 0], regression, forest, float(diffusion_widths(left)[0]))
+            trees = Trees.of([each.tree_ for each in forest.fit(rows[chosen], np.abs(left[:, 0])).estimators_])
+            forest = LeafWeights(trees, trees.leaves(rows[chosen]))
+        width = float(diffusion_widths(left)[0])
+        return cls(left[:, 0], regression, scales, forest, width, len(rows), rows.min(axis=0), rows.max(axis=0))
+
+    def ends(self, column: int) -> tuple[float, float]:
+        """From where to where a number that stands for a parent was seen."""
+        return float(self.low[column]), float(self.high[column])
 
     def means(self, rows: np.ndarray) -> np.ndarray:
         """f at rows of the parents, (m,)."""
@@ -84,32 +94,27 @@ class GivenParents:
         with Door():
             return np.asarray(self.regression(rows))[:, 0]
 
-    def shares(self, rows: np.ndarray) -> np.ndarray:
-        """Of labels, at rows of the parents, (m, L)."""
-        if self.regression is None:
-            return np.broadcast_to(self.values.mean(axis=0), (len(rows), self.values.shape[1]))
+    def sizes(self, rows: np.ndarray) -> np.ndarray:
+        """s at rows of the parents, (m,)."""
+        if self.scales is None:
+            return np.ones(len(rows))
         with Door():
-            found = np.maximum(np.asarray(self.regression(rows)), LEAST_SHARE)
-        return found / found.sum(axis=1, keepdims=True)
+            return self.scales(rows)
 
     def draw(self, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """One value (m, 1) or (m, L) for each row of the parents."""
-        if self.values.ndim == 2:
-            return np.eye(self.values.shape[1])[pick(self.shares(rows), 1, random)[:, 0]]
+        """One value (m, 1) for each row of the parents."""
         if self.forest is None:
             at = random.integers(len(self.values), size=len(rows))
         else:
             at = self.forest.draw(rows, random)
-        return (self.means(rows) + self.values[at])[:, None]
+        return (self.means(rows) + self.sizes(rows) * self.values[at])[:, None]
 
     def log_chance(self, rows: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """The logarithm of the density of numbers (m, 1), or of the shares of labels (m, L), at rows of the parents."""
-        if self.values.ndim == 2:
-            with np.errstate(divide="ignore"):
-                return np.log(np.sum(self.shares(rows) * value, axis=1))
-        gaps = value[:, 0] - self.means(rows)
+        """The logarithm of the density of numbers (m, 1) at rows of the parents."""
+        sizes = self.sizes(rows)
+        gaps = (value[:, 0] - self.means(rows)) / sizes
         log_sums = [self._log_sums(rows[part], gaps[part]) for part in slices(len(rows), ROWS_AT_ONCE)]
-        return np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width)
+        return np.concatenate(log_sums) - np.log(np.sqrt(2 * np.pi) * self.width * sizes)
 
     def _log_sums(self, rows: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         """log Σᵢ wᵢ exp(−(gap − vᵢ)² / 2 width²), (m,)."""
@@ -129,13 +134,14 @@ class GivenParents:
         """
         if self.forest is None or np.array_equal(before, after):
             return value
-        gap, reach = value - self.means(before)[0], float(np.ptp(self.values))
+        gap = (value - self.means(before)[0]) / self.sizes(before)[0]
+        reach = float(np.ptp(self.values))
         here, there = (self.forest.sparse(rows) for rows in (before, after))
         wanted = self._log_odds(here, gap)
         # Each residual is at most `reach` from any other, and so is the rank of what is that far away.
         ends = np.array(gap - reach), np.array(gap + reach)
         low, high = bisect(lambda middle: np.asarray(self._log_odds(there, middle) < wanted), *ends, STEPS)
-        return float(self.means(after)[0] + (low + high) / 2)
+        return float(self.means(after)[0] + self.sizes(after)[0] * (low + high) / 2)
 
     def _log_odds(self, weights: Any, gap: Any) -> float:
         """log F / (1 − F) of a residual among weighted ones (1, n): it keeps its digits however far away."""
@@ -151,13 +157,13 @@ def _regression(rows: np.ndarray, values: np.ndarray) -> tuple[Regression, np.nd
     together, left = Regression.fit(NodeSample(kernel_for(rows), rows, False, False), values)
     if rows.shape[1] == 1:
         return together, left
-    apart, residuals = Regression.fit(NodeSample(_apart(rows), rows, False, False), values)
+    added, residuals = Regression.fit(NodeSample(apart(rows), rows, False, False), values)
     gain = np.sum(residuals**2 - left**2, axis=1)
     worth_it = gain.mean() > 2 * gain.std() / np.sqrt(len(gain))
-    return (together, left) if worth_it else (apart, residuals)
+    return (together, left) if worth_it else (added, residuals)
 
 
-def _apart(rows: np.ndarray) -> Kernel:
+def apart(rows: np.ndarray) -> Kernel:
     """A kernel for each column, as wide as it varies, added up."""
     scales = np.where(np.eye(rows.shape[1]) == 1, np.maximum(rows.std(axis=0), FLAT), ELSEWHERE)
     return Sum(tuple(map(RBF, scales)))

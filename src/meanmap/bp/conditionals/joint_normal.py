@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["JointNormal"]
+__all__ = ["JointNormal", "laws_of", "parts_of"]
 
 SWEEPS = 25
+PARTS = 3
 # The covariance is drawn towards its diagonal as by so many rows more.
 PRIOR_ROWS = 2.0
 LEAST_VARIANCE = 1e-6
@@ -106,3 +107,15 @@ def _alike(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A row of each pattern of gaps (n, d), and which pattern each row has, (n,)."""
     _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
     return first, which.ravel()
+
+
+def parts_of(n: int) -> np.ndarray:
+    """The part (n,) of each row, always the same."""
+    return np.random.default_rng(0).permutation(n) % PARTS
+
+
+def laws_of(rows: np.ndarray, counts: np.ndarray | None = None) -> tuple[JointNormal, ...]:
+    """A law for each part of the rows, learned without it, from rows that count so often (n,), or once."""
+    part = parts_of(len(rows))
+    often = np.ones(len(rows), dtype=int) if counts is None else counts
+    return tuple(JointNormal.fit(np.repeat(rows, np.where(part == p, 0, often), axis=0)) for p in range(PARTS))

@@ -1,13 +1,14 @@
 """Is an arrow worth it? Each variable given its parents, judged on rows that were left out."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.beliefs.gain import Gain
-from meanmap.bp.conditionals.given_parents import GivenParents
+from meanmap.bp.conditionals.given_parents import joined
+from meanmap.bp.conditionals.laws import law_given
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.graphs.drawing import draw
@@ -70,23 +71,23 @@ def judged(graph: PDAG, numbers: Mapping[Hashable, np.ndarray], folds: int) -> A
         there = ~np.isnan(np.concatenate([*inputs, y], axis=1)).any(axis=1)
         y, inputs = y[there], [each[there] for each in inputs]
         part = np.random.default_rng(0).permutation(len(y)) % folds
-        whole = _left_out(np.concatenate(inputs, axis=1), y, part)
-        none = _left_out(np.zeros((len(y), 0)), y, part)
+        whole = _left_out(inputs, y, part)
+        none = _left_out([], y, part)
         nodes[name] = Gain.of(whole, none)
         if y.shape[1] == 1:
             lines[name] = Gain.of(_line(np.concatenate(inputs, axis=1), y[:, 0], part), none)
         for i, parent in enumerate(parents):
-            others = [np.zeros((len(y), 0)), *(each for j, each in enumerate(inputs) if j != i)]
-            less = none if len(parents) == 1 else _left_out(np.concatenate(others, axis=1), y, part)
+            less = none if len(parents) == 1 else _left_out([*inputs[:i], *inputs[i + 1 :]], y, part)
             arrows[parent, name] = Gain.of(whole, less)
     return ArrowScores(graph, nodes, lines, arrows)
 
 
-def _left_out(rows: np.ndarray, values: np.ndarray, part: np.ndarray) -> np.ndarray:
+def _left_out(inputs: Sequence[np.ndarray], values: np.ndarray, part: np.ndarray) -> np.ndarray:
     found = np.empty(len(values))
     for p in np.unique(part):
         left = part == p
-        found[left] = GivenParents.fit(rows[~left], values[~left]).log_chance(rows[left], values[left])
+        law = law_given([each[~left] for each in inputs], values[~left])
+        found[left] = law.log_chance(joined([each[left] for each in inputs], int(left.sum())), values[left])
     return found
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.conditionals.columns import CodedColumn
-from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.given_parents import joined
+from meanmap.bp.conditionals.laws import Law
 from meanmap.core.errors import InputError
 from meanmap.graphs import Factors
 from meanmap.graphs.elimination import CliqueForest
@@ -23,7 +24,7 @@ MOST_SURPRISE = 50.0
 
 def tables_of(
     columns: Mapping[Hashable, CodedColumn],
-    conditionals: Mapping[Hashable, GivenParents],
+    conditionals: Mapping[Hashable, Law],
     parents: Mapping[Hashable, Sequence[Hashable]],
     known: Mapping[Hashable, np.ndarray],
     names: Sequence[Hashable],
@@ -49,7 +50,7 @@ def tables_of(
 
 def to_pgmpy(
     columns: Mapping[Hashable, CodedColumn],
-    conditionals: Mapping[Hashable, GivenParents],
+    conditionals: Mapping[Hashable, Law],
     parents: Mapping[Hashable, Sequence[Hashable]],
 ) -> Any:
     """A `DiscreteBayesianNetwork` with the probabilities of each label given its parents."""
@@ -77,7 +78,7 @@ def _states(name: Hashable, column: CodedColumn) -> list[Any]:
 
 
 def _table(
-    law: GivenParents,
+    law: Law,
     parents: Sequence[Hashable],
     name: Hashable,
     known: Mapping[Hashable, np.ndarray],

@@ -1,199 +1,266 @@
 """Tables with missing cells, row by row what a Bayesian network says about them: filled, predicted, scored."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 
-from meanmap.bp.beliefs.beliefs import Beliefs
 from meanmap.bp.beliefs.densities import NormalMixture
-from meanmap.bp.conditionals.columns import CodedColumn, oddities
-from meanmap.bp.conditionals.given_parents import GivenParents, joined
-from meanmap.core.arrays import check_lengths
+from meanmap.bp.conditionals.coded_rows import CodedModel, CodedRows
+from meanmap.bp.conditionals.given_parents import joined
+from meanmap.bp.conditionals.label_tables import tables_of
+from meanmap.bp.conditionals.laws import Law, beyond_data
+from meanmap.bp.tables.clique_tree import CliqueTree
+from meanmap.core.door import Door
 from meanmap.core.errors import InputError
-from meanmap.core.pieces.row_by_row import filled_by_partition, number_by_partition, refuse_beliefs
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
-from meanmap.core.tables.filling import columns_of, filled
 from meanmap.core.tables.missing import take
-from meanmap.core.types import Data, Seed
+from meanmap.core.types import Seed
+from meanmap.embeddings.points import PointEmbedding
+from meanmap.graphs.orientation import causes_first
 from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import ancestors, relevant
+from meanmap.learning.default import kernel_for
 
 __all__ = ["NetworkRows", "parents_of"]
 
+# Beliefs come from so many draws; from fewer, but not below these, where all variables together would take more numbers
+# than that: answers about fifty variables then take a second.
+DRAWS, LEAST_DRAWS, MOST_DRAWN = 4000, 1000, 60_000
+# Below so many draws that count, a note says that evidence leaves few.
+FEW_DRAWS = 100
+# So many draws say how wide the kernel of a belief is.
+ENOUGH = 500
 # Draws for each row of a table.
-DRAWS = 1000
+ROW_DRAWS = 1000
 
 
-class NetworkRows:
+class NetworkRows(CodedModel):
     """What a Bayesian network that has learned says about every row of a table, whatever cells are missing."""
 
     if TYPE_CHECKING:
         graph: PDAG
         directed: PDAG
-        columns: Mapping[Hashable, CodedColumn]
-        conditionals: Mapping[Hashable, GivenParents]
+        conditionals: Mapping[Hashable, Law]
+        notes: tuple[str, ...]
 
-        def _answers(
-            self,
-            names: Sequence[Hashable],
-            seen: Mapping[Hashable, np.ndarray],
-            fixed: Mapping[Hashable, np.ndarray],
-            draws: int,
-            rng: Seed,
-        ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]: ...
-        def _targets(self, targets: Iterable[Hashable] | None, known: Iterable[Hashable]) -> tuple[Hashable, ...]: ...
+    def _called(self, name: Hashable) -> Hashable:
+        return self.graph.names[self.graph.skeleton.index(name)]
 
-    @filled_by_partition
-    def impute(self, frame: Data, *, rng: Seed = None) -> Any:
-        """The table with its missing cells filled in: means of numbers, the most probable labels.
+    def _answers(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
+        if asked.single:
+            return self._believed(asked, names, rng)
+        beliefs, reports = self._by_row(asked, dict.fromkeys(names, np.arange(asked.size)), rng)
+        few, rows = sum(not report.converged for report in reports), len(reports)
+        notes = (f"in {few} of {rows} rows few draws agree with the evidence: it is improbable.",) if few else ()
+        return beliefs, Report("each row a query", not few, rows, notes=(*self.notes, *notes))
 
-        Parameters
-        ----------
-        frame : table
-            As `fit` takes it, any cells missing. Columns that are no variable of the model stay as they are.
-        rng : None, int, Generator or JAX key
-            What repeats the draws: the same for every row, so that rows with the same cells are filled alike.
+    def _in_rows(
+        self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
+    ) -> Iterable[tuple[Hashable, Any]]:
+        return self._by_row(asked, wanted, rng)[0].items()
 
-        Returns
-        -------
-        table
-            A copy, of the same type; of a frame of Dask one of Dask, filled in when it is computed.
-
-        Notes
-        -----
-        Each row is a query of its own, of a thousand draws: a millisecond where only effects or labels are missing, 30
-        to 70 where draws of a cause are weighed by numbers that were seen. `mm.bp.DependencyNetwork` fills in faster.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import meanmap as mm
-        >>> rng = np.random.default_rng(0)
-        >>> a, b = rng.normal(size=(2, 400))
-        >>> model = mm.bp.BayesianNetwork([("a", "c"), ("b", "c")]).fit({"a": a, "b": b, "c": a + b})
-        >>> model.impute({"a": [1.0, 0.5], "b": [1.0, 0.0], "c": [np.nan, 0.5]}, rng=0)["c"].round(1).tolist()
-        [2.0, 0.5]
-        """
-        raw = columns_of(frame)
-        names = [name for name in self.graph.names if str(name) in raw]
-        found: dict[Hashable, list[tuple[int, np.ndarray]]] = {}
-        for row, missing, answers, _ in self._asked(raw, names, (), rng):
-            for name in missing:
-                numbers, weights = answers[name]
-                found.setdefault(name, []).append((row, weights @ numbers))
-        values = {}
-        for name, each in found.items():
-            means, column = np.stack([mean for _, mean in each]), self.columns[name]
-            best = column.back(means[:, 0]) if column.labels is None else column.label_belief(means).mode()
-            values[name] = np.array([row for row, _ in each]), best
-        return filled(frame, values)
-
-    def predict(self, frame: Data, targets: Iterable[Hashable], *, rng: Seed = None) -> Beliefs[Any]:
-        """Beliefs about some variables in every row of a table, from the other cells that are there.
-
-        Parameters
-        ----------
-        frame : table
-            As `fit` takes it; columns of the targets, if there are any, are not looked at.
-        targets : names
-            Variables of the model.
-        rng : None, int, Generator or JAX key
-            As of `impute`.
-
-        Returns
-        -------
-        Beliefs
-            One for each row: of numbers (of times, seconds) with `.mean()`, `.quantile(q)`, `.density(grid)`,
-            `.sample(n, rng)`; of labels with `.probabilities()` and `.mode()`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import meanmap as mm
-        >>> rng = np.random.default_rng(0)
-        >>> a, b = rng.normal(size=(2, 400))
-        >>> model = mm.bp.BayesianNetwork([("a", "c"), ("b", "c")]).fit({"a": a, "b": b, "c": a + b})
-        >>> model.predict({"a": [1.0, -1.0], "b": [1.0, 0.0]}, ["c"], rng=0)["c"].mean().round(1).tolist()
-        [2.0, -1.0]
-        """
-        refuse_beliefs(frame)
-        names, raw = self._targets(targets, ()), columns_of(frame)
-        rows = list(self._asked(raw, names, names, rng))
-        beliefs = {name: self._row_beliefs(name, [answers[name] for _, _, answers, _ in rows]) for name in names}
-        reports = [report for *_, report in rows]
-        few = sum(not report.converged for report in reports)
-        told = (f"in {few} of {len(rows)} rows few draws agree with the evidence: it is improbable.",) if few else ()
-        notes = (*told, *oddities(self.columns, raw, "frame", names))
-        return Beliefs(names, beliefs, Report("each row a query", not few, len(rows), notes=notes))
-
-    @number_by_partition
-    def score(self, frame: Data) -> np.ndarray:
-        """The logarithm of the density of each row: larger is better on new rows. Of labels, of their probability.
-
-        A label that never came has the share of rows whose label came once, at least one row's, and the others share
-        the rest (Good 1953).
-
-        Parameters
-        ----------
-        frame : table
-            With all variables; rows with missing cells get NaN.
-
-        Returns
-        -------
-        array (n,)
-        """
-        raw = columns_of(frame)
-        lacking = [name for name in self.graph.names if str(name) not in raw]
-        if lacking:
-            raise InputError(f"frame has no column {lacking[0]!r}; it has {', '.join(map(repr, raw))}.")
-        numbers = self._numbers(raw)
-        there = ~np.isnan(np.concatenate(list(numbers.values()), axis=1)).any(axis=1)
-        total = np.where(there, 0.0, np.nan)
-        if there.any():
-            for name, law in self.conditionals.items():
-                rows = joined([numbers[p][there] for p in parents_of(self.directed, name)], int(there.sum()))
-                logs, column = law.log_chance(rows, numbers[name][there]), self.columns[name]
-                if column.labels is None:
-                    total[there] += logs - np.log(column.scale)
-                else:
-                    total[there] += column.log_chances(take(raw[str(name)], np.flatnonzero(there)), logs, "frame")
+    def _scores(self, asked: CodedRows) -> np.ndarray:
+        numbers, parents = self.table.standardised(asked.numbers), self._heard()
+        cells = np.stack([asked.there(name) for name in numbers], axis=1)
+        total, whole = np.zeros(len(cells)), cells.all(axis=1)
+        values = dict(numbers)
+        for k, (name, column) in enumerate(self.columns.items()):
+            there = np.flatnonzero(cells[:, k])
+            if column.labels is None:
+                total[there] -= np.log(column.scale)
+            elif len(there):
+                seen = take(asked.raw[name], there)
+                total[there] += column.log_chances(seen, np.zeros(len(there)), "frame")
+                new = there[column.codes(column.seen(seen, "frame")) < 0]
+                values[name] = numbers[name].copy()
+                values[name][new] = 0.0  # as improbable whatever its parents are
+        for row in np.flatnonzero(~whole):
+            here = [name for name, there in zip(numbers, cells[row], strict=True) if there]
+            known, told = ({name: each[name][row : row + 1] for name in here} for each in (numbers, values))
+            total[row] += self._of_cells(known, told, parents)
+        for name in self.graph.names if whole.any() else ():
+            rows = joined([numbers[p][whole] for p in parents[name]], int(whole.sum()))
+            total[whole] += self._log_chance(name, rows, values[name][whole])
         return total
 
-    def _numbers(self, raw: Mapping[str, Any]) -> dict[Hashable, np.ndarray]:
-        """The columns of variables that a table has, as numbers (n, width), NaN where a cell is missing."""
-        numbers = {n: c.read(raw[str(n)], "frame") for n, c in self.columns.items() if str(n) in raw}
-        if not numbers:
-            shown = ", ".join(map(repr, self.graph.names[:10]))
-            raise InputError(f"frame has no column of the model; expected some of {shown}.")
-        check_lengths({name: len(values) for name, values in numbers.items()}, "frame")
-        return numbers
+    def _draws(self, asked: CodedRows, n: int, random: np.random.Generator) -> dict[Hashable, np.ndarray]:
+        """Given what was seen chosen among more of them."""
+        fixed = asked.fixed
+        rows, parents = [], self._heard(fixed)
+        for given in self._cells(asked):
+            seen = [name for name in given if name not in fixed]
+            free = [name for name in self._order if name not in given]
+            hearing = [name for name in seen if not given.keys() >= set(parents[name])]
+            drawn, log_weights = self._drawn(max(n, DRAWS) if seen else n, free, hearing, given, parents, random)
+            if seen:
+                chosen = random.choice(len(log_weights), n, p=_normalised(log_weights))
+                drawn = {name: each[chosen] for name, each in drawn.items()}
+            units = {name: column.centre + column.scale * drawn[name] for name, column in self.columns.items()}
+            rows.append({name: self.columns[name].drawn(units[name], random) for name in self.graph.names})
+        return {name: asked.kept(name, np.stack([row[name] for row in rows])) for name in self.graph.names}
 
-    def _asked(
-        self, raw: Mapping[str, Any], names: Sequence[Hashable], hidden: Sequence[Hashable], rng: Seed
-    ) -> Iterator[tuple[int, list[Hashable], dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]]:
-        """Each row in which some of the names are missing, or hidden: its number, these names, and what is said of
-        them, by the same draws in each row.
+    def _log_chance(self, name: Hashable, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """As of the law of a variable; 0 of a label that never came."""
+        logs = self.conditionals[name].log_chance(rows, values)
+        return logs if self.columns[name].labels is None else np.where(values.any(axis=1), logs, 0.0)
+
+    def _of_cells(
+        self,
+        known: Mapping[Hashable, np.ndarray],
+        told: Mapping[Hashable, np.ndarray],
+        parents: Mapping[Hashable, Sequence[Hashable]],
+    ) -> float:
+        """log p of the cells of a row that are there: (1, width) as others hear them, and as they are judged."""
+        matter = ancestors(parents, known)
+        free = [name for name in self._order if name in matter and name not in known]
+        sizes = [self.columns[name].width for name in free]
+        drawn, random, count = {}, np.random.default_rng(0), ROW_DRAWS
+        summed = all(self.columns[name].labels is not None for name in free) and prod(sizes) <= ROW_DRAWS
+        if summed:
+            count = prod(sizes)
+            states = np.indices(sizes).reshape(len(sizes), count)
+            drawn = {name: np.eye(size)[at] for name, size, at in zip(free, sizes, states, strict=True)}
+        judged = {name: np.repeat(value, count, axis=0) for name, value in told.items()} | drawn
+        drawn = {name: np.repeat(value, count, axis=0) for name, value in known.items()} | drawn
+        logs = np.zeros(count)
+        for name in (each for each in self._order if each in matter):
+            rows = joined([drawn[p] for p in parents[name]], count)
+            if name in judged:
+                logs += self._log_chance(name, rows, judged[name])
+            else:
+                drawn[name] = self.conditionals[name].draw(rows, random)
+        return float(np.asarray(logsumexp(logs))) - (0.0 if summed else float(np.log(count)))
+
+    def _cells(self, asked: CodedRows) -> Iterator[dict[Hashable, np.ndarray]]:
+        """Each row with what is known in it, standardised (1, width).
+
+        A label that never came is none of those that did: zeros, which say nothing.
         """
-        numbers, seed = self._numbers(raw), Rng.of(rng).seed
-        for row in range(len(next(iter(numbers.values())))):
-            # A label that never came is none of those that did: zeros, which say nothing.
-            cells = {name: values[row : row + 1] for name, values in numbers.items() if name not in hidden}
-            missing = [name for name in names if name not in cells or np.isnan(cells[name]).any()]
-            if missing:
-                known = {
-                    name: cell
-                    for name, cell in cells.items()
-                    if not np.isnan(cell).any() and (self.columns[name].labels is None or cell.any())
-                }
-                yield row, missing, *self._answers(missing, known, {}, DRAWS, seed)
+        numbers = self.table.standardised(asked.numbers)
+        for row in range(asked.size):
+            cells = {name: values[row : row + 1] for name, values in numbers.items()}
+            known = {name: cell for name, cell in cells.items() if not np.isnan(cell).any()}
+            yield {name: cell for name, cell in known.items() if self.columns[name].labels is None or cell.any()}
+
+    def _by_row(
+        self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
+    ) -> tuple[dict[Hashable, Any], list[Report]]:
+        """Beliefs about what is wanted in each row, by the same draws in each, and how each row was answered."""
+        seed, asking = Rng.of(rng).seed, {name: set(rows.tolist()) for name, rows in wanted.items()}
+        found: dict[Hashable, list[Any]] = {name: [] for name in wanted}
+        reports = []
+        for row, known in enumerate(self._cells(asked)):
+            names = [name for name, rows in asking.items() if row in rows]
+            if names:
+                cells = {name: cell for name, cell in known.items() if name not in names}
+                answers, report = self._weighed(names, cells, (), ROW_DRAWS, seed)
+                reports.append(report)
+                for name, each in answers.items():
+                    found[name].append(each)
+        return {name: self._row_beliefs(name, each) for name, each in found.items()}, reports
+
+    def _believed(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
+        (known,) = self._cells(asked)
+        found, report = self._weighed(names, known, asked.fixed, DRAWS, rng)
+        beliefs = {name: self._belief(name, *each) for name, each in found.items()}
+        return beliefs, replace(report, notes=(*self.notes, *report.notes))
+
+    def _weighed(
+        self,
+        names: Sequence[Hashable],
+        known: Mapping[Hashable, np.ndarray],
+        fixed: Collection[Hashable],
+        draws: int,
+        rng: Seed,
+    ) -> tuple[dict[Hashable, tuple[np.ndarray, np.ndarray]], Report]:
+        """For each name draws as numbers (n, width) and their weights, given what is seen, or set where it is `fixed`;
+        for labels that are answered exactly all labels as numbers and their probabilities.
+        """
+        parents = self._heard(fixed)
+        needed = relevant(parents, names, known)
+        order = [name for name in self._order if name in needed]
+        hearing = [name for name in known if name not in fixed and needed.intersection(parents[name])]
+        beyond = beyond_data(self.columns, self.conditionals, parents, known, (*order, *hearing))
+        rows = {"rows": float(min((self.rows[name] for name in (*order, *hearing)), default=0))}
+        factors = tables_of(self.columns, self.conditionals, parents, known, order, hearing)
+        if factors is not None:
+            exact = CliqueTree(factors).query(targets=names)
+            report = replace(
+                exact.report, notes=(*exact.report.notes, *beyond), measures={**exact.report.measures, **rows}
+            )
+            return {name: (np.eye(self.columns[name].width), exact[name]) for name in names}, report
+        n = int(np.clip(MOST_DRAWN // (len(order) + len(hearing) + 1), LEAST_DRAWS, draws))
+        drawn, log_weights = self._drawn(n, order, hearing, known, parents, Rng.of(rng).generator)
+        weights = _normalised(log_weights)
+        count = float(1 / np.sum(weights**2))
+        few = count < FEW_DRAWS
+        notes = (f"{count:.3g} of {n} draws agree with the evidence: it is improbable.",) if few else ()
+        status = f"draws along the arrows, weighted by evidence: {count:.4g} of {n} count"
+        report = Report(status, not few, n, notes=(*notes, *beyond), measures={"draws that count": count, **rows})
+        return {name: (drawn[name], weights) for name in names}, report
+
+    def _drawn(
+        self,
+        n: int,
+        order: Iterable[Hashable],
+        hearing: Iterable[Hashable],
+        known: Mapping[Hashable, np.ndarray],
+        parents: Mapping[Hashable, Sequence[Hashable]],
+        random: np.random.Generator,
+    ) -> tuple[dict[Hashable, np.ndarray], np.ndarray]:
+        """n draws of some variables as numbers, causes first, and the log likelihood of what was seen and hears of
+        them.
+        """
+        drawn = {name: np.repeat(value, n, axis=0) for name, value in known.items()}
+        for name in order:
+            drawn[name] = self.conditionals[name].draw(joined([drawn[p] for p in parents[name]], n), random)
+        log_weights = np.zeros(n)
+        for name in hearing:
+            rows = joined([drawn[p] for p in parents[name]], n)
+            log_weights += self.conditionals[name].log_chance(rows, drawn[name])
+        return drawn, log_weights
+
+    @cached_property
+    def _order(self) -> list[Hashable]:
+        """All variables, causes before their effects."""
+        return causes_first(self.directed)
+
+    def _heard(self, fixed: Collection[Hashable] = ()) -> dict[Hashable, list[Hashable]]:
+        """The parents of each variable; what is set has none."""
+        return {name: [] if name in fixed else above for name, above in self._parents.items()}
+
+    @cached_property
+    def _parents(self) -> dict[Hashable, list[Hashable]]:
+        found: dict[Hashable, list[Hashable]] = {name: [] for name in self._order}
+        for cause, effect in self.directed.named("directed"):
+            found[effect].append(cause)
+        return found
+
+    def _belief(self, name: Hashable, numbers: np.ndarray, weights: np.ndarray) -> PointEmbedding:
+        column = self.columns[name]
+        if column.labels is not None:
+            return column.label_belief(weights @ numbers)
+        points = column.centre + column.scale * numbers
+        with Door():
+            return PointEmbedding(kernel_for(points[:ENOUGH, 0]), points, weights, True)
+
+    @property
+    def rows(self) -> dict[Hashable, int]:
+        """Of how many rows each variable's counts or straight line are; kernels and residuals are of up to 4000."""
+        return {name: law.rows for name, law in self.conditionals.items()}
 
     def _row_beliefs(self, name: Hashable, answers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Any:
         """Of labels their probabilities in each row; of numbers draws, as smooth as the law given the parents is."""
         column = self.columns[name]
         if column.labels is not None:
             return column.label_belief(np.array([w @ numbers for numbers, w in answers]).reshape(-1, column.width))
-        drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, DRAWS) for i in (0, 1))
+        drawn, weights = (np.array([each[i].ravel() for each in answers]).reshape(-1, ROW_DRAWS) for i in (0, 1))
         width = column.scale * self.conditionals[name].width
         return NormalMixture(weights, column.centre + column.scale * drawn, np.full(drawn.shape, width**2))
 
@@ -201,3 +268,11 @@ class NetworkRows:
 def parents_of(graph: PDAG, name: Hashable) -> list[Hashable]:
     """The variables with arrows to one."""
     return [a for a, b in graph.named("directed") if b == name]
+
+
+def _normalised(log_weights: np.ndarray) -> np.ndarray:
+    """Weights of draws that sum to one."""
+    if not np.isfinite(log_weights.max()):
+        raise InputError("no draw agrees with the evidence: its labels were never seen with such parents.")
+    weights = np.exp(log_weights - log_weights.max())
+    return weights / weights.sum()

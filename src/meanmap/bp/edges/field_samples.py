@@ -12,15 +12,16 @@ from meanmap.bp.edges.samples import (
     NodeSample,
     read_pair,
     read_sample,
-    refuse_both_directions,
     strange,
     variable_schema,
 )
+from meanmap.bp.edges.wild import reads_numbers, without_wild_pairs
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.tables.missing import length
 from meanmap.core.types import Data
 from meanmap.graphs import Graph
+from meanmap.graphs.graph import refuse_both_directions
 from meanmap.kernels.base import Kernel
 
 __all__ = ["FieldSamples", "read_relations"]
@@ -55,6 +56,8 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
         raise InputError(
             f"kinds is {told!r}; expected what the values of each kind of variable mean: {', '.join(map(repr, kinds))}."
         )
+    kernels = field.kernels if isinstance(field.kernels, Mapping) else dict.fromkeys(kinds, field.kernels)
+    _check_kernels(kernels, kinds)
     symmetric = field.relations is None and len(kinds) == 1
     parts: dict[Hashable, list[Any]] = {name: [] for name in kinds}
     ends: dict[Hashable, int] = dict.fromkeys(kinds, 0)
@@ -62,7 +65,11 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
     for r, label in enumerate(labels):
         sender, receiver = _kinds_of(graph, relation == r, kind, kinds, label)
         where = "pairs" if label == ONE else f"the pairs of {label!r}"
-        (first, second), _ = read_pair(found[label], where, f"the relation {label!r}")
+        pair, _ = read_pair(found[label], where, f"the relation {label!r}")
+        read = [name not in meant and reads_numbers(kernels.get(name)) for name in (sender, receiver)]
+        (first, second), notes = without_wild_pairs(pair, where, read)
+        for note in notes:
+            warnings.warn(note, stacklevel=4)
         starts = []
         for name, sample in ((sender, first), (receiver, second)):
             starts.append(ends[name])
@@ -75,17 +82,15 @@ def read_relations(field: Any, pairs: Data, told: Mapping[Hashable, Any] | str |
         else:
             directions += [Direction(sender, receiver, forward), Direction(receiver, sender, forward[:, ::-1])]
     samples = {}
-    given = field.kernels if isinstance(field.kernels, Mapping) else dict.fromkeys(kinds, field.kernels)
-    _check_kernels(given, kinds)
     for name in kinds:
         if not parts[name]:
             raise EmptyError(f"no relation tells anything about variables of kind {name!r}.")
         where = "pairs" if name == ONE else f"pairs of {name!r}"
-        schema = variable_schema(name, parts[name], "pairs", given.get(name), meant.get(name))
+        schema = variable_schema(name, parts[name], "pairs", kernels.get(name), meant.get(name))
         for note in strange(schema, where):
             warnings.warn(note, stacklevel=4)
         with Door() as door:
-            samples[name] = read_sample(name, parts[name], where, given.get(name), schema, door)
+            samples[name] = read_sample(name, parts[name], where, kernels.get(name), schema, door)
     template = relation if symmetric else np.concatenate([2 * relation, 2 * relation + 1])
     return FieldSamples(samples, directions, np.concatenate([template, template]) if symmetric else template, kind)
 

@@ -36,8 +36,8 @@ from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, read_points
-from meanmap.learning.choice import Rule, least
-from meanmap.learning.density_ratio import AT_ONCE, held_out_errors, held_out_surprises, ratio_operator
+from meanmap.learning.density_ratio import AT_ONCE, LeftOut, held_out_surprises, ratio_errors, ratio_operator
+from meanmap.learning.fit import Choice, relative
 from meanmap.linalg.ridge import Ridge
 
 __all__ = [
@@ -54,15 +54,13 @@ __all__ = [
 CHOICE_ROWS = 2000
 
 # Rules and candidates were chosen on Gaussian chains and trees and chains of bimodal variables, 100 to 1000 pairs.
-MESSAGE_RULE = Rule(1.0, 0.03, (0.25, 0.5, 1.0, 2.0), np.geomspace(1e-3, 1e2, 16))
-LIKELIHOOD_RULE = Rule(0.7, 0.1, (0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-2, 1e1, 10))
+MESSAGES = Choice((0.25, 0.5, 1.0, 2.0), np.geomspace(1e-3, 1e2, 16), (1.0, 0.03), True)
+LIKELIHOODS = Choice((0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-2, 1e1, 10), (0.7, 0.1), True)
 
 # Of observations and in fields the likelihood operator is chosen as a density ratio, by least squares, from up to so
 # many pairs: one function of two variables needs no more.
 RATIO_ROWS = 4000
-RATIO_LENGTHSCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
-RATIO_RIDGES = np.geomspace(1e-5, 1e-1, 9)
-RATIO_FOLDS = 10
+RATIOS = Choice((0.25, 0.35, 0.5, 0.7, 1.0, 1.4), np.geomspace(1e-5, 1e-1, 9), narrower=True)
 
 # A message is some smooth function of x_t; the regression is judged by how well it predicts functions of this width.
 TARGET_LENGTHSCALE = 1.0
@@ -116,13 +114,12 @@ def learn_message(
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
     targets = sender.some(TARGET_LENGTHSCALE, chosen[:, 0], MOST_FEATURES)
 
-    def score(multiple: float, most: int) -> dict[float, np.ndarray]:
-        phi = receiver.some(multiple, chosen[:, 1], most)
-        ridges = rule.ridges * np.mean(np.sum(phi**2, axis=1)) if ridge is None else rule.ridges
-        return dict(zip(rule.ridges, left_out_errors(phi, targets, ridges), strict=True))
+    choice = MESSAGES.kept(receiver.sample.searched).on(len(chosen), ridge)
 
-    rule = MESSAGE_RULE.on(len(chosen), receiver.sample.searched, ridge)
-    multiple, lam = _chosen(rule, score, receiver)
+    def errors(phi: np.ndarray) -> np.ndarray:
+        return left_out_errors(phi, targets, choice.ridges if ridge is not None else relative(choice.ridges, phi))
+
+    multiple, lam = _chosen(choice, lambda m, most: receiver.some(m, chosen[:, 1], most), errors, receiver)
     coordinates = receiver.at(multiple)
     phi = coordinates.values[pairs[:, 1]]
     lam = lam if ridge is not None else lam * rescaled_ridge(phi, len(chosen))
@@ -140,15 +137,17 @@ def learn_likelihood(
     """
     chosen = pairs[spread_rows(len(pairs), CHOICE_ROWS)]
 
-    def score(multiple: float, most: int) -> dict[float, np.ndarray]:
-        phi = observed.left_out(multiple, chosen[:, 0], most)
-        psi = receiver.left_out(multiple, chosen[:, 1], most, phi.folds)
-        sizes = [np.mean(np.sum(f.features**2, axis=1)) if ridge is None else 1.0 for f in (phi, psi)]
-        grids = rule.ridges * sizes[0], rule.ridges * sizes[1]
-        return dict(zip(rule.ridges, held_out_surprises(phi, psi, *grids), strict=True))
+    choice = LIKELIHOODS.kept(observed.sample.searched or receiver.sample.searched).on(len(chosen), ridge)
 
-    rule = LIKELIHOOD_RULE.on(len(chosen), observed.sample.searched or receiver.sample.searched, ridge)
-    multiple, lam = _chosen(rule, score, observed, receiver)
+    def features(multiple: float, most: int) -> list[LeftOut]:
+        phi = observed.left_out(multiple, chosen[:, 0], most)
+        return [phi, receiver.left_out(multiple, chosen[:, 1], most, phi.folds)]
+
+    def surprises(pair: list[LeftOut]) -> np.ndarray:
+        grids = [choice.ridges if ridge is not None else relative(choice.ridges, each.features) for each in pair]
+        return held_out_surprises(pair[0], pair[1], grids[0], grids[1])
+
+    multiple, lam = _chosen(choice, features, surprises, observed, receiver)
     first, second = observed.at(multiple), receiver.at(multiple)
     phi, psi = first.values[pairs[:, 0]], second.values[pairs[:, 1]]
     lams = [lam if ridge is not None else lam * rescaled_ridge(f, len(chosen)) for f in (phi, psi)]
@@ -174,14 +173,17 @@ def left_out_errors(phi: np.ndarray, targets: np.ndarray, ridges: np.ndarray) ->
 
 
 def _chosen(
-    rule: Rule, score: Callable[[float, int], dict[float, np.ndarray]], *books: CoordinatesByScale
+    choice: Choice,
+    features: Callable[[float, int], Any],
+    criterion: Callable[[Any], np.ndarray],
+    *books: CoordinatesByScale,
 ) -> tuple[float, float]:
     """The multiple with a few features; then, where it has more of them, the ridge with all of these."""
-    wide = len(rule.multiples) == 1
-    multiple, lam = rule.search(lambda m: score(m, MOST_RANK if wide else MOST_FEATURES))
+    wide = len(choice.lengthscales) == 1
+    multiple, at, _ = choice.fit(lambda m: features(m, MOST_RANK if wide else MOST_FEATURES), criterion)
     if not wide and any(book.wider(multiple) for book in books):
-        lam = rule.at(multiple).search(lambda m: score(m, MOST_RANK))[1]
-    return multiple, lam
+        at = choice.at(multiple).fit(lambda m: features(m, MOST_RANK), criterion)[1]
+    return multiple, float(choice.ridges[at])
 
 
 def rescaled_ridge(phi: np.ndarray, number: int) -> float:
@@ -226,19 +228,17 @@ class LearnedLikelihood(Likelihood):
             check_paired(hidden.count, observed.count, "hidden", "observed")
             pairs = np.repeat(np.arange(hidden.count)[:, None], 2, axis=1)
         pairs = pairs[spread_rows(len(pairs), RATIO_ROWS)]
-        folds = np.arange(len(pairs)) % RATIO_FOLDS
         seen = [rows(observed.points, pairs[:, 0]), rows(hidden.points, pairs[:, 1])]
 
-        def score(multiple: float) -> tuple[np.ndarray, Any]:
+        def made_at(multiple: float) -> Any:
             kernels = [rescaled(sample, multiple) for sample in (observed, hidden)]
             features = [coordinates(k, p, TOLERANCE, MOST_FEATURES) for k, p in zip(kernels, seen, strict=True)]
-            phi, psi = (transformed(f, p) for f, p in zip(features, seen, strict=True))
-            grids = [RATIO_RIDGES * np.sum(f**2) / len(f) for f in (phi, psi)]
-            errors = [held_out_errors(phi, psi, folds == i, *grids) for i in np.unique(folds)]
-            return np.mean(errors, axis=0), (features, phi, psi, grids)
+            pair = [transformed(f, p) for f, p in zip(features, seen, strict=True)]
+            return features, pair, [relative(RATIOS.ridges, f) for f in pair]
 
-        multiples = RATIO_LENGTHSCALES if observed.searched or hidden.searched else (1.0,)
-        multiple, at, (features, phi, psi, grids) = least(multiples, score, narrower=True)
+        choice = RATIOS.kept(observed.searched or hidden.searched)
+        multiple, at, made = choice.fit(made_at, lambda made: ratio_errors(*made[1], *made[2]))
+        features, (phi, psi), grids = made
         factors = (Ridge.factor_features(f, ridge=grid[at]) for f, grid in zip((phi, psi), grids, strict=True))
         matrix = ratio_operator(phi, psi, *factors)
         return cls(observed, features[0], features[1], matrix, float(grids[0][at]), multiple)

@@ -23,7 +23,7 @@ from meanmap.bp.edges.samples import MOST_PAIRS, NodeSample, labels_of
 from meanmap.core.arrays import as_array, check_finite, check_paired, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.pieces.sources import is_file
+from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import count, in_columns, refuse_unread, rows, spread_rows
 from meanmap.core.tables.chunks import side_by_side
 from meanmap.core.tables.doubts import doubts
@@ -200,7 +200,7 @@ def learn_likelihoods(
 def _together(pair: Any) -> list[Any]:
     """Values and observations of them, in memory."""
     refuse_unread(pair, "observed")
-    if is_file(pair):
+    if ParquetFiles.holds(pair):
         raise KindError(f"observed is a {type(pair).__name__}; expected a pair of samples (hidden, observed).")
     return side_by_side(list(pair), "observed", MOST_PAIRS)
 

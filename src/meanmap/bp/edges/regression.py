@@ -1,27 +1,32 @@
 """Regressions for likelihoods: a straight line, and a kernel's part where it is worth it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
-from meanmap.core.points import count, in_columns, rows, spread_rows
+from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
-from meanmap.learning.choice import least
+from meanmap.learning.fit import Choice
 from meanmap.linalg.ridge import Ridge
 from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["MOST_ROWS", "Regression"]
 
-# Likelihoods are learned from up to so many pairs: one function of two variables needs no more.
+# A kernel's part is learned from up to so many pairs: one function of two variables needs no more.
 MOST_ROWS = 4000
 # Multiples of the median distance among which lengthscales are chosen.
-LENGTHSCALES = (0.25, 0.5, 1.0, 2.0)
+LENGTHSCALES = Choice((0.25, 0.5, 1.0, 2.0))
 # The least share of a residual that leaving its point out may leave.
 LEAST = 1e-3
+# Directions of columns in their standard deviations that are this much smaller than the largest are none, and what is
+# left of a kernel beyond a line is rounding below the square of it.
+ROUNDING = 1e-8
+# The kernel's part is added up over so many rows at once.
+ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +35,7 @@ class Regression:
 
     Whatever error the regression has, all likelihoods share it: the kernel's part, of least leave-one-out error, is
     kept only where it lowers that error of the line by more than two standard errors. Leave-one-out residuals are
-    exact, but for the choice of features.
+    exact, but for the choice of features. The line is that of all rows, w is learned from `MOST_ROWS` of them.
     """
 
     sample: NodeSample
@@ -41,32 +46,44 @@ class Regression:
     @classmethod
     def fit(cls, sample: NodeSample, targets: np.ndarray) -> tuple["Regression", np.ndarray]:
         """The regression, and its leave-one-out residuals at (up to `MOST_ROWS` of) the points."""
-        chosen = spread_rows(len(targets), MOST_ROWS)
+        chosen, whole = spread_rows(len(targets), MOST_ROWS), _Line.of(sample.points)
         points, values = rows(sample.points, chosen), targets[chosen]
-        design = _design(points)
-        basis = np.linalg.qr(design)[0]
-        line = np.linalg.lstsq(design, values)[0]
-        straight = values - design @ line
-        free = 1 - np.sum(basis**2, axis=1)
-        left = straight / np.maximum(free, LEAST)[:, None]
+        some = whole if len(chosen) == len(targets) else _Line.of(points)
+        every = sample.points
+        sample = replace(sample, points=points)
+        line = whole.fit(targets)
+        straight = values - _design(points) @ some.fit(values)
+        left = some.left_out(values, straight)
         scale = np.maximum(values.std(axis=0), np.finfo(float).tiny)
 
-        def score(multiple: float) -> tuple[np.ndarray, Any]:
+        def made_at(multiple: float) -> Any:
             features = coordinates(rescaled(sample, multiple), points, TOLERANCE, MOST_FEATURES)
             phi = transformed(features, points)
-            beyond = phi - basis @ (basis.T @ phi)  # of the features, what no line is: the line is not shrunk
-            path = choose_ridge_features(beyond, straight / scale)
-            return np.asarray(path.scores), (features, phi, beyond, float(path.best))
+            beyond = some.beyond(phi)  # of the features, what no line is: the line is not shrunk
+            if np.sum(beyond**2) < ROUNDING**2 * np.sum(phi**2):
+                return None
+            return features, phi, beyond, choose_ridge_features(beyond, straight / scale, taken=some.leverages)
 
-        features, phi, beyond, ridge = least(LENGTHSCALES if sample.searched else (1.0,), score)[2]
-        solved = Ridge.factor_features(beyond, ridge=ridge).solve(beyond.T).T / len(phi)
-        weights = solved.T @ straight
-        curved = (straight - beyond @ weights) / np.maximum(free - np.sum(beyond * solved, axis=1), LEAST)[:, None]
-        gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
-        if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
-            line = np.linalg.lstsq(design, values - phi @ weights)[0]
-            return cls(sample, line, features, weights), curved
-        return cls(sample, line, None, None), left
+        def left_out(made: Any) -> np.ndarray:
+            return np.array([np.inf]) if made is None else np.asarray(made[3].scores)
+
+        made = LENGTHSCALES.kept(sample.searched).fit(made_at, left_out)[2]
+        if made is not None:
+            features, phi, beyond, path = made
+            solved = Ridge.factor_features(beyond, ridge=float(path.best)).solve(beyond.T).T / len(phi)
+            weights = solved.T @ straight
+            taken = np.sum(beyond * solved, axis=1)
+            curved = some.left_out(values, straight - beyond @ weights, taken)
+            gain = np.sum((left / scale) ** 2 - (curved / scale) ** 2, axis=1)
+            if gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+                if whole is some:
+                    return cls(sample, some.fit(values - phi @ weights), features, weights), curved
+                parts = [rows(every, part) for part in slices(len(targets), ROWS_AT_ONCE)]
+                bent = np.concatenate([transformed(features, part) @ weights for part in parts])
+                found = cls(sample, whole.fit(targets - bent), features, weights)
+                return found, whole.left_out(values, values - found(points), taken, chosen)
+        found = cls(sample, line, None, None)
+        return found, left if whole is some else whole.left_out(values, values - found(points), 0.0, chosen)
 
     def __call__(self, points: Data) -> np.ndarray:
         """The regression at points that were read, (n, d)."""
@@ -74,6 +91,56 @@ class Regression:
         if self.features is None or self.weights is None:
             return straight
         return straight + transformed(self.features, points) @ self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Least squares on ones and the columns of numbers, each about its mean and in its standard deviation, by singular
+    values: indicators of all labels add up to the ones, and what adds up counts once.
+    """
+
+    basis: np.ndarray
+    weights: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, points: Points) -> "_Line":
+        columns = _design(points)[:, 1:]
+        mean, scale = columns.mean(axis=0), columns.std(axis=0)
+        scale = np.where(scale > ROUNDING * np.abs(mean), scale, np.inf)
+        n = len(columns)
+        left, values, right = np.linalg.svd((columns - mean) / scale, full_matrices=False)
+        kept = values > ROUNDING * values.max(initial=0.0)
+        basis = np.concatenate([np.full((n, 1), n**-0.5), left[:, kept]], axis=1)
+        return cls(basis, right[kept].T / values[kept], mean, scale)
+
+    def fit(self, targets: np.ndarray) -> np.ndarray:
+        """The line of least squares: a constant, and what each column counts, (1 + d, q)."""
+        slopes = (self.weights @ (self.basis[:, 1:].T @ targets)) / self.scale[:, None]
+        return np.concatenate([targets.mean(axis=0) - self.mean[None] @ slopes, slopes])
+
+    @property
+    def leverages(self) -> np.ndarray:
+        """What each row decides of its own fit, (n,)."""
+        return np.sum(self.basis**2, axis=1)
+
+    def beyond(self, features: np.ndarray) -> np.ndarray:
+        """What of features no line is."""
+        return features - self.basis @ (self.basis.T @ features)
+
+    def left_out(
+        self, values: np.ndarray, residuals: np.ndarray, taken: Any = 0.0, chosen: Any = slice(None)
+    ) -> np.ndarray:
+        """Residuals as they would be without each row; `taken` is what a row decides of itself by features.
+
+        A row that alone has a label decides the line there: without it nothing but the mean of the others is known.
+        """
+        free = 1 - self.leverages[chosen]
+        n = len(self.basis)
+        alone = (values - values.mean(axis=0)) * n / max(n - 1, 1)
+        found = residuals / np.maximum(free - taken, LEAST)[:, None]
+        return np.where((free < ROUNDING)[:, None], alone, found)
 
 
 def _design(points: Points) -> np.ndarray:

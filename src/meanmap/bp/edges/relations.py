@@ -23,7 +23,7 @@ from meanmap.core.points import rows, spread_rows
 from meanmap.core.progress import track
 from meanmap.graphs import Graph
 from meanmap.kernels.base import Kernel
-from meanmap.learning.choice import nearly_least
+from meanmap.learning.fit import nearly_least
 from meanmap.linalg.ridge_path import choose_ridge_features
 
 __all__ = ["Manner", "Relations"]
@@ -44,7 +44,8 @@ class Manner:
     Attributes
     ----------
     keeps : bool
-        Whether constants stay what they are: a message that says nothing goes on saying nothing.
+        Whether messages keep what they say over many steps: one that says nothing goes on saying nothing, and what a
+        ridge takes is added again.
     ridges : array
         Among which is chosen, for m pairs times mean k(x, x) / √m.
     indifference : float
@@ -63,8 +64,9 @@ class Manner:
 
 
 # Along a tree each message is heard once, after any number of steps, and what an operator is off adds up: constants are
-# kept, and errors are least. With larger ridges the mean in the middle of ten Gaussian variables, each correlated by .9
-# with the one before, was .7 of its deviation off. Smaller ones extrapolate wildly where an end was never seen.
+# kept, errors are least, and updates add again what the ridge took. With larger ridges the mean in the middle of ten
+# Gaussian variables, each correlated by .9 with the one before, was .7 of its deviation off. Smaller ones extrapolate
+# wildly where an end was never seen.
 ALONG_TREES = Manner(True, np.geomspace(1e-3, 1e1, 17), 0.0)
 # Round short cycles evidence is heard again and again, and beliefs get too sure: there smooth operators are better that
 # forget a little with each step. The error hardly depends on the ridge over decades, but what is rough in an operator

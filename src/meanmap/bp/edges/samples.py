@@ -1,6 +1,6 @@
 """From tables and pairs to points at nodes: what each edge was seen with."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,23 +8,24 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
-from meanmap.core.arrays import check_lengths, unmasked
+from meanmap.bp.edges.wild import read_as_numbers, without_wild_pairs
+from meanmap.bp.variables import LEAST_PAIRS, Variables, drawn_rows, meant
 from meanmap.core.domains import Real, Strings
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.pieces.sources import columns_of, is_file
-from meanmap.core.points import count, is_dask, is_sparse, joined
-from meanmap.core.tables.chunks import count_rows, sampled, side_by_side
+from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.points import count, is_sparse, joined
+from meanmap.core.tables.chunks import count_rows, side_by_side
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
-from meanmap.core.tables.missing import by_pairs, length, present, take
+from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.schema import Schema
-from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Array, Data, Points
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph
+from meanmap.graphs.graph import refuse_both_directions
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import check_alike, is_flat, read_points
 from meanmap.kernels.stationary import RBF
@@ -38,12 +39,10 @@ __all__ = [
     "read_pair",
     "read_sample",
     "read_samples",
-    "refuse_both_directions",
     "strange",
     "variable_schema",
 ]
 
-LEAST_PAIRS = 5
 # Of the labels that a variable has, so many are listed.
 MOST_SHOWN = 20
 # Trees are learned from up to so many rows, drawn at random where there are more: messages have values at all of them,
@@ -105,7 +104,7 @@ class NodeSample:
 
     @property
     def told(self) -> Kind | None:
-        """What the variable was told to be."""
+        """The kind that was declared."""
         return self.schema.kinds[0][1] if self.schema is not None and self.schema.kinds else None
 
     @property
@@ -113,13 +112,13 @@ class NodeSample:
         """Whether the variable is a time or a duration."""
         return self.schema is not None and self.schema.columns[0].kind in ("time", "duration")
 
-    def later(self, values: Array, name: Hashable) -> tuple[Any, str]:
+    def later(self, values: Array, name: Hashable, argument: str) -> tuple[Any, str]:
         """Evidence about a variable, of the kind of these values, and what is odd about it."""
         if self.schema is None or (self.labels is not None and self.told is None):
             return values, ""  # labels that are known are of their kind
         column = self.schema.columns[0]
-        read = column.read(values, "evidence", self.told, name)
-        return (values if self.told is None else read), column.odd(read, f"evidence[{name!r}]")
+        read = column.read(values, argument, self.told, name)
+        return (values if self.told is None else read), column.odd(read, f"{argument}[{name!r}]")
 
     @property
     def searched(self) -> bool:
@@ -176,15 +175,17 @@ def read_samples(
 ) -> Samples:
     """One table for all edges, or a mapping from edges to pairs of samples (xs, xt)."""
     names = set(graph.names)  # which may be tuples, too
-    chosen = {graph.names[graph.index(name)]: kind for name, kind in (kinds or {}).items()}
+    chosen = {graph.names[graph.index(name)]: kind for name, kind in meant(kinds).items()}
     if isinstance(data, Mapping) and data and all(isinstance(key, tuple) and key not in names for key in data):
         if missing != "pairwise":
             raise ParameterError(f"missing={missing!r} is for a table; pairs with a missing value are left out.")
-        columns, pairs, given_rows = _from_pairs(graph, data)
+        columns, pairs, given_rows, notes = _from_pairs(graph, data, read_as_numbers(graph, kernels, chosen))
         told: tuple[str, ...] | None = None
     else:
-        columns, pairs, given_rows, told = _from_table(graph, data, missing, [str(name) for name in chosen])
-    nodes, notes = [], list(told or ())
+        asked = graph, data, missing, chosen, read_as_numbers(graph, kernels, chosen)
+        columns, pairs, given_rows, told = _from_table(*asked)
+        notes = list(told)
+    nodes = []
     for node, name in enumerate(graph.names):
         if not columns[node]:
             raise EmptyError(f"{name!r} has no edge and no sample: leave it out of the graph, or give a table.")
@@ -228,7 +229,7 @@ def variable_schema(name: Hashable, parts: list[Any], argument: str, kernel: Ker
 
 
 def strange(schema: Schema, where: str) -> tuple[str, ...]:
-    """Why the values of a variable, called so, may not be what they seem; nothing of what was told to be something."""
+    """Why the values of a variable, called so, may not be what they seem; nothing where its kind was declared."""
     return () if schema.kinds else schema.columns[0].strange(where)
 
 
@@ -239,69 +240,24 @@ def labels_of(kernel: Kernel, data: Data) -> tuple | None:
     return tuple(tuple(row) if isinstance(row, list) else row for row in np.asarray(data).tolist())
 
 
-def _some(number: int) -> np.ndarray:
-    """Rows that are learned from, in order: all, or as many as `MOST_ROWS`, always the same for the same number."""
-    if number <= MOST_ROWS:
-        return np.arange(number)
-    return np.sort(np.random.default_rng(0).choice(number, MOST_ROWS, replace=False))
-
-
 def _from_table(
-    graph: Graph, data: Data, missing: str, meant: Collection[str]
+    graph: Graph, data: Data, missing: str, kinds: Collection[Hashable], numbers: Collection[Hashable]
 ) -> tuple[list[list[Any]], list[np.ndarray], int, tuple[str, ...]]:
-    """Columns without their missing values, and for each edge the rows in which both ends are there."""
-    data, number, argument = _where_they_lie(graph, data, missing)
-    columns = dict(zip(*raw_columns(data, "data"), strict=True)) if Table.looks_like_one(data) else data
-    raw = {name: _column(columns, name) for name in graph.names}
-    check_lengths({name: length(column) for name, column in raw.items()}, "data")
-    raw, told = _seen_to(raw, missing, argument, meant)
-    here = length(next(iter(raw.values())))
-    some = _some(here)
-    columns, masks = [], []
-    for name, whole in raw.items():
-        column = whole if len(some) == here else take(whole, some)
-        there = present(column)
-        if not there.any():
-            raise EmptyError(f"data[{name!r}] has no value that is not missing.")
-        columns.append([column if there.all() else take(column, np.flatnonzero(there))])
-        masks.append(there)
+    """Columns without their missing values and wild cells, and for each edge the rows in which both ends are there."""
+    found = Variables.of(data, graph.names, MOST_ROWS, missing, kinds, numbers)
+    columns, masks = [[found.values[name]] for name in graph.names], [found.there[name] for name in graph.names]
     position = [np.cumsum(there) - 1 for there in masks]
     pairs = []
     for e, (a, b) in enumerate(graph.edges):
         both = np.flatnonzero(masks[a] & masks[b])
         _check_pairs(len(both), f"the edge {graph.named_edges[e]!r}")
         pairs.append(np.stack([position[a][both], position[b][both]], axis=1))
-    return columns, pairs, max(here, number), told
+    return columns, pairs, found.rows, found.notes
 
 
-def _where_they_lie(graph: Graph, data: Data, missing: str) -> tuple[Data, int, str]:
-    """A table in memory as it is; of files and collections of Dask the rows that are learned from, how many rows there
-    are, and what messages call them.
-    """
-    if not (is_file(data) or is_dask(data)):
-        return data, 0, "data"
-    if missing != "pairwise":
-        raise ParameterError(
-            f"missing={missing!r} is for tables in memory: pass missing='pairwise', or see to it in the "
-            "files or the collection."
-        )
-    named = not hasattr(data, "chunks")
-    data = columns_of(data, [str(name) for name in graph.names]) if named else data
-    number = count_rows(data) or 0
-    (rows,) = sampled([data], np.random.default_rng(0), ["data"], MOST_ROWS)
-    return rows, number, "data" if number <= MOST_ROWS else f"the {MOST_ROWS} rows drawn from data"
-
-
-def _seen_to(
-    raw: dict[Hashable, Any], missing: str, argument: str, meant: Collection[str]
-) -> tuple[dict[Hashable, Any], tuple[str, ...]]:
-    """Columns whose missing values are seen to, as far as not each edge leaves out its own."""
-    named = {str(name): column for name, column in raw.items()}
-    table, told = by_pairs(named, argument, missing, LEAST_PAIRS, meant)
-    return {name: table[str(name)] for name in raw}, told
-
-
-def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.ndarray], int]:
+def _from_pairs(
+    graph: Graph, data: Mapping, numbers: Collection[Hashable]
+) -> tuple[list[list[Any]], list[np.ndarray], int, list[str]]:
     """Samples of each edge on their own: a node's points are those of all its edges, one after the other."""
     number = {frozenset(pair): (e, pair) for e, pair in enumerate(graph.named_edges)}
     unknown = next((key for key in data if frozenset(key) not in number), None)
@@ -311,19 +267,22 @@ def _from_pairs(graph: Graph, data: Mapping) -> tuple[list[list[Any]], list[np.n
     found = {number[frozenset(key)][0]: (key, value) for key, value in data.items()}
     columns: list[list[Any]] = [[] for _ in range(graph.size)]
     ends = np.zeros(graph.size, dtype=np.int64)
-    pairs, most = [], 0
+    pairs, most, notes = [], 0, []
     for e, (a, b) in enumerate(graph.edges.tolist()):
         names = graph.named_edges[e]
         if e not in found:
             raise EmptyError(f"data has no pairs for the edge {names!r}: give (sample, sample) for each edge.")
         key, value = found[e]
         pair, seen = read_pair(value, f"data[{key!r}]", f"the edge {names!r}", MOST_ROWS)
+        read = [name in numbers for name in key]
+        pair, told = without_wild_pairs(pair, f"data[{key!r}]", read)
+        notes += told
         most, number = max(most, seen), length(pair[0])
         pairs.append(np.stack([ends[a] + np.arange(number), ends[b] + np.arange(number)], axis=1))
         for node, sample in zip((a, b), pair if key == names else pair[::-1], strict=True):
             columns[node].append(sample)
             ends[node] += number
-    return columns, pairs, most
+    return columns, pairs, most, notes
 
 
 def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tuple[tuple[Any, Any], int]:
@@ -331,10 +290,11 @@ def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tup
 
     Of files and collections of Dask so many rows are read, or `MOST_PAIRS`.
     """
-    if is_file(value) or not isinstance(value, tuple | list) or len(value) != 2:
-        how = ", as (lazy.select('a'), lazy.select('b')) of lazy = polars.scan_parquet(path)" if is_file(value) else ""
+    far = lies_elsewhere(value)
+    if far or not isinstance(value, tuple | list) or len(value) != 2:
+        how = ", as (lazy.select('a'), lazy.select('b')) of lazy = polars.scan_parquet(path)" if far else ""
         raise KindError(f"{where} is a {type(value).__name__}; expected a pair of samples (xs, xt){how}.")
-    given = count_rows(value[0]) if is_file(value[0]) or is_dask(value[0]) else 0
+    given = count_rows(value[0]) if lies_elsewhere(value[0]) else 0
     first, second = side_by_side(value, where, MOST_PAIRS if most is None else most)
     lengths = length(first), length(second)
     if lengths[0] != lengths[1]:
@@ -343,42 +303,16 @@ def read_pair(value: Any, where: str, what: str, most: int | None = None) -> tup
         )
     both = np.flatnonzero(present(first) & present(second))
     _check_pairs(len(both), what)
-    kept = both if most is None else both[_some(len(both))]
+    kept = both if most is None else both[drawn_rows(len(both), most)]
     if len(kept) < lengths[0]:
         first, second = take(first, kept), take(second, kept)
     return (first, second), max(len(both), given or 0)
-
-
-def refuse_both_directions(edges: Iterable[Any], argument: str) -> None:
-    """Each edge may be named in one of its directions; of two, one would be forgotten."""
-    known: set[frozenset] = set()
-    for edge in edges:
-        if frozenset(edge) in known:
-            raise InputError(f"{argument} has the edge {edge!r} in both directions; expected each edge once.")
-        known.add(frozenset(edge))
 
 
 def _check_pairs(number: int, what: str) -> None:
     if number < LEAST_PAIRS:
         pairs = f"{number} pair{'s' * (number != 1)} without missing values"
         raise EmptyError(f"{what} has {pairs}; expected at least {LEAST_PAIRS}.")
-
-
-def _column(data: Data, name: Any) -> Any:
-    """One variable of a table, as it came."""
-    if isinstance(data, Mapping):
-        if str(name) not in data:
-            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
-        return data[str(name)]
-    array = np.asarray(unmasked(data))
-    if array.ndim != 2:
-        raise KindError(
-            f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "
-            "0 to d − 1, or a mapping from edges to pairs of samples."
-        )
-    if not isinstance(name, int | np.integer) or not 0 <= name < array.shape[1]:
-        raise InputError(f"data has columns 0 to {array.shape[1] - 1}, and the graph a node {name!r}.")
-    return array[:, name]
 
 
 def _together(parts: list[Any], name: Hashable) -> Any:

@@ -9,8 +9,9 @@ With m pairs (x_t, x_s), p is needed
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ EXACT = 1e-10
 CHUNK = 50_000
 # The shift, for one pair, of the regression that says where a variable was seen.
 COVER = 0.1
+# Where messages go many steps, what a ridge shrinks adds up: a regression that is 4 % short leaves two thirds of a mean
+# after ten steps. What it left is regressed again, twice, with the same ridge (iterated Tikhonov regularisation,
+# Engl, Hanke & Neubauer 1996, section 5.1): of 4 % a fifteen-thousandth part is left, and directions that are mostly
+# noise stay shrunk. In the middle of 20 steps of Gaussian variables correlated by .9, with both ends at 1.5, errors
+# (root mean square, in deviations) from 300, 600 and 2000 pairs were .45, .28 and .21 in one round, .19, .09 and .07 in
+# two, .14, .07 and .06 in three; with two modes .13, .08 and .07 in one round, .13, .09 and .06 in three.
+ROUNDS = 3
 
 Learned = tuple[np.ndarray, np.ndarray]
 
@@ -101,7 +109,8 @@ class Update(ABC):
         """From values of p at the sender's points to a constant and the coefficients of the message, (L_t, 1 + r); and
         the coefficients (r,) of a function that is about 1 where x_s was seen in this direction, and 0 elsewhere.
 
-        Where constants are kept, this one is not penalised; else it is zero.
+        `keeps` where messages go many steps: the constant is not penalised then, and what the ridge shrinks is added
+        in further rounds. Else the constant is zero.
         """
 
     def functions(self, receiver: Variable, points: Points, pairs: np.ndarray) -> np.ndarray:
@@ -132,6 +141,10 @@ class Full(Update):
         inverse = Ridge.factor(gram, ridge=ridge).solve(np.eye(number))
         constant = keeps * inverse.sum(axis=0) / inverse.sum()
         weights = inverse - np.outer(constant, inverse.sum(axis=1))
+        if keeps:  # a round leaves m λ times its weights
+            first, left = (constant, weights), number * ridge * weights
+            for _ in range(ROUNDS - 1):
+                constant, weights = first[0] + constant @ left, first[1] + weights @ left
         shift = COVER * gram.trace() / number**2
         cover = keeps * Ridge.factor(gram, ridge=shift).solve(np.ones(number))
         return _at_points(sender, pairs, constant, weights), cover
@@ -196,7 +209,8 @@ class Linear(_LowRank):
         phi = transformed(receiver.features, rows(receiver.sample.points, pairs[:, 1]))
         cover = _cover(phi.T @ phi / number, phi.mean(axis=0), number, keeps)
         means = keeps * phi.mean(axis=0)
-        weights = Ridge.factor_features(phi - means, ridge=ridge).solve((phi - means).T).T / number
+        factor = Ridge.factor_features(phi - means, ridge=ridge)
+        weights = _regressed(factor.solve, (phi - means).T / number, ridge, keeps).T
         return _at_points(sender, pairs, keeps / number - weights @ means, weights), cover
 
     def operators(self, into: list[np.ndarray], out: list[np.ndarray], length: int) -> EdgeOperators:
@@ -261,9 +275,18 @@ class Constant(_LowRank):
             cross += np.outer(means - cross.sum(axis=1), values)
         else:
             means, values = np.zeros(rank), np.zeros(sender.size)
-        shifted = covariance - np.outer(means, means) + ridge * np.eye(rank)
-        weights = scipy.linalg.solve(shifted, cross - np.outer(means, values), assume_a="pos")
+        factor = scipy.linalg.cho_factor(covariance - np.outer(means, means) + ridge * np.eye(rank))
+        solve = partial(scipy.linalg.cho_solve, factor)
+        weights = _regressed(solve, cross - np.outer(means, values), ridge, keeps)
         return np.concatenate([(values - means @ weights)[:, None], weights.T], axis=1), cover
+
+
+def _regressed(solve: Callable, right: np.ndarray, ridge: float, keeps: bool) -> np.ndarray:
+    """(C + λ I)⁻¹ `right`; where messages go many steps, what is left of it is regressed again."""
+    weights = solve(right)
+    for _ in range(ROUNDS - 1 if keeps else 0):
+        weights = solve(right + ridge * weights)
+    return weights
 
 
 def _at_points(sender: Variable, pairs: np.ndarray, constant: np.ndarray, weights: np.ndarray) -> np.ndarray:

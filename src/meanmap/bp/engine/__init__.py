@@ -1,1 +1,17 @@
 """The engine: a graph, operators and own factors in; messages, beliefs and a report out. It knows no data."""
+
+from meanmap.bp.engine.exchange import Exchange, Sent
+from meanmap.bp.engine.messages import Given
+from meanmap.bp.engine.operators import EdgeMatrices, EdgeOperators, Factored
+from meanmap.bp.engine.propagate import Engine, Propagation
+
+__all__ = [
+    "EdgeMatrices",
+    "EdgeOperators",
+    "Engine",
+    "Exchange",
+    "Factored",
+    "Given",
+    "Propagation",
+    "Sent",
+]

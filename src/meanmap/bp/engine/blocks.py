@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.anew import compiled_anew
 from meanmap.core.progress import track
 from meanmap.graphs import Graph
 from meanmap.graphs.schedules import breadth_first, layers
@@ -33,6 +34,7 @@ def in_steps(groups: list[np.ndarray], nobody: int) -> np.ndarray:
     return steps
 
 
+@compiled_anew
 @jax.jit
 def _run(terms: Terms, steps: Any, messages: jax.Array, unheard: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Work through steps: messages, what each node has not reacted to yet, and how far from its end any message was.

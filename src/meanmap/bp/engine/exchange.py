@@ -20,6 +20,7 @@ from meanmap.bp.engine.settled import pass_and_read
 from meanmap.bp.engine.spread import spread_flood
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes
+from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import KindError
 from meanmap.core.points import on_device
 from meanmap.graphs import Graph
@@ -123,6 +124,7 @@ class Exchange:
         return self.terms.by_row()
 
 
+@compiled_anew
 @eqx.filter_jit
 def _swept(terms: Terms, messages: jax.Array) -> jax.Array:
     return terms.damped(terms.send_all(messages), messages)

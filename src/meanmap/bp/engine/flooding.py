@@ -8,9 +8,15 @@ import jax.numpy as jnp
 
 from meanmap.bp.engine.messages import residual
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.anew import compiled_anew
 from meanmap.core.compiling import compiled_values
 
 __all__ = ["flood", "flood_differentiably"]
+
+# Derivatives may take so many times the sweeps of messages, which settle sooner where they start near to their end.
+DERIVATIVE_SWEEPS = 10
+# Derivatives are off by about the share of messages that is still to go: above this share they are those of nothing.
+NEAR = 1e-2
 
 
 def flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -38,11 +44,15 @@ def _flood(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Arr
 
 # Products of plain numbers are as fast without emitters of fused loops and compile in half the time; wide ones of a few
 # slots take up to 1.4 times as long without.
-_flood_quickly, _flood_compiled = compiled_values(_flood), eqx.filter_jit(_flood)
+_flood_quickly, _flood_compiled = compiled_values(_flood), compiled_anew(eqx.filter_jit(_flood))
 
 
 def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """`flood` with the derivatives of its fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F."""
+    """`flood` with the derivatives of its fixed point F(m) = m: those of m are (I − ∂F)⁻¹ ∂F, by sweeps of ∂F.
+
+    Sweeps are damped as those of messages are, so that they settle where messages did. Where they do not, or messages
+    are far from standing still, derivatives are NaN.
+    """
     fixed = jax.lax.stop_gradient(terms)
 
     def left(messages: jax.Array) -> jax.Array:
@@ -53,23 +63,40 @@ def flood_differentiably(terms: Terms, max_sweeps: int) -> tuple[jax.Array, jax.
         return messages, (count.astype(trace.dtype), trace)  # whole numbers have no derivatives
 
     def swept(product: Any, right: jax.Array) -> jax.Array:
-        """x with ∂F x − x = b: from x to ∂F x − b, until nothing moves."""
+        """x with ∂F x − x = b: from x towards ∂F x − b, until nothing is left to go."""
+        enough = terms.settings.tolerance * jnp.max(jnp.abs(right), initial=0.0)
 
         def unfinished(state: Any) -> jax.Array:
-            count, _, change = state
-            return (count < max_sweeps) & (change > terms.settings.tolerance * jnp.max(jnp.abs(right), initial=0.0))
+            count, _, left = state
+            return (count < DERIVATIVE_SWEEPS * max_sweeps) & (left > enough)
 
         def step(state: Any) -> Any:
             count, x, _ = state
             change = product(x) - right
-            return count + 1, x + change, jnp.max(jnp.abs(change), initial=0.0)
+            return count + 1, fixed.damped(x + change, x), jnp.max(jnp.abs(change), initial=0.0)
 
         start = 0, jnp.zeros_like(right), jnp.full((), jnp.inf, right.dtype)
-        return jax.lax.while_loop(unfinished, step, start)[1]
+        _, x, left = jax.lax.while_loop(unfinished, step, start)
+        return jnp.where(left <= enough, x, jnp.nan)
 
     def solve(product: Any, right: jax.Array) -> jax.Array:
         return jax.lax.custom_linear_solve(product, right, swept, transpose_solve=swept)
 
     start = jax.lax.stop_gradient(terms.silence())
     messages, (count, trace) = jax.lax.custom_root(left, start, settled, solve, has_aux=True)
-    return messages, count.astype(int), trace
+    count = count.astype(int)
+    settled = jax.lax.stop_gradient(trace)[jnp.maximum(count - 1, 0)] <= jnp.maximum(terms.settings.tolerance, NEAR)
+    return _differentiable_where(settled, messages), count, trace
+
+
+@jax.custom_jvp
+def _differentiable_where(settled: jax.Array, messages: jax.Array) -> jax.Array:
+    """Messages whose derivatives are NaN unless they settled."""
+    del settled
+    return messages
+
+
+@_differentiable_where.defjvp
+def _(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+    settled, messages = primals
+    return messages, tangents[1] * jnp.where(settled, 1.0, jnp.nan).astype(messages.dtype)

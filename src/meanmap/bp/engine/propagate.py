@@ -105,6 +105,13 @@ class Engine:
         for name, part in {"graph": graph, "schedule": schedule, "layout": layout, "passes": passes}.items():
             object.__setattr__(self, name, part)
 
+    def with_sweeps(self, schedule: Flooding) -> "Engine":
+        """An engine with another number of sweeps of flooding, which shares the layout of this one."""
+        other = object.__new__(Engine)
+        for name, part in {**vars(self), "schedule": schedule}.items():
+            object.__setattr__(other, name, part)
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickles, out of which JAX's own arrays come in single precision."""
         return {name: jax.tree.map(_off_device, part) for name, part in vars(self).items()}

@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.anew import compiled_anew
 
 __all__ = ["by_residual"]
 
 
+@compiled_anew
 @eqx.filter_jit
 def by_residual(terms: Terms, at_once: int, max_messages: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Messages, how many were sent, and the largest change that was left.

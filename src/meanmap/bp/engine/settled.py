@@ -7,19 +7,31 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.bp.engine.layout import Layout
+from meanmap.bp.engine.operators import EdgeOperators
 from meanmap.bp.engine.terms import Terms
 from meanmap.bp.engine.two_pass import Passes, two_pass
+from meanmap.core.anew import compiled_anew
 from meanmap.core.compiling import compiled_quickly
 from meanmap.core.points import library_of
 from meanmap.core.types import Array
 
-__all__ = ["QUERIES_COUNTED", "ROWS_COUNTED", "beliefs_of", "counted_shares", "pass_and_read", "read_settled"]
+__all__ = [
+    "QUERIES_COUNTED",
+    "ROWS_COUNTED",
+    "beliefs_of",
+    "bethe_parts",
+    "counted_shares",
+    "pass_and_read",
+    "read_settled",
+    "signs_counted",
+]
 
 # Signs of messages are counted in up to so many of the queries that are answered at once, and in about so many rows.
 QUERIES_COUNTED = 8
 ROWS_COUNTED = 100_000
 
 
+@compiled_anew
 @jax.jit
 def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array:
     """Beliefs from messages of directed edges."""
@@ -27,6 +39,7 @@ def beliefs_of(layout: Layout, own: jax.Array, messages: jax.Array) -> jax.Array
 
 
 # Asked again and again: a query of 64 rows takes 8 ms with all passes of the compiler, and 11 ms without.
+@compiled_anew
 @partial(jax.jit, static_argnames="potentials")
 def pass_and_read(passes: Passes, terms: Terms, potentials: bool) -> tuple[jax.Array, Any]:
     """Two passes and what is read off them, in one program."""
@@ -50,8 +63,10 @@ def read_settled(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[j
     raw = operators.send(products, layout.template, layout.grouping)
     raw = raw[layout.reverse][layout.row]
     none = jnp.zeros((), own.dtype)
-    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
-    return beliefs, _bethe(products[layout.row], raw, messages, beliefs, log_scale, reduce), none, none
+    edges = messages.shape[0] // 2
+    nodes, both, one = bethe_parts(operators, products[layout.row], raw, messages, beliefs)
+    pairs = both[:edges] - one[:edges] - one[edges:]
+    return beliefs, (nodes + log_scale).sum(axis=0) + pairs.sum(axis=0), none, none
 
 
 def _shares_sent(terms: Terms, messages: jax.Array, below: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -87,26 +102,28 @@ def _shares(terms: Terms, placed: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def counted_shares(raw: Array, counted: Array, floor: Array) -> tuple[Any, Any]:
     """The shares of low and of negative values among those of messages before floor and scale that count."""
+    low, negative, number = signs_counted(raw, counted, floor)
+    number = library_of(raw, counted).maximum(number, 1)
+    return low / number, negative / number
+
+
+def signs_counted(raw: Array, counted: Array, floor: Array) -> list[Any]:
+    """How many values of messages before floor and scale are low, and negative, of how many that count."""
     library = library_of(raw, counted)
-    number = library.maximum(library.sum(counted), 1)
-    negative = library.sum((raw < 0) & counted) / number
-    if floor is None:
-        return negative, negative
     # Not what messages are at the end: damping leaves them above the floor that they are drawn to.
-    low = raw <= floor * library.max(raw, axis=-1, keepdims=True)
-    return library.sum(low & counted) / number, negative
+    low = raw < 0 if floor is None else raw <= floor * library.max(raw, axis=-1, keepdims=True)
+    return [library.sum(each & counted) for each in (low, raw < 0, counted)]
 
 
-def _bethe(
-    products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array, log_scale: jax.Array, reduce: Any
-) -> jax.Array:
-    """log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V).
+def bethe_parts(
+    operators: EdgeOperators, products: jax.Array, raw: jax.Array, messages: jax.Array, beliefs: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """log Z_t of nodes, and log Z_st and log Z_t of directed edges t → s, of which log Z is made.
 
-    With p the product of what a node knows without one neighbour, r a message before and m after scaling,
-    Z_st = Σ p_t r_st, Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
+    log Z = Σ_nodes log Z_t + Σ_edges log Z_st / (Z_s Z_t), (Yedidia, Freeman & Weiss 2005, section V). With p the
+    product of what a node knows without one neighbour, r a message before and m after scaling, Z_st = Σ p_t r_st,
+    Z_t = Σ p_t m_st and Z_s = Σ p_s m_ts: whatever p and m are scaled by cancels in the ratio.
     """
-    edges = messages.shape[0] // 2
-    nodes = jnp.log(reduce(beliefs, axis=-1)) + log_scale
-    own_part = jnp.log(reduce(products * messages, axis=-1))
-    pairs = jnp.log(reduce(products[:edges] * raw[:edges], axis=-1)) - own_part[:edges] - own_part[edges:]
-    return nodes.sum(axis=0) + pairs.sum(axis=0)
+    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
+    nodes, both, one = (jnp.log(reduce(each, axis=-1)) for each in (beliefs, products * raw, products * messages))
+    return nodes, both, one

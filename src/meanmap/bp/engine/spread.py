@@ -16,7 +16,9 @@ from meanmap.bp.engine.layout import Layout
 from meanmap.bp.engine.messages import Given, Settings
 from meanmap.bp.engine.operators import EdgeOperators
 from meanmap.bp.engine.parts import AXIS, Parts
+from meanmap.bp.engine.settled import bethe_parts, signs_counted
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import KindError
 from meanmap.graphs import Graph
 
@@ -121,6 +123,7 @@ def _placed(parts: Parts, terms: Terms, mesh: Mesh) -> Terms:
     return Terms(spread, operators, put(filled), given, terms.settings)
 
 
+@compiled_anew
 @eqx.filter_jit
 def _read_off(terms: Terms, messages: jax.Array, potentials: bool) -> tuple[jax.Array, Any, Any, Any]:
     return terms.layout.read(terms, messages, potentials)
@@ -149,19 +152,15 @@ def _read(
         counted = there[:, None, None] & (own[local.receiver] > 0)  # not what fills up
         if given is not None:
             counted &= ~given.known[..., None]
-        low = raw < 0 if settings.floor is None else raw <= settings.floor * jnp.max(raw, axis=-1, keepdims=True)
-        sums = jax.lax.psum(jnp.stack([jnp.sum(each & counted) for each in (low, raw < 0, counted)]), AXIS)
+        sums = jax.lax.psum(jnp.stack(signs_counted(raw, counted, settings.floor)), AXIS)
         return beliefs, None, *(sums[:2] / jnp.maximum(sums[2], 1))
-    reduce = jnp.max if getattr(operators, "maximum", False) else jnp.sum
 
     def total(logs: jax.Array, which: jax.Array) -> jax.Array:
         return jnp.sum(jnp.where(which[:, None], logs, 0.0), axis=0)
 
-    # As `settled._bethe`, at the rows where messages are received.
-    nodes = total(jnp.log(reduce(beliefs, axis=-1)) + log_scale, real)
-    pairs = total(jnp.log(reduce(products * raw, axis=-1)), first)
-    pairs -= total(jnp.log(reduce(products * messages[:-1], axis=-1)), there)
-    return beliefs, jax.lax.psum(nodes + pairs, AXIS), none, none
+    nodes, both, one = bethe_parts(operators, products, raw, messages[:-1], beliefs)
+    whole = total(nodes + log_scale, real) + total(both, first) - total(one, there)
+    return beliefs, jax.lax.psum(whole, AXIS), none, none
 
 
 def _whole(array: jax.Array) -> np.ndarray:

@@ -16,6 +16,7 @@ from meanmap.bp.engine.algebra import Algebra
 from meanmap.bp.engine.blocks import in_steps
 from meanmap.bp.engine.messages import Given
 from meanmap.bp.engine.terms import Terms
+from meanmap.core.anew import compiled_anew
 from meanmap.core.types import Array, Index
 from meanmap.graphs import Rooted
 
@@ -60,6 +61,7 @@ class Passes(eqx.Module):
         )
 
 
+@compiled_anew
 @jax.jit
 def two_pass(passes: Passes, terms: Terms) -> tuple[jax.Array, jax.Array]:
     """Messages (2 |E|, B, L) of all directed edges, and which values were below zero before they were floored.

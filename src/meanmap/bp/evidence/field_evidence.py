@@ -79,6 +79,15 @@ class Evidence:
                 values[i] *= self.functions[node].at([None], points)[0]
         return values
 
+    @property
+    def patterns(self) -> np.ndarray:
+        """Where there is evidence in each query, every pattern once, (P, n)."""
+        known = np.zeros((1, len(self.informed)), dtype=bool)
+        known[0, [*self.values, *self.functions]] = True
+        for each in self.observed.values():
+            known = known | each.there
+        return np.unique(known, axis=0)
+
     def without(self, nodes: np.ndarray) -> "Evidence":
         """With nothing known of some nodes."""
         hidden = np.zeros(len(self.informed), dtype=bool)

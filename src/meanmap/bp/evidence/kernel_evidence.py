@@ -1,20 +1,20 @@
 """Reading evidence about any variable: values that were seen, and likelihood functions."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from meanmap.bp.edges.samples import NodeSample, Samples
+from meanmap.bp.evidence.named import named, number_of_queries, refuse_missing
 from meanmap.core.arrays import array_of, as_array, check_finite
 from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, rows
 from meanmap.core.tables.missing import present, take
-from meanmap.core.tables.table import Table, raw_columns
 from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding
 from meanmap.graphs import Graph
@@ -73,28 +73,33 @@ class Evidence:
 def read_evidence(graph: Graph, samples: Samples, evidence: Any, door: Door) -> Evidence:
     """Values and functions by node number."""
     heard = read_values(graph, samples.nodes.__getitem__, evidence, door)
-    if len(set(heard.sizes.values())) > 1:
-        raise ShapeError(f"evidence comes for different numbers of queries: {heard.sizes}.")
+    size = number_of_queries(heard.sizes)
     likelihoods = {
         node: _function(samples.nodes[node], function, graph.names[node], door)
         for node, function in heard.functions.items()
     }
-    size = next(iter(heard.sizes.values()), 1)
     return Evidence(heard.values, likelihoods, heard.functions, size, bool(heard.sizes), heard.notes)
 
 
 def read_values(
-    graph: Graph, sample_of: Callable[[int], NodeSample], evidence: Any, door: Door, gaps: bool = False
+    graph: Graph,
+    sample_of: Callable[[int], NodeSample],
+    evidence: Any,
+    door: Door,
+    gaps: bool = False,
+    argument: str = "evidence",
 ) -> Heard:
     """Read evidence about any variables; `sample_of` gives what was seen of a node. With `gaps`, columns may miss
     values.
     """
     values, functions, sizes, notes, masks = {}, {}, {}, [], {}
-    for name, value in _by_name(evidence).items():
+    for name, value in named(evidence, argument).items():
         node = graph.index(name)
         if callable(value):
             functions[node] = value
             continue
+        where = f"{argument}[{name!r}]"
+        refuse_missing(value, where)
         sample, there = sample_of(node), None
         if gaps:
             there = present(value)
@@ -105,32 +110,19 @@ def read_values(
                 values[node] = rows(sample.points, np.zeros(len(there), dtype=int))
                 continue
             value = take(value, np.flatnonzero(there))
-        single, data = _as_sample(sample, value, name)
-        data, odd = sample.later(data, name)
+        single, data = _as_sample(sample, value, where)
+        data, odd = sample.later(data, name, argument)
         notes += [odd] if odd else []
-        read = read_points(sample.kernel, data, f"evidence[{name!r}]", door)
-        check_alike(read, sample.points, f"evidence[{name!r}]", "the data")
-        sample.check_known(read, f"evidence[{name!r}]")
+        read = read_points(sample.kernel, data, where, door)
+        check_alike(read, sample.points, where, "the data")
+        sample.check_known(read, where)
         values[node] = read if there is None else rows(read, np.maximum(np.cumsum(there) - 1, 0))
         if not single and there is None:
             sizes[name] = count(read)
     return Heard(values, functions, sizes, tuple(notes), masks)
 
 
-def _by_name(evidence: Any) -> Mapping[Any, Any]:
-    """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
-    if evidence is None:
-        return {}
-    if isinstance(evidence, Mapping):
-        return evidence
-    if Table.looks_like_one(evidence):
-        return dict(zip(*raw_columns(evidence, "evidence"), strict=True))
-    if hasattr(evidence, "items") and hasattr(evidence, "index"):  # a row of a pandas table
-        return dict(evidence.items())
-    raise KindError(f'evidence is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
-
-
-def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, Any]:
+def _as_sample(sample: NodeSample, value: Any, where: str) -> tuple[bool, Any]:
     """Whether one value came, and the values as a sample."""
     domain = sample.kernel.domain
     if sample.told is not None or sample.timed:
@@ -140,11 +132,11 @@ def _as_sample(sample: NodeSample, value: Any, name: Hashable) -> tuple[bool, An
         matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
         return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
     if holds_vectors(domain) and not hasattr(value, "tocsr") and not isinstance(value, str):
-        array = array_of(value, f"evidence[{name!r}]")
+        array = array_of(value, where)
         axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
         if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):
             width = "a number, or (B,) numbers" if axes == 0 else f"{sample.points.shape[1]} numbers, or (B, d) of them"
-            raise ShapeError(f"evidence[{name!r}] has shape {array.shape}; expected {width}.")
+            raise ShapeError(f"{where} has shape {array.shape}; expected {width}.")
         return (True, array.reshape((1,) if axes == 0 else (1, -1))) if array.ndim == axes else (False, array)
     width = sample.points.shape[1] if isinstance(domain, Labels) else 1
     if isinstance(value, str) or np.ndim(value) == 0 or (width > 1 and np.shape(value) == (width,)):

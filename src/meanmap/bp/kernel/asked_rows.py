@@ -1,6 +1,6 @@
 """Rows of a table that a fitted tree is asked about: which cells are there, and what these tell their neighbours."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,6 @@ from meanmap.core.arrays import check_lengths
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError
 from meanmap.core.points import count, slices
-from meanmap.core.tables.filling import columns_of
-from meanmap.core.types import Data
 from meanmap.graphs import Rooted
 
 __all__ = ["AskedRows"]
@@ -49,17 +47,25 @@ class AskedRows:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: Any, tree: Rooted, frame: Data, door: Door, hidden: Collection[int] = ()) -> "AskedRows":
-        """Of a table, without its columns of hidden nodes; columns that are no variable are not looked at."""
-        columns, graph = columns_of(frame), model.graph
+    def of(
+        cls,
+        model: Any,
+        tree: Rooted,
+        columns: Mapping[str, Any],
+        argument: str,
+        door: Door,
+        hidden: Collection[int] = (),
+    ) -> "AskedRows":
+        """Of a table's columns, without those of hidden nodes; columns that are no variable are not looked at."""
+        graph = model.graph
         known = {name: columns[str(name)] for name in graph.names if str(name) in columns}
         if not known:
             shown = ", ".join(map(repr, graph.names[:10]))
-            raise InputError(f"frame has no column of the model; expected some of {shown}.")
+            raise InputError(f"{argument} has no column of the model; expected some of {shown}.")
         nodes = tuple(graph.index(name) for name in known)
         seen = {name: column for name, column in known.items() if graph.index(name) not in hidden}
-        heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, gaps=True)
-        number = check_lengths({name: len(column) for name, column in known.items()}, "frame")
+        heard = read_values(graph, model.samples.nodes.__getitem__, seen, door, True, argument)
+        number = check_lengths({name: len(column) for name, column in known.items()}, argument)
         return cls._of(model, tree, heard, number, nodes)
 
     @classmethod

@@ -26,7 +26,8 @@ from meanmap.core.points import bucket, on_device, slices
 from meanmap.core.report import Report
 from meanmap.core.tables.filling import columns_of
 from meanmap.core.tables.missing import present, take
-from meanmap.core.types import Array, Axes, Data
+from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.graphs import Graph, Rooted
 from meanmap.graphs.drawing import draw_forest
@@ -111,6 +112,7 @@ class FittedKernelGraph(ManyRows):
         """Of each edge."""
         return [len(pair) for pair in self.samples.pairs]
 
+    @one_blas_thread()
     def query(
         self,
         evidence: Mapping[Any, Any] | None = None,
@@ -120,6 +122,7 @@ class FittedKernelGraph(ManyRows):
         damping: float | None = None,
         tolerance: float | None = None,
         counting: float | None = None,
+        rng: Seed = None,
     ) -> Beliefs[PointEmbedding]:
         """The belief about each target given evidence.
 
@@ -136,6 +139,8 @@ class FittedKernelGraph(ManyRows):
             seen, below this share of their mean.
         damping, tolerance, counting
             For graphs with cycles, as of `FittedKernelField.query`; by default no damping.
+        rng
+            As of other models of tables; nothing is drawn here.
 
         Returns
         -------

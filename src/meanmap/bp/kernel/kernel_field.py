@@ -43,7 +43,8 @@ class KernelField(Field[FittedKernelField]):
     update : Full, Linear or Constant
         How messages are computed.
     schedule : optional
-        By default two passes on a forest, else 15 sweeps of flooding.
+        By default two passes on a forest, else flooding until messages stand still, or until all evidence has crossed
+        the graph and come back: reports say "not at rest" then.
 
     Notes
     -----

@@ -13,6 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.progress import track
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph
 from meanmap.kernels.base import Kernel
@@ -84,6 +85,7 @@ class KernelGraph:
         self.rank = None if rank is None else int(parameter(rank, "rank", axes=0, integer=True))
         self.schedule = schedule
 
+    @one_blas_thread()
     def fit(
         self, data: Data, *, missing: str = "pairwise", kinds: Mapping[Any, Any] | None = None
     ) -> "FittedKernelGraph":

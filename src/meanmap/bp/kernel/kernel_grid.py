@@ -1,5 +1,6 @@
 """Images as random fields: learn from clean and noisy ones, restore images of any size."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -8,16 +9,19 @@ import numpy as np
 from meanmap.bp.edges.floors import FLOOR
 from meanmap.bp.edges.observations import CentredLikelihood, Likelihood, NoiseLikelihood, read_likelihood
 from meanmap.bp.edges.updates import Update
+from meanmap.bp.engine.propagate import TRY_MORE
 from meanmap.bp.evidence.field_evidence import Evidence, Observed
 from meanmap.bp.field import DAMPING, SWEEPS
 from meanmap.bp.kernel.fitted_field import FittedKernelField
 from meanmap.bp.kernel.images import band_of, neighbour_pairs, read_images
 from meanmap.bp.kernel.kernel_field import KernelField
 from meanmap.bp.kernel.restored import Restored
+from meanmap.bp.kernel.widened import LEAST_PIXELS, Values, Widening, left_out_parts
 from meanmap.core.arrays import as_array, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, DType, Seed
 from meanmap.graphs import DIRECTIONS, Flooding, grid
 from meanmap.kernels.base import Kernel
@@ -26,6 +30,12 @@ __all__ = ["FittedKernelGrid", "KernelGrid"]
 
 # Pairs beyond so many for each relation change nothing that can be seen; fitting stays within seconds.
 MOST_PAIRS = 100_000
+# Of beliefs that nothing was left out to correct.
+UNCORRECTED = (
+    "intervals are as messages leave them: those of 90 % were measured to hold .2 to .9 of the pixels. They are "
+    "corrected by images that are left out, where fit had observed= of 1000 pixels and more, and restore neither a "
+    "likelihood= of its own nor floor=, damping= or counting=."
+)
 
 
 class KernelGrid:
@@ -50,11 +60,15 @@ class KernelGrid:
 
     Notes
     -----
-    What goes round a cycle is heard again: beliefs about what was not observed are too sure. On rings of 50 grey levels
-    with noise of 30, intervals of 90 % were measured to hold .92 of the pixels and .71 of those in a hole without
-    observations, with errors of 4.8 and 6.5 grey levels. With 8 neighbours and ``restore(..., counting=0.5,
-    floor=0.03)`` they hold .94 and .85, with errors of 4.7 and 5.6. Counting divides by messages: the higher floor
-    keeps that tame.
+    What goes round a cycle is heard again, and messages know brightness from the images that were learned from:
+    beliefs as messages leave them are too sure. With noise of 12 % of the range and three images of 64 × 64 pixels to
+    learn from, intervals of 90 % held .22 of the pixels of three others on flat strokes, .61 on blobs and .62 on
+    textured strokes. Where noisy images were given they are corrected by images that are left out: then they held .82,
+    .91 and .91, and in holes .84, .95 and .98; .40 of a flat image that was brighter than the three. Reports say how
+    many they held in each part that was left out.
+    On rings of 50 grey levels with noise of 30, 8 neighbours and ``restore(..., counting=0.5, floor=0.03)`` had errors
+    of 4.7 and 5.6 grey levels, the latter in a hole without observations, and 4 neighbours 4.8 and 6.5. Counting
+    divides by messages: the higher floor keeps that tame.
     Messages are sent 15 times and are then still changing: operators are a little wrong, each further sweep hears the
     same pixels again, and errors grow. Where there are clean images beside noisy ones `ForestGrid` restores better.
     What smoothing adds depends on what an observation is allowed to say. Where several values explain it, as where one
@@ -101,6 +115,7 @@ class KernelGrid:
     def __repr__(self) -> str:
         return f"KernelGrid(neighbours={self.neighbours}, directions={self.directions}, bands={self.bands})"
 
+    @one_blas_thread()
     def fit(
         self,
         images: Any,
@@ -109,6 +124,7 @@ class KernelGrid:
         likelihood: Any = None,
         pairs: int | None = MOST_PAIRS,
         rng: Seed = None,
+        correct: bool = True,
     ) -> "FittedKernelGrid":
         """Learn from images, and from what is observed of them.
 
@@ -125,6 +141,9 @@ class KernelGrid:
             The most pairs of neighbours, and of pixels with their observations, drawn at random.
         rng : None, int, numpy.random.Generator or JAX key
             Draws the pairs.
+        correct : bool
+            Whether images of 1000 pixels and more, with what was observed of them, are left out in four folds (strips
+            of a single one), to correct how far beliefs reach. That takes about five times as long.
         """
         read = read_images(images, "images")
         if pairs is not None:
@@ -143,7 +162,18 @@ class KernelGrid:
         with Door():
             fitted = field.fit(labelled)
             learned = _likelihood(read, observed, likelihood, pairs, generator)
-        return FittedKernelGrid(self, fitted, learned)
+        if not correct or observed is None or sum(image.size for image in read) < LEAST_PIXELS:
+            return FittedKernelGrid(self, fitted, learned)
+
+        def restored(images: list[Any], features: list[Any], another: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            model = self.fit(images, features, likelihood=likelihood, pairs=pairs, rng=generator, correct=False)
+            found = model.restore(another)
+            return found.atoms, found.weights[:, 0].astype(np.float64)
+
+        parts = left_out_parts(read, _read_features(observed, read), restored, generator)
+        every = np.concatenate([image.ravel() for image in read])
+        widening = Widening.fit(parts, (float(np.nanmin(every)), float(np.nanmax(every))))
+        return FittedKernelGrid(self, fitted, learned, widening)
 
     def _on(self, height: int, width: int) -> KernelField:
         """The field of an image."""
@@ -207,10 +237,16 @@ class FittedKernelGrid:
     field : FittedKernelField
         The learned relations, on a small grid.
     likelihood : Likelihood or None
+    widening : Widening or None
+        How beliefs are corrected where messages are sent as when it was learned.
     """
 
-    def __init__(self, model: Any, field: FittedKernelField, likelihood: Likelihood | None):
-        self.model, self.field, self.likelihood = model, field, likelihood
+    widening: Widening | None = None  # of files that were saved before there was one
+
+    def __init__(
+        self, model: Any, field: FittedKernelField, likelihood: Likelihood | None, widening: Widening | None = None
+    ):
+        self.model, self.field, self.likelihood, self.widening = model, field, likelihood, widening
 
     def on(self, height: int, width: int, mesh: Any = None) -> FittedKernelField:
         """The field of images of one size on the devices of a mesh, kept for the next."""
@@ -222,7 +258,7 @@ class FittedKernelGrid:
                 relation += band_of(height, self.model.bands)[graph.edges[:, 0] // width]
                 template = np.concatenate([2 * relation, 2 * relation + 1])
             kind = np.zeros(graph.size, dtype=np.int64)
-            schedule = None if mesh is None else Flooding(SWEEPS, mesh)
+            schedule = None if graph.is_forest and mesh is None else Flooding(SWEEPS, mesh)
             field = FittedKernelField(graph, self.field.learned, template, kind, schedule=schedule)
             self._fields[height, width, mesh] = field
         return self._fields[height, width, mesh]
@@ -255,7 +291,7 @@ class FittedKernelGrid:
         Returns
         -------
         Restored
-            `.mean()`, `.std()`, `.quantile(q)` as images, `[i, j]` the belief about a pixel.
+            `.mean()`, `.sd()`, `.quantile(q)` as images, `[i, j]` the belief about a pixel.
         """
         chosen = self.likelihood if likelihood is None else read_likelihood(likelihood)
         if not isinstance(chosen, Likelihood):
@@ -283,7 +319,19 @@ class FittedKernelGrid:
             weights, report = field.propagate(
                 seen, np.arange(height * width), floor, damping, np.dtype(dtype), counting, tolerance
             )
-        return Restored(field.learned.variables[kind], np.asarray(weights), (height, width), batched, report)
+        if not report.converged:
+            why = f"after {SWEEPS} sweeps, beyond which images were restored worse; messages still changed"
+            report = replace(report, status=why, notes=tuple(note for note in report.notes if note != TRY_MORE))
+        variable, weights = field.learned.variables[kind], np.asarray(weights)
+        asked = (likelihood, floor, damping, counting)
+        if self.widening is None or asked != (None, FLOOR, DAMPING, None):
+            report = replace(report, notes=(*report.notes, UNCORRECTED))
+            return Restored(variable, weights, (height, width), batched, report)
+        atoms = variable.atoms[:, 0]
+        weights = self.widening(weights, atoms, ~there.T)
+        variable = Values(self.widening.points(atoms)[:, None], variable.kernel)
+        report = replace(report, notes=(*report.notes, *self.widening.notes))
+        return Restored(variable, weights, (height, width), batched, report)
 
     @cached_property
     def _fields(self) -> dict[tuple[int, int, Any], FittedKernelField]:

@@ -10,6 +10,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import slices
 from meanmap.core.report import Report
+from meanmap.core.settings import ends
 from meanmap.embeddings.points import PointEmbedding
 
 __all__ = ["Restored"]
@@ -44,7 +45,7 @@ class Restored:
         """The posterior mean of each pixel, (H, W) or (B, H, W)."""
         return self._image(self._moments()[0].astype(self.weights.dtype))
 
-    def std(self) -> np.ndarray:
+    def sd(self) -> np.ndarray:
         """The posterior standard deviation."""
         return self._image(np.sqrt(self._moments()[1]).astype(self.weights.dtype))
 
@@ -68,6 +69,11 @@ class Restored:
         below = np.cumsum(self.weights[..., order], axis=-1)
         place = np.argmax(below >= q * below[..., -1:], axis=-1)
         return self._image(self.atoms[order][place])
+
+    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Between which two atoms a pixel lies with this probability, with as much below as above."""
+        low, high = ends(confidence)
+        return self.quantile(low), self.quantile(high)
 
     def mode(self) -> np.ndarray:
         """The atom with the largest weight: the most probable value where values are few, as colours are."""

@@ -24,7 +24,7 @@ MOST_FACTORS = 32
 @dataclass(frozen=True, eq=False)
 class Sent:
     """A message along one edge in B rows: where it says anything, its values (B, N) at the receiver's points, and its
-    coefficients where it was told by the sender's own value and where it was worked out, (B, r) each.
+    coefficients where the sender's own value gave it and where it was worked out, (B, r) each.
     """
 
     live: np.ndarray
@@ -104,7 +104,7 @@ class RowMessages:
         return result
 
     def arriving(self, e: int) -> Arriving:
-        """A message as functions: what is told and what is worked out, with coefficients of zero in other rows."""
+        """A message as functions: what is given and what is worked out, with coefficients of zero in other rows."""
         sent = self.sent[e]
         return [(self.likelihoods[e].receiver, sent.told, True), (self.messages[e].receiver, sent.heard, False)]
 

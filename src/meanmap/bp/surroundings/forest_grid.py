@@ -130,15 +130,15 @@ class FittedForestGrid:
         Readers and atoms are on this scale, in which noise is even; None where it is so already.
     noise : pair of numbers, or None
         The deviation of noise on that scale, with wild pixels pulled in and with all; None to estimate it anew from
-        each image, as files of earlier versions do.
+        each image, where no pixel that was learned from was both seen and known.
     """
 
     seen: Reader
     unseen: Reader
     atoms: np.ndarray
     kernel: Kernel
-    scale: EvenNoise | None = None
-    noise: tuple[float, float] | None = None
+    scale: EvenNoise | None
+    noise: tuple[float, float] | None
 
     def restore(self, observed: Data) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed.

@@ -1,5 +1,6 @@
 """Discrete networks with factors on any number of variables, exactly: cliques tell each other about what they share."""
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.tables.clique_tables import CliqueTable
 from meanmap.bp.tables.needed import Needed, constant_sum
 from meanmap.bp.tables.potentials import read_labelled
 from meanmap.core.door import Door
@@ -80,11 +82,13 @@ class CliqueTree:
         """A small clique that holds each factor."""
         sets = [set(clique) for clique in self.cliques]
         holding: list[list[int]] = [[] for _ in range(self.factors.size)]
-        for c in sorted(range(len(sets)), key=lambda c: np.prod(self._shape(c), dtype=float)):
+        for c in sorted(range(len(sets)), key=lambda c: math.prod(self._shape(c))):
             for i in sets[c]:
                 holding[i].append(c)
         scopes = [*self.factors.scopes, *((i,) for i in range(self.factors.size))]
-        return [next(c for c in holding[scope[0]] if sets[c] >= set(scope)) if scope else 0 for scope in scopes]
+        # Where the variable of the fewest cliques is: a hub is in thousands.
+        looked_at = [min((holding[i] for i in scope), key=len, default=[0]) for scope in scopes]
+        return [next(c for c in some if sets[c] >= set(scope)) for scope, some in zip(scopes, looked_at, strict=True)]
 
     def __repr__(self) -> str:
         return f"CliqueTree({len(self.factors.names)} variables, {len(self.factors.tables)} factors)"
@@ -114,8 +118,9 @@ class CliqueTree:
             totals.append(logs)
             self._outwards(tables, homes.values())
             for i, c in homes.items():
-                marginal = _onto(tables[c], self.cliques[c], (i,), np.sum)
-                found[i].append(marginal / marginal.sum(axis=-1, keepdims=True))
+                marginal = tables[c].onto(self.cliques[c], (i,), np.sum).at(...)
+                shares = marginal / marginal.sum(axis=-1, keepdims=True)
+                found[i].append(np.broadcast_to(shares, (len(logs), shares.shape[-1])))
         return {i: np.concatenate(parts) for i, parts in found.items()}, np.concatenate(totals)
 
     def _smaller(self, likelihoods: dict[int, np.ndarray], wanted: set[int]) -> Marginals | None:
@@ -157,63 +162,61 @@ class CliqueTree:
         for part in self._parts(likelihoods):
             tables, logs = self._inwards(part, np.max)
             totals.append(logs)
-            states.append(self._decoded(tables))
+            states.append(self._decoded(tables, len(logs)))
         together, log_evidence = np.concatenate(states), np.concatenate(totals)
         answers = {
             name: together[:, i] if batched else int(together[0, i]) for i, name in enumerate(self.factors.names)
         }
         return Beliefs(self.factors.names, answers, _exact(), log_evidence if batched else log_evidence[0])
 
-    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: Any) -> tuple[list[np.ndarray], np.ndarray]:
-        """Tables (B, ...) of what each clique knows from its factors and its children, and log Z (B,)."""
-        factors = self.factors
-        scopes = [*factors.scopes, *((i,) for i in likelihoods)]
-        values = [*(np.asarray(table, dtype=float)[None] for table in factors.tables), *likelihoods.values()]
-        homes = [*self._homes[: len(factors.scopes)], *(self._homes[len(factors.scopes) + i] for i in likelihoods)]
-        size = max((len(value) for value in likelihoods.values()), default=1)
-        logs = np.zeros(size)
-        tables = [np.ones((1, *self._shape(c))) for c in range(len(self.cliques))]
+    def _inwards(self, likelihoods: dict[int, np.ndarray], reduce: Any) -> tuple[list[CliqueTable], np.ndarray]:
+        """What each clique knows from its factors and its children, and log Z (B,)."""
+        values = [*(np.asarray(table, dtype=float)[None] for table in self.factors.tables), *likelihoods.values()]
+        scopes = [*self.factors.scopes, *((i,) for i in likelihoods)]
+        homes = [
+            *self._homes[: len(self.factors.scopes)],
+            *(self._homes[len(self.factors.scopes) + i] for i in likelihoods),
+        ]
+        logs = np.zeros(max((len(value) for value in likelihoods.values()), default=1))
+        tables = [CliqueTable.ones(len(clique)) for clique in self.cliques]
         for scope, value, home in zip(scopes, values, homes, strict=True):
-            tables[home] = tables[home] * _among(value, scope, self.cliques[home])
+            table, log = CliqueTable.of(value)
+            logs += log
+            tables[home] = tables[home] * table.among(scope, self.cliques[home])
         for c, up in enumerate(self._forest.parent):
-            table = tables[c] = np.broadcast_to(tables[c], (size, *self._shape(c))).copy()
-            axes = tuple(range(1, table.ndim))
-            top = table.max(axis=axes)
-            impossible = np.flatnonzero(~(top > 0))
+            clique, shared = self.cliques[c], self._shared[c]
+            tables[c] = tables[c].wide(self._shape(c))
+            message, log = tables[c].onto(clique, shared, reduce).scaled()
+            impossible = np.flatnonzero(np.isneginf(log))
             if len(impossible):
                 raise InputError(
                     "the evidence contradicts itself: no joint state is possible"
-                    + (f" in query {impossible[0]}." if size > 1 else ".")
+                    + (f" in query {impossible[0]}." if len(logs) > 1 else ".")
                 )
-            logs += np.log(top)
-            table /= top.reshape(-1, *(1 for _ in axes))
-            if up < 0:
-                logs += np.log(reduce(table, axis=axes))
-                continue
-            shared = self._shared[c]
-            message = _onto(table, self.cliques[c], shared, reduce)
-            tables[up] = tables[up] * _among(message, shared, self.cliques[up])
+            if up >= 0:
+                logs += log
+                tables[up] = tables[up] * message.among(shared, self.cliques[up])
+            else:
+                logs += log + np.log(message.values)
         return tables, logs
 
-    def _outwards(self, tables: list[np.ndarray], asked: Iterable[int]) -> None:
+    def _outwards(self, tables: list[CliqueTable], asked: Iterable[int]) -> None:
         """What some cliques know becomes what all know: a message inwards is divided out and the answer put in."""
         for c in self._towards(asked):
-            up, shared = self._forest.parent[c], self._shared[c]
-            said = _onto(tables[c], self.cliques[c], shared, np.sum)
-            known = _onto(tables[up], self.cliques[up], shared, np.sum)
-            known = np.divide(known, said, out=np.zeros_like(known), where=said > 0)
-            tables[c] *= _among(known, shared, self.cliques[c])
-            tables[c] /= tables[c].max(axis=tuple(range(1, tables[c].ndim)), keepdims=True)
+            up, shared, clique = self._forest.parent[c], self._shared[c], self.cliques[c]
+            said = tables[c].onto(clique, shared, np.sum)
+            known, _ = (tables[up].onto(self.cliques[up], shared, np.sum) / said).scaled()
+            tables[c] = tables[c] * known.among(shared, clique)
 
-    def _decoded(self, tables: list[np.ndarray]) -> np.ndarray:
+    def _decoded(self, tables: list[CliqueTable], size: int) -> np.ndarray:
         """From the roots outwards the best states of each clique, given those of its parent, (B, n)."""
-        size = len(tables[0])
         states = np.zeros((size, self.factors.size), dtype=np.int64)
         for c in reversed(range(len(tables))):
-            shared = self._shared[c]
-            free = tuple(i for i in self.cliques[c] if i not in shared)
-            order = [1 + self.cliques[c].index(i) for i in (*shared, *free)]
-            table = tables[c].transpose(0, *order)[(np.arange(size), *(states[:, i] for i in shared))]
+            clique, shared = self.cliques[c], self._shared[c]
+            free = tuple(i for i in clique if i not in shared)
+            queries = np.arange(size) if len(tables[c].values) > 1 else np.zeros(size, dtype=np.int64)
+            given = tuple(states[:, i] if i in shared else slice(None) for i in clique)
+            table = tables[c].at((queries, *given))
             best = table.reshape(size, -1).argmax(axis=1)
             for i, state in zip(free, np.unravel_index(best, table.shape[1:]), strict=True):
                 states[:, i] = state
@@ -253,16 +256,3 @@ class CliqueTree:
 
 def _exact() -> Report:
     return Report("exact on a tree of cliques: two passes", True, 2, np.empty(0))
-
-
-def _among(table: np.ndarray, scope: tuple[int, ...], clique: tuple[int, ...]) -> np.ndarray:
-    """A table (B, ...) on some variables of a clique, with axes of one state for the others."""
-    order = sorted(range(len(scope)), key=lambda axis: clique.index(scope[axis]))
-    ordered = table.transpose(0, *(1 + axis for axis in order))
-    sizes = dict(zip((scope[axis] for axis in order), ordered.shape[1:], strict=True))
-    return ordered.reshape(len(table), *(sizes.get(i, 1) for i in clique))
-
-
-def _onto(table: np.ndarray, clique: tuple[int, ...], kept: tuple[int, ...], reduce: Any) -> np.ndarray:
-    """A clique's table (B, ...) summed, or maximised, over all variables but some, which keep their order."""
-    return reduce(table, axis=tuple(1 + axis for axis, i in enumerate(clique) if i not in kept))

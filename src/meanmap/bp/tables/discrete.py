@@ -121,7 +121,7 @@ class DiscreteGraph:
         Notes
         -----
         Tables, priors and likelihoods that are JAX arrays can be jitted, mapped and differentiated: with two passes,
-        and with flooding, whose derivatives are those of its fixed point.
+        and with flooding, whose derivatives are those of its fixed point, and NaN where messages do not settle.
         """
         nodes = {name: self.graph.index(name) for name in (() if targets is None else targets)}
         targets = tuple(self.graph.names if targets is None else nodes)

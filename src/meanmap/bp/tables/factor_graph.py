@@ -73,7 +73,7 @@ class FactorGraph:
         targets : names, optional
             All variables unless given.
         schedule : Flooding, optional
-            How many sweeps there may be, 100 by default.
+            How many sweeps there may be; by default 100, and without cycles as many as a message may be on its way.
         damping : float
             The share of the old message that is kept in each sweep.
         tolerance : float, optional
@@ -86,7 +86,8 @@ class FactorGraph:
 
         Notes
         -----
-        Tables and likelihoods that are JAX arrays can be jitted, mapped and differentiated.
+        Tables and likelihoods that are JAX arrays can be jitted, mapped and differentiated; derivatives are
+        those of the fixed point, and NaN where messages do not settle.
         """
         names = tuple(self.factors.names if targets is None else targets)
         for name in names:
@@ -124,7 +125,7 @@ class FactorGraph:
 
     def _run(self, evidence: Any, schedule: Any, damping: float, tolerance: Array, maximum: bool) -> Any:
         """Beliefs (n, B, L), log Z, the report and whether there was a batch."""
-        schedule = Flooding() if schedule is None else schedule
+        schedule = self._usual if schedule is None else schedule
         if not isinstance(schedule, Flooding):
             raise KindError(
                 f"schedule is {schedule!r}; expected mm.graphs.Flooding(), how factor graphs are worked on."
@@ -150,6 +151,22 @@ class FactorGraph:
             report = how_it_ended("sweeps", count, trace, converged, [])
             beliefs, log_evidence = door.leave((probabilities(beliefs, self._graph), log_evidence + constant))
         return beliefs, log_evidence if batched else log_evidence[0], report, batched
+
+    @cached_property
+    def _usual(self) -> Flooding:
+        """With sweeps enough for what one end of a tree says to reach the other: then messages are exact, and rest."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        larger = [scope for scope in self.factors.scopes if len(scope) > 1]
+        lengths = list(map(len, larger))
+        places = np.repeat(np.arange(len(larger)), lengths), np.array([i for scope in larger for i in scope], dtype=int)
+        size = self.factors.size + len(larger)
+        edges = coo_array((np.ones(sum(lengths)), (self.factors.size + places[0], places[1])), shape=(size, size))
+        ways = np.bincount(connected_components(edges, directed=False)[1], minlength=1)
+        is_forest = sum(lengths) == size - len(ways)
+        # A way goes through each factor of its tree once at most, and a last sweep sees that nothing changes.
+        return Flooding(max(Flooding().max_sweeps, int(ways.max()) + 1)) if is_forest else Flooding()
 
     @cached_property
     def _graph(self) -> Graph:

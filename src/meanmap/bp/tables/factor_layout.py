@@ -85,7 +85,8 @@ class FactorLayout(eqx.Module):
         """All messages at once from those before."""
         sent = [group.send(said)[0] for group, said in _by_group(operators, self.heard(messages, own))]
         new = jnp.concatenate([messages[:0], *(each.reshape(-1, *own.shape[1:]) for each in sent)])
-        return jnp.concatenate([finish(new, given, settings), messages[-1:]])
+        # The last row depends on no message: were it handed on, derivatives by it would never settle.
+        return jnp.concatenate([finish(new, given, settings), jnp.ones_like(messages[-1:])])
 
 
 @jax.jit

@@ -2,40 +2,27 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import glob, has_magic
+from functools import reduce
+from glob import escape, glob, has_magic
 from os import PathLike
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import ColumnError, EmptyError, KindError, ParameterError
+from meanmap.core.meant import composed, no_column
+from meanmap.core.pieces.source import Source
 from meanmap.core.types import Data
 
-__all__ = ["ParquetFiles", "is_lazy", "names_files"]
-
-
-def is_lazy(source: Data) -> bool:
-    """Whether `source` is a lazy frame of polars."""
-    return hasattr(source, "collect") and hasattr(source, "with_row_index")
-
-
-def names_files(source: Data) -> bool:
-    """Whether `source` says where Parquet files are: a path, text that ends in .parquet or is a folder, or a list."""
-    if isinstance(source, list | tuple):
-        return len(source) > 0 and all(isinstance(each, str | PathLike) and _is_path(each) for each in source)
-    return _is_path(source)
-
-
-def _is_path(source: Data) -> bool:
-    if isinstance(source, str):
-        return source.endswith(".parquet") or (bool(re.search(r"[/\\]", source)) and Path(source).is_dir())
-    return isinstance(source, PathLike)
+__all__ = ["LazyFrame", "ParquetFiles"]
 
 
 @dataclass(frozen=True)
-class ParquetFiles:
+class ParquetFiles(Source):
     """Files that hold the rows of one table, one after another; `columns` are those that are read, all if None.
 
     Made by [`ParquetFiles.of`][], which looks at the names and kinds of the columns of each file, and at no row.
@@ -43,6 +30,14 @@ class ParquetFiles:
 
     paths: tuple[Path, ...]
     columns: tuple[str, ...] | None = None
+
+    @staticmethod
+    def holds(data: Data) -> bool:
+        """Whether data are such files, or say where some are: a path, text in .parquet or of a folder, or a list."""
+        if isinstance(data, list | tuple):
+            # A bare word in a list is a label, though there may be a folder of that name.
+            return len(data) > 0 and all(map(_is_path, data)) and not all(map(_is_word, data))
+        return isinstance(data, ParquetFiles) or _is_path(data)
 
     @classmethod
     def of(cls, source: Any, columns: Sequence[str] | None = None) -> "ParquetFiles":
@@ -53,6 +48,7 @@ class ParquetFiles:
         """
         if isinstance(source, ParquetFiles):
             return source if columns is None else cls(source.paths, tuple(columns))
+        columns = None if columns is None else [composed(name) for name in columns]
         listed = source if isinstance(source, list | tuple) else [source]
         paths = tuple(path for each in listed for path in _found(each))
         files = cls(paths, None if columns is None else tuple(columns))
@@ -62,51 +58,67 @@ class ParquetFiles:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return self.columns or tuple(_polars(self.paths[0]).read_parquet_schema(self.paths[0]))
+        return self.columns or tuple(self.kinds)
 
-    def count(self) -> int:
-        """How many rows there are, as the ends of the files say."""
-        polars = _polars(self.paths[0])
-        return sum(int(polars.scan_parquet(path).select(polars.len()).collect().item()) for path in self.paths)
+    @property
+    def kinds(self) -> dict[str, Any]:
+        """The data types of all columns of the first file, by name."""
+        return _schema(self.paths[0])
 
-    def batches(self, rows: int) -> Iterator[Any]:
-        """Frames of about so many rows, one after another; each file is read once."""
-        for frame in self._frames():
-            yield from batches(frame, rows)
+    @property
+    def shared(self) -> list[str]:
+        """The columns that all files have, in the order of the first one."""
+        schemas = [_schema(path) for path in self.paths]
+        return [name for name in schemas[0] if all(name in schema for schema in schemas)]
 
-    def take(self, index: np.ndarray) -> Any:
-        """The rows at these numbers, counted through all files, in that order."""
-        polars, start, found = _polars(self.paths[0]), 0, []
-        for frame in self._frames():
-            stop = start + int(frame.select(polars.len()).collect().item())
-            here = index[(index >= start) & (index < stop)]
-            found.append(taken(frame, here - start))
-            start = stop
-        return polars.concat(found, how="vertical_relaxed")
-
-    def frame(self) -> Any:
-        """All rows, in memory."""
-        polars = _polars(self.paths[0])
-        return polars.concat([frame.collect() for frame in self._frames()], how="vertical_relaxed")
-
-    def _frames(self) -> Iterator[Any]:
-        polars = _polars(self.paths[0])
+    def count(self, argument: str = "data") -> int:
+        """As the ends of the files say."""
+        rows = 0
         for path in self.paths:
-            frame = polars.scan_parquet(path)
-            yield frame if self.columns is None else frame.select(self.columns)
+            with _read(path):
+                rows += LazyFrame(_scanned(path), path).count()
+        return rows
+
+    def chosen(self, names: Sequence[str]) -> "ParquetFiles":
+        """These files, of which fewer columns are read."""
+        return ParquetFiles(self.paths, tuple(names))
+
+    def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
+        """Frames, one after another; each file is read once."""
+        for frame in self._frames():
+            yield from frame.pieces(rows)
+
+    def take(self, index: np.ndarray, argument: str = "data") -> Any:
+        """A frame of the rows at these numbers, counted through all files."""
+        start, found = 0, []
+        for frame in self._frames():
+            stop = start + frame.count()
+            found.append(frame.take(index[(index >= start) & (index < stop)] - start))
+            start = stop
+        return _polars(self.paths[0]).concat(found)
+
+    def whole(self, argument: str = "data") -> Any:
+        """One frame of polars with the rows of all files."""
+        return _polars(self.paths[0]).concat([frame.whole() for frame in self._frames()])
+
+    def _frames(self) -> "Iterator[LazyFrame]":
+        """Each file as a lazy frame of the same columns in the same order, of one data type in all files."""
+        polars = _polars(self.paths[0])
+        schemas = [_schema(path) for path in self.paths]
+        kinds = {name: reduce(_common, (schema[name] for schema in schemas)) for name in self.names}
+        for path, schema in zip(self.paths, schemas, strict=True):
+            columns = {name: polars.col(name) for name in kinds}
+            cast = [columns[name] if schema[name] == kind else columns[name].cast(kind) for name, kind in kinds.items()]
+            yield LazyFrame(_scanned(path).select(cast), path)
 
     def _check(self) -> None:
         """Refuse files whose columns differ from those of the first one."""
-        polars = _polars(self.paths[0])
         first: dict[str, Any] = {}
         for path in self.paths:
-            try:
-                found = dict(polars.read_parquet_schema(path))
-            except (polars.exceptions.PolarsError, OSError) as problem:
-                raise KindError(f"{path} cannot be read as Parquet: {str(problem).splitlines()[0]}") from None
+            found = _schema(path)
             for name in self.columns or ():
                 if name not in found:
-                    raise ColumnError(f"{path} has no column {name!r}; it has {', '.join(map(repr, found))}.")
+                    raise no_column(path, name, found)
             first = first or found
             for name in first if self.columns is None else self.columns:
                 if name not in found:
@@ -127,24 +139,102 @@ class ParquetFiles:
                 )
 
 
-def batches(frame: Any, rows: int) -> Iterator[Any]:
-    """The frames that a lazy frame gives one after another, from one run of its query where polars can."""
-    if hasattr(frame, "collect_batches"):
-        return iter(frame.collect_batches(chunk_size=rows, engine="streaming"))
+@dataclass(frozen=True, eq=False)
+class LazyFrame(Source):
+    """A lazy frame of polars, perhaps of the file at `path`, which errors then name."""
+
+    data: Any
+    path: Path | None = None
+
+    @staticmethod
+    def holds(data: Data) -> bool:
+        """Whether data are a lazy frame."""
+        return hasattr(data, "collect") and hasattr(data, "with_row_index")
+
+    @property
+    def names(self) -> Sequence[str]:
+        """As its query gives them."""
+        return list(self.data.collect_schema().names())
+
+    def count(self, argument: str = "data") -> int:
+        """Runs its query."""
+        polars = _polars(self.path)
+        with _read(self.path):
+            return int(self.data.select(polars.len()).collect().item())
+
+    def foreseen(self) -> int | None:
+        """Only its query knows."""
+        return None
+
+    def chosen(self, names: Sequence[str]) -> Any:
+        """A lazy frame again."""
+        return self.data.select(list(names))
+
+    def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
+        """From one run of its query where polars can."""
+        with _read(self.path):
+            if hasattr(self.data, "collect_batches"):
+                yield from self.data.collect_batches(chunk_size=rows, engine="streaming")
+            else:
+                yield from (self.data.slice(start, rows).collect() for start in range(0, self.count(), rows))
+
+    def take(self, index: np.ndarray, argument: str = "data") -> Any:
+        """The others are read and forgotten."""
+        import polars
+
+        name = "number of the row"
+        chosen = self.data.with_row_index(name).filter(polars.col(name).is_in(index.tolist()))
+        with _read(self.path):
+            streams = hasattr(self.data, "collect_batches")
+            found = chosen.collect(engine="streaming") if streams else chosen.collect()
+        return found.sort(name).drop(name)
+
+    def whole(self, argument: str = "data") -> Any:
+        """A frame of polars, from one run of its query."""
+        with _read(self.path):
+            return self.data.collect()
+
+
+def _common(one: Any, other: Any) -> Any:
+    """The data type of a column of numbers that has these in two files: whole numbers stay whole."""
     import polars
 
-    number = int(frame.select(polars.len()).collect().item())
-    return (frame.slice(start, rows).collect() for start in range(0, number, rows))
+    return one if one == other else polars.Int64 if one.is_integer() and other.is_integer() else polars.Float64
 
 
-def taken(frame: Any, index: np.ndarray) -> Any:
-    """Rows of a lazy frame by number, in that order, of which the others are read and forgotten."""
-    import polars
+def _scanned(path: Path) -> Any:
+    """The rows of one file, whatever its name: to polars a[1].parquet is a pattern."""
+    frame = _polars(path).scan_parquet(path, glob=False)
+    odd = {name: composed(name) for name in frame.collect_schema().names() if name != composed(name)}
+    return frame.rename(odd) if odd else frame
 
-    name = "number of the row"
-    chosen = frame.with_row_index(name).filter(polars.col(name).is_in(index.tolist()))
-    found = chosen.collect(engine="streaming") if hasattr(frame, "collect_batches") else chosen.collect()
-    return found.sort(name).drop(name)
+
+def _schema(path: Path) -> dict[str, Any]:
+    with _read(path):
+        return dict(_scanned(path).collect_schema())
+
+
+@contextmanager
+def _read(path: Path | None) -> Iterator[None]:
+    """What is damaged or cannot be one column is said of the file, or of a lazy frame, in one sentence."""
+    polars = _polars(path)
+    try:
+        yield
+    except FileNotFoundError:
+        raise ParameterError(f"there is no file {str(path)!r}.") from None
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as problem:
+        what = "the lazy frame cannot be read" if path is None else f"{path} cannot be read as Parquet"
+        raise KindError(f"{what}: {str(problem).splitlines()[0]}") from None
+
+
+def _is_word(source: str | PathLike) -> bool:
+    return isinstance(source, str) and not re.search(r"[/\\.]", source)
+
+
+def _is_path(source: Data) -> bool:
+    if isinstance(source, str):
+        return source.endswith(".parquet") or isdir(source)
+    return isinstance(source, PathLike)
 
 
 def _found(source: Any) -> list[Path]:
@@ -162,7 +252,7 @@ def _found(source: Any) -> list[Path]:
             )
         return [path]
     if has_magic(str(source)):
-        found = [Path(each) for each in glob(str(source), recursive=True)]
+        found = [Path(each) for each in glob(_pattern(path), recursive=True)]
         if not found:
             raise EmptyError(f"no file matches {str(source)!r}.")
         return sorted(found, key=_natural)
@@ -172,6 +262,12 @@ def _found(source: Any) -> list[Path]:
             f"{str(source)!r} is no Parquet file. Read it first; for a large array use numpy.load(path, mmap_mode='r')."
         )
     raise ParameterError(f"there is no file {str(source)!r}.")
+
+
+def _pattern(path: Path) -> str:
+    """A pattern in which folders that exist are themselves: h[1]/*.parquet is about h[1] if there is one, not h1."""
+    there = next(folder for folder in path.parents if folder.is_dir() or folder == folder.parent)
+    return str(Path(escape(str(there))) / path.relative_to(there))
 
 
 def _natural(path: Path) -> list[Any]:

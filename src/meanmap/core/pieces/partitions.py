@@ -4,23 +4,114 @@ Dask is never imported unless one of its collections came in.
 """
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.errors import ColumnError, KindError, ShapeError
+from meanmap.core.pieces.source import Source, unnamed
+from meanmap.core.points import is_dask, refuse_unread
+from meanmap.core.types import Data
 
-__all__ = ["computed", "delayed", "lengths", "partitions", "reduced", "rows_at", "whole"]
+__all__ = ["Collection", "computed", "cut_alike", "delayed", "reduced"]
 
 # States of so many partitions are merged by one task: the tree stays flat, and no task waits for long.
 FAN_IN = 8
-# The lengths of partitions by the identity of their collection, as long as that is there.
-_counted: dict[int, list[int]] = {}
 
 
-def partitions(source: Any, argument: str) -> list[Any]:
-    """The parts of a collection as tasks that nobody has computed yet, each all the columns of some rows."""
+@dataclass
+class Frozen:
+    """The partitions of a collection as Dask planned them once, and how many rows each has once they were counted.
+
+    Dask plans anew whenever it is asked, and cuts the same rows differently when fewer columns of them are read.
+    """
+
+    token: str
+    parts: list[Any]
+    lengths: list[int] | None = None
+
+
+# By the identity of the collection, as long as it is there and holds what it held.
+_frozen: dict[int, Frozen] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Collection(Source):
+    """An array, a frame or a column of Dask."""
+
+    data: Any
+
+    @staticmethod
+    def holds(data: Data) -> bool:
+        """Whether data are one."""
+        return is_dask(data)
+
+    @property
+    def named(self) -> bool:
+        """Those of frames have names."""
+        return getattr(self.data, "ndim", 0) == 2 and hasattr(self.data, "columns")
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns of a frame."""
+        if not self.named:
+            raise unnamed(self)
+        return [str(name) for name in self.data.columns]
+
+    def count(self, argument: str = "the collection") -> int:
+        """Counted by the workers where Dask does not know."""
+        return sum(self.lengths(argument))
+
+    def chosen(self, names: Sequence[str]) -> Any:
+        """A frame of Dask again."""
+        return self.data[list(names)]
+
+    def take(self, index: np.ndarray, argument: str = "the collection") -> Any:
+        """Nothing else comes here."""
+        sizes, tasks = self.lengths(argument), []
+        for part, end, size in zip(self.parts(argument), np.cumsum(sizes), sizes, strict=True):
+            here = index[(index >= end - size) & (index < end)] - (end - size)
+            if len(here):
+                tasks.append(delayed(_rows)(part, here))
+        return _joined(computed(tasks), self.data, argument)
+
+    def pieces(self, rows: int, argument: str = "the collection") -> Iterator[Any]:
+        """None come here: partitions are worked on where they lie."""
+        refuse_unread(self.data, argument)
+        yield from ()
+
+    def whole(self, argument: str = "the collection") -> Any:
+        """A frame of pandas, or an array."""
+        return _joined(computed(self.parts(argument)), self.data, argument)
+
+    def parts(self, argument: str = "the collection") -> list[Any]:
+        """Its partitions, each all the columns of some rows: the same ones for as long as the collection is there."""
+        return _found(self.data, argument).parts
+
+    def lengths(self, argument: str = "the collection") -> list[int]:
+        """How many rows each partition has, counted once for a collection."""
+        found = _found(self.data, argument)
+        if found.lengths is None:
+            found.lengths = [int(rows) for rows in computed([delayed(len)(part) for part in found.parts])]
+        return found.lengths
+
+
+def _found(source: Any, argument: str) -> Frozen:
+    from dask.base import tokenize
+
+    token = tokenize(source)  # `frame["new"] = ...` makes another table of the same object
+    if id(source) not in _frozen or _frozen[id(source)].token != token:
+        known = hasattr(source, "chunks") and not np.isnan(source.chunks[0]).any()
+        parts = _planned(source, argument)
+        if id(source) not in _frozen:
+            weakref.finalize(source, _frozen.pop, id(source), None)
+        _frozen[id(source)] = Frozen(token, parts, [int(rows) for rows in source.chunks[0]] if known else None)
+    return _frozen[id(source)]
+
+
+def _planned(source: Any, argument: str) -> list[Any]:
     if hasattr(source, "npartitions") and hasattr(source, "divisions"):
         return list(source.to_delayed())
     if not hasattr(source, "chunks") or not hasattr(source, "to_delayed"):
@@ -34,33 +125,32 @@ def partitions(source: Any, argument: str) -> list[Any]:
     return list(source.to_delayed().ravel())
 
 
-def lengths(source: Any, argument: str) -> list[int]:
-    """How many rows each partition has, counted by the workers where Dask does not know, once for a collection."""
-    if hasattr(source, "chunks") and not np.isnan(source.chunks[0]).any():
-        return [int(rows) for rows in source.chunks[0]]
-    if id(source) not in _counted:
-        # Of frames one column is enough, which readers of files then leave the others out for.
-        is_table = getattr(source, "ndim", 0) == 2 and hasattr(source, "columns")
-        narrow = source[list(source.columns[:1])] if is_table else source
-        _counted[id(source)] = [int(rows) for rows in computed([delayed(len)(p) for p in partitions(narrow, argument)])]
-        weakref.finalize(source, _counted.pop, id(source), None)
-    return _counted[id(source)]
+def cut_alike(sources: Sequence[Any], argument: str) -> list[tuple[Any, ...]]:
+    """The partitions of collections that lie side by side, cut alike: as those of the first one.
+
+    Columns of one file may come in partitions of their own, because Dask joins small ones.
+    """
+    cut = [Collection(source) for source in sources]
+    sizes = [each.lengths(argument) for each in cut]
+    counts = [sum(each) for each in sizes]
+    if len(set(counts)) > 1:
+        raise ShapeError(f"{argument} have {' and '.join(map(str, counts))} rows: expected as many of each.")
+    alike = [each.parts(argument) for each in cut]
+    alike = [p if each == sizes[0] else _cut_as(p, each, sizes[0]) for p, each in zip(alike, sizes, strict=True)]
+    return list(zip(*alike, strict=True))
 
 
-def rows_at(source: Any, index: np.ndarray, parts: Sequence[int], argument: str) -> Any:
-    """The rows at these numbers, counted through partitions of these lengths, in order; nothing else comes here."""
-    ends = np.cumsum(parts)
-    tasks = []
-    for part, end, size in zip(partitions(source, argument), ends, parts, strict=True):
-        here = index[(index >= end - size) & (index < end)] - (end - size)
-        if len(here):
-            tasks.append(delayed(_rows)(part, here))
-    return _joined(computed(tasks), source, argument)
-
-
-def whole(source: Any, argument: str) -> Any:
-    """All rows, here."""
-    return _joined(computed(partitions(source, argument)), source, argument)
+def _cut_as(parts: list[Any], sizes: Sequence[int], wanted: Sequence[int]) -> list[Any]:
+    """Tasks that give the rows of partitions of these sizes in partitions of other sizes."""
+    ends = np.cumsum(sizes)
+    found, start = [], 0
+    for size in wanted:
+        stop = start + size
+        there = [i for i in range(len(parts)) if ends[i] - sizes[i] < stop and ends[i] > start] or [0]
+        begin = start - int(ends[there[0]] - sizes[there[0]]) if size else 0
+        found.append(delayed(_run)([parts[i] for i in there], begin, begin + size))
+        start = stop
+    return found
 
 
 def _joined(parts: list[Any], source: Any, argument: str) -> Any:
@@ -104,3 +194,12 @@ def delayed(value: Any) -> Any:
 
 def _rows(part: Any, index: np.ndarray) -> Any:
     return part.iloc[index] if hasattr(part, "iloc") else part[index]
+
+
+def _run(parts: list[Any], start: int, stop: int) -> Any:
+    """Rows that follow one another in partitions that follow one another."""
+    if hasattr(parts[0], "iloc"):
+        import pandas
+
+        return (parts[0] if len(parts) == 1 else pandas.concat(parts)).iloc[start:stop]
+    return np.concatenate(parts)[start:stop]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from meanmap.core.errors import KindError
-from meanmap.core.pieces.partitions import delayed, partitions
+from meanmap.core.pieces.partitions import Collection, delayed
 from meanmap.core.points import is_dask
 from meanmap.core.types import Data
 
@@ -35,7 +35,7 @@ def numbers_by_partition(shape: Callable[..., tuple[int, ...]]) -> Callable[[Met
             from dask.array import concatenate, from_delayed
 
             rows, arguments = arguments[0], arguments[1:]
-            there, parts, each = delayed(self), partitions(rows, "rows"), shape(self, *arguments, **named)
+            there, parts, each = delayed(self), Collection(rows).parts("rows"), shape(self, *arguments, **named)
             sizes = rows.chunks[0] if hasattr(rows, "chunks") else [np.nan] * len(parts)
             tasks = [delayed(_numbers)(method.__name__, there, part, arguments, named, each) for part in parts]
             shapes = [(size, *each) for size in sizes]
@@ -58,6 +58,8 @@ def filled_by_partition(method: Method) -> Method:
     def call(self: Any, frame: Data, *arguments: Any, **named: Any) -> Any:
         if not is_dask(frame):
             return method(self, frame, *arguments, **named)
+        if named.get("draws") is not None:
+            raise KindError("frame is a collection of Dask; expected one in memory for draws: frame.compute().")
         if not hasattr(frame, "map_partitions"):
             each = frame.rechunk({1: -1})
             settings = {"name": method.__name__, "model": self, "arguments": arguments, "named": named}

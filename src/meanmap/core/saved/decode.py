@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from types import UnionType
 from typing import Any
 
@@ -15,14 +14,14 @@ import numpy as np
 import scipy.sparse
 
 from meanmap.core.errors import FileFormatError
+from meanmap.core.saved.encode import DEEPEST
+from meanmap.core.saved.fitting import fits, hints_of
 from meanmap.core.types import Array
 from meanmap.core.values import as_tuple
 
 __all__ = ["Decoder"]
 
-# No value of the library is nested so deep.
-DEEPEST = 100
-# Nor are there so many nodes.
+# No value of the library counts so many nodes.
 LONGEST = 2**40
 # What may be made of a file beyond its own arrays: so many bytes, and so many for each of the file.
 SPARE, TIMES = 2**26, 100
@@ -146,7 +145,6 @@ class Decoder:
         name, parts = _checked(content, list)
         kind = _class(name)
         held = {field: self.decode(part, depth) for field, part in _checked(parts, dict).items()}
-        held = _of_its_folder(name, "UPGRADES").get(name, dict)(held)
         if is_dataclass(kind):
             known = {field.name: field for field in fields(kind)}
             unknown = sorted(set(held) - set(known))
@@ -154,6 +152,12 @@ class Decoder:
             if unknown or absent:
                 found = f"an unknown field {unknown[0]!r}" if unknown else f"no field {absent[0]!r}"
                 raise FileFormatError(f"its {kind.__name__} has {found}: another version of meanmap wrote it")
+            for each, value in held.items():
+                if not fits(value, hints_of(kind).get(each, Any)):
+                    raise FileFormatError(
+                        f"the field {each!r} of its {kind.__name__} holds {type(value).__name__}: another version of "
+                        "meanmap wrote it, or it was altered"
+                    )
             defaults = {each: known[each].default for each in known if known[each].default is not MISSING}
             held = {**defaults, **held}
         made = object.__new__(kind)
@@ -170,7 +174,7 @@ def _class(name: Any) -> type:
     """A class of the library by its name; no other can be named."""
     if not NAME.fullmatch(_checked(name, str)):
         raise FileFormatError(f"it names {name[:80]!r}, which is no class that can be loaded")
-    module, _, last = _of_its_folder(name, "MOVED").get(name, name).rpartition(".")
+    module, _, last = name.rpartition(".")
     try:
         kind = getattr(import_module(module), last)
     except (ImportError, AttributeError):
@@ -178,14 +182,6 @@ def _class(name: Any) -> type:
     if not isinstance(kind, type) or not kind.__module__.startswith("meanmap."):
         raise FileFormatError(f"it names {name[:80]!r}, which is no class of meanmap")
     return kind
-
-
-def _of_its_folder(name: str, table: str) -> Mapping[str, Any]:
-    """What the folder of a class says, in its file `moved`, about files that earlier versions wrote: where classes are
-    now (`MOVED`), and how the fields that they had become those of today (`UPGRADES`, functions of plain dictionaries).
-    """
-    moved = f"{'.'.join(name.split('.')[:2])}.moved"
-    return getattr(import_module(moved), table, {}) if find_spec(moved) else {}
 
 
 def _dtype(name: Any, kinds: str) -> np.dtype[Any]:

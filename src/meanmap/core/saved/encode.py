@@ -17,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-__all__ = ["Encoder", "class_name", "state"]
+__all__ = ["DEEPEST", "Encoder", "class_name", "state"]
 
+# No value of the library is nested so deep.
+DEEPEST = 100
 KINDS = "biuf"  # what safetensors holds: booleans, whole numbers and floats
 
 
@@ -30,25 +32,28 @@ class Encoder:
         # By identity; the arrays are kept alive, so that no other takes the place of one.
         self._seen: dict[int, tuple[Any, dict[str, str]]] = {}
 
-    def encode(self, value: object, where: str = "") -> Any:
+    def encode(self, value: object, where: str = "", depth: int = 0) -> Any:
         """The value as JSON; `where` names it in messages."""
+        if depth > DEEPEST:
+            raise TypeError(f"this cannot be saved: it is nested more than {DEEPEST} deep, or holds itself.")
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": str(value)}
         if type(value) is list:
-            return [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]
+            return [self.encode(each, f"{where}[{i}]", depth + 1) for i, each in enumerate(value)]
         if isinstance(value, tuple):
-            return {"tuple": [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]}
+            return {"tuple": [self.encode(each, f"{where}[{i}]", depth + 2) for i, each in enumerate(value)]}
         if _is_ours(type(value)) and not isinstance(value, type):
-            parts = {name: self.encode(part, f"{where}.{name}") for name, part in state(value).items()}
+            parts = {name: self.encode(part, f"{where}.{name}", depth + 2) for name, part in state(value).items()}
             return {"value": [class_name(type(value)), parts]}
         if isinstance(value, Mapping):
             pairs = [(key, item, f"{where}[{key!r}]") for key, item in value.items()]
-            return {"dict": [[self.encode(key, name), self.encode(item, name)] for key, item, name in pairs]}
+            return {"dict": [[self.encode(each, name, depth + 2) for each in (key, item)] for key, item, name in pairs]}
         if type(value) is range:
             return {"range": [value.start, value.stop, value.step]}
         if isinstance(value, np.generic):
+            self._check_digits(value.dtype, where)
             return {"scalar": [value.dtype.str, self.encode(value.item(), where)]}
         if isinstance(value, np.ndarray | jax.Array):
             return self._array(value, where)
@@ -64,13 +69,28 @@ class Encoder:
             "dictionaries and objects of meanmap can; a function or an object of another library cannot."
         )
 
+    def _check_digits(self, dtype: np.dtype[Any], where: str) -> None:
+        """Refuse numbers of more than 64 bits, as NumPy's long doubles are on some machines."""
+        if dtype.kind in "iufc" and dtype.itemsize > (16 if dtype.kind == "c" else 8):
+            raise TypeError(
+                f"this cannot be saved: {where.lstrip('.') or 'it'} holds {dtype}; expected at most 64 bits: "
+                ".astype(float)."
+            )
+
     def _array(self, value: object, where: str) -> Any:
         if id(value) in self._seen:
             return self._seen[id(value)][1]
         if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
             data = np.asarray(jax.random.key_data(value))
             return {"key": [str(jax.random.key_impl(value)), self.encode(data, where)]}
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            called = where.lstrip(".") or "it"
+            raise TypeError(
+                f"this cannot be saved: {called} has masked entries. Fill them in first, as with .filled(nan)."
+            )
         plain: Any = np.asarray(value)
+        self._check_digits(plain.dtype, where)
+        plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)  # as such a file holds them
         if plain.dtype.kind == "c":
             return {"complex": [plain.dtype.str, self.encode(np.stack([plain.real, plain.imag], axis=-1), where)]}
         if plain.dtype.kind == "U" and _is_sparse_text(plain):

@@ -4,12 +4,16 @@ import errno
 import os
 import secrets
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from meanmap.core.errors import KindError, ParameterError
 
 __all__ = ["to_write", "write_whole"]
+
+# What a file is called until it is whole, and how old in seconds one is that nobody writes any more.
+PART, FORGOTTEN = ".part", 3600.0
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
@@ -26,7 +30,8 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     'whole'
     """
     target = to_write(path)
-    neighbour = target.with_name(f".{secrets.token_hex(8)}.part")
+    _sweep(target.parent)
+    neighbour = target.with_name(f".{secrets.token_hex(8)}{PART}")
     try:
         with neighbour.open("xb") as file:  # x: never one that is there already
             file.write(content.encode() if isinstance(content, str) else content)
@@ -39,6 +44,15 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     finally:
         neighbour.unlink(missing_ok=True)
     return Path(path)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what writers that were killed left in a folder."""
+    with suppress(OSError):
+        for path in folder.glob(f".{'[0-9a-f]' * 16}{PART}"):
+            with suppress(OSError):
+                if path.is_file() and time.time() - path.stat().st_mtime > FORGOTTEN:
+                    path.unlink()
 
 
 def to_write(path: str | Path) -> Path:
@@ -55,10 +69,10 @@ def to_write(path: str | Path) -> Path:
         raise KindError(f"path is {path!r}; expected the name of a file.")
     target = Path(os.path.realpath(path))
     try:
-        kind = target.stat().st_mode
+        kind = os.stat(path).st_mode  # of the path: where /dev/stdout leads is no name of a file
     except FileNotFoundError:
         return target
-    if not stat.S_ISREG(kind):
+    if not stat.S_ISREG(kind) or Path(os.path.abspath(path)).parts[1:2] in (("dev",), ("proc",)):
         what = "a folder" if stat.S_ISDIR(kind) else "a device, a pipe or a socket"
         raise ParameterError(f"{path} is {what}; expected the name of a file.")
     if not os.access(target, os.W_OK):

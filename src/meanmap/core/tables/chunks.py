@@ -4,75 +4,85 @@ The cut does not depend on how the data came: an iterator's pieces are regrouped
 rounding, and a test the same p-value, whatever the size of the pieces.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import plain
-from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
-from meanmap.core.pieces.files import ParquetFiles, batches, is_lazy, taken
-from meanmap.core.pieces.partitions import lengths, rows_at, whole
-from meanmap.core.pieces.sources import is_file, is_stream
-from meanmap.core.points import is_dask, is_sparse, refuse_unread
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.foreign import readable
+from meanmap.core.pieces.source import Source
+from meanmap.core.pieces.sources import elsewhere, lies_elsewhere
+from meanmap.core.points import is_sparse, slices
+from meanmap.core.rng import Rng
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.table import Table, raw_columns
-from meanmap.core.types import Data, Index
+from meanmap.core.types import Data, Index, Seed
 
-__all__ = [
-    "chunks_of",
-    "count_rows",
-    "in_memory",
-    "paired_chunks",
-    "pieces_of",
-    "sampled",
-    "side_by_side",
-    "take_rows",
-]
+__all__ = ["any_once", "brought", "chunks_of", "count_rows", "paired_chunks", "sampled", "side_by_side", "source_of"]
 
 
-def count_rows(source: Data) -> int | None:
+@dataclass(frozen=True, eq=False)
+class Memory(Source):
+    """What is in memory, or mapped into it: an array, a sparse matrix, a table, a list of points."""
+
+    data: Any
+    called: str = "data"
+
+    @cached_property
+    def _columns(self) -> dict[str, Any]:
+        return raw_columns(self.data, self.called)
+
+    @property
+    def named(self) -> bool:
+        """Those of tables have names."""
+        return Table.looks_like_one(self.data)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the columns."""
+        return list(self._columns)
+
+    def count(self, argument: str = "data") -> int:
+        """As its first column says."""
+        return length(self.data)
+
+    def chosen(self, names: Sequence[str]) -> dict[str, Any]:
+        """By name, as they came."""
+        return {name: self._columns[name] for name in names}
+
+    def take(self, index: np.ndarray, argument: str = "data") -> Any:
+        """Of the same kind."""
+        return _cut(plain(self.data, "data") if isinstance(self.data, list | tuple) else self.data, index)
+
+    def pieces(self, rows: int, argument: str = "data") -> Iterator[Any]:
+        """Slices of exactly so many rows."""
+        listed = isinstance(self.data, list | tuple)
+        source = plain(self.data, argument) if listed else self.data
+        yield from (_cut(source, part) for part in slices(self.count(), rows))
+
+    def whole(self, argument: str = "data") -> Any:
+        """As it came."""
+        return self.data
+
+
+def source_of(data: Data, called: str = "data") -> Source:
+    """Data as rows that lie somewhere."""
+    return elsewhere(data) or Memory(data, called)
+
+
+def any_once(data: Iterable[Any]) -> bool:
+    """Whether some of these data are iterators, whose rows are read once and in order."""
+    return any(source_of(each).once for each in data)
+
+
+def count_rows(data: Data) -> int | None:
     """How many rows there are; None for an iterator, which does not know."""
-    if is_stream(source):
-        return None
-    if is_lazy(source):
-        import polars
-
-        return int(source.select(polars.len()).collect().item())
-    if is_file(source):
-        return ParquetFiles.of(source).count()
-    if is_dask(source):
-        return sum(lengths(source, "the collection"))
-    if isinstance(source, Table):
-        return len(source)
-    if isinstance(source, Mapping):
-        return len(next(iter(source.values()), ()))
-    return length(source)
-
-
-def in_memory(source: Data, argument: str = "the collection") -> Any:
-    """What a file or a collection of Dask holds, as a frame or an array; anything else as it is."""
-    if is_lazy(source):
-        return source.collect()
-    if is_file(source):
-        return ParquetFiles.of(source).frame()
-    return whole(source, argument) if is_dask(source) else source
-
-
-def pieces_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
-    """Successive pieces of about so many rows, as they come: those of iterators are neither cut nor joined.
-
-    A collection of Dask has none here: its partitions are worked on where they lie.
-    """
-    if is_stream(source):
-        yield from source
-    elif is_lazy(source):
-        yield from batches(source, rows)
-    elif is_file(source):
-        yield from ParquetFiles.of(source).batches(rows)
-    else:
-        yield from _cuts(source, rows, argument)
+    return source_of(data).count()
 
 
 def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
@@ -99,13 +109,9 @@ def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
     >>> [block[:, 0].tolist() for block in chunks_of(pieces, 4)]
     [[0.0, 0.0, 0.0, 1.0], [1.0]]
     """
-    if is_stream(source):
-        yield from _regrouped(source, rows, argument)
-        return
-    if is_file(source):
-        yield from _regrouped(pieces_of(source, rows, argument), rows, argument)
-        return
-    yield from _cuts(source, rows, argument)
+    known = source_of(source)
+    pieces = known.pieces(rows, argument)
+    yield from pieces if isinstance(known, Memory) else _regrouped(pieces, rows, argument)
 
 
 def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -123,29 +129,24 @@ def paired_chunks(sources: Sequence[Any], rows: int, names: Sequence[str]) -> It
         yield blocks
 
 
-def take_rows(source: Data, index: np.ndarray) -> Any:
-    """The rows at `index` of a source that is not an iterator, read without the others."""
-    if is_file(source):
-        return taken(source, index) if is_lazy(source) else ParquetFiles.of(source).take(index)
-    if is_dask(source):
-        return rows_at(source, index, lengths(source, "the collection"), "the collection")
-    return _cut(plain(source, "data") if isinstance(source, list | tuple) else source, index)
-
-
-def sampled(sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int) -> list[Any]:
-    """At most so many rows, in memory, of sources that lie side by side and are no iterators, in their order.
+def sampled(data: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int) -> list[Any]:
+    """At most so many rows, in memory, of data that lie side by side, in their order; iterators are refused.
 
     They are chosen by their numbers alone, hence the same rows wherever the data lie and however they are divided.
     """
-    parts = [lengths(source, name) if is_dask(source) else [] for source, name in zip(sources, names, strict=True)]
-    n = sum(parts[0]) if parts[0] else count_rows(sources[0]) or 0
+    sources = list(zip(map(source_of, data), names, strict=True))
+    for name in (name for source, name in sources if source.once):
+        raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
+    n = sources[0][0].count(names[0]) or 0
     if n <= most:
-        return [in_memory(source, name) for source, name in zip(sources, names, strict=True)]
+        return [source.whole(name) for source, name in sources]
     index = np.sort(generator.choice(n, most, replace=False))
-    return [
-        rows_at(source, index, sizes, name) if is_dask(source) else take_rows(source, index)
-        for source, sizes, name in zip(sources, parts, names, strict=True)
-    ]
+    return [source.take(index, name) for source, name in sources]
+
+
+def brought(data: Data, rng: Seed, argument: str, most: int) -> Any:
+    """At most so many rows of files and collections of Dask; what is in memory as it is."""
+    return sampled([data], Rng.of(rng).generator, [argument], most)[0] if lies_elsewhere(data) else data
 
 
 def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
@@ -153,31 +154,22 @@ def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
 
     Of a file with one column that column.
     """
-    if not any(is_file(member) or is_dask(member) for member in members):
+    if not any(map(lies_elsewhere, members)):
         return list(members)
     sizes = [count_rows(member) for member in members]
     if len(set(sizes)) > 1:
         raise ShapeError(f"{argument} has samples of {sizes} rows; expected as many of each.")
     names = [f"{argument}[{i}]" for i in range(len(members))]
     found = sampled(members, np.random.default_rng(0), names, most)
-    alone = [is_file(member) and part.shape[1] == 1 for member, part in zip(members, found, strict=True)]
-    return [part.to_series() if one else part for one, part in zip(alone, found, strict=True)]
-
-
-def _cuts(source: Data, rows: int, argument: str) -> Iterator[Any]:
-    """Slices of what is in memory or mapped into it."""
-    refuse_unread(source, argument)
-    if isinstance(source, list | tuple):
-        source = plain(source, argument)
-    for start in range(0, count_rows(source) or 0, rows):
-        yield _cut(source, slice(start, start + rows))
+    beside = zip(members, found, strict=True)
+    return [p.to_series() if lies_elsewhere(m) and getattr(p, "width", 0) == 1 else p for m, p in beside]
 
 
 def _cut(data: Data, index: Index) -> Any:
     if isinstance(data, Table):
         return Table({name: column[index] for name, column in data.columns.items()})
     if isinstance(data, Mapping):
-        return {name: np.asarray(column)[index] for name, column in data.items()}
+        return {name: np.asarray(readable(column, name))[index] for name, column in data.items()}
     if hasattr(data, "iloc"):
         return data.iloc[index]
     return data[index]
@@ -213,8 +205,7 @@ def _piece(part: Any, argument: str) -> Any:
         try:
             return Table.of(part, f"a piece of {argument}")
         except NonFiniteError:  # whoever reads the rows says what becomes of missing values
-            names, columns = raw_columns(part, f"a piece of {argument}")
-            return {name: np.asarray(column) for name, column in zip(names, columns, strict=True)}
+            return {name: np.asarray(each) for name, each in raw_columns(part, f"a piece of {argument}").items()}
     array = plain(part, f"a piece of {argument}")
     if array.ndim == 0:
         raise KindError(f"{argument} is an iterator that gives {part!r}; expected pieces: arrays or tables of rows.")

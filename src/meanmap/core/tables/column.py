@@ -2,15 +2,18 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import seconds
 from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.moments import is_zoned
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
     FAMILIES,
+    OF_TIMES,
     Kind,
     advice,
     article,
@@ -24,6 +27,7 @@ from meanmap.core.tables.missing import length, present, take
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.written import Written, words_of
+from meanmap.core.tables.zones import one_zone
 from meanmap.core.types import Array, Data
 
 __all__ = ["Column", "check_alike", "counted", "is_text", "middle_units", "robust_scales", "scale_of_sorted"]
@@ -53,7 +57,7 @@ class Column:
     kind : str
         "number", "count" (whole numbers from 0), "vector" (a block of numbers), "label", "ordered label" (categories
         with an order, compared as labels), "text" (nearly every row has its own), "boolean", "time", "duration",
-        "whole object" (a rotation, a picture: known to its kernel alone); or what it was told to be.
+        "whole object" (a rotation, a picture: known to its kernel alone); or the kind that was declared.
     missing, distinct : int
         Missing values, and distinct ones among the others.
     centre, scale : float or None
@@ -66,6 +70,8 @@ class Column:
         Numbers that may stand for missing values.
     written : Written or None
         What labels look like that are too many for a few groups: numbers or dates.
+    zoned : bool or None
+        Whether times have a zone, where the table knows it.
     """
 
     name: Any
@@ -79,6 +85,7 @@ class Column:
     labels: tuple[str, ...] = ()
     sentinels: Sentinels | None = None
     written: Written | None = None
+    zoned: bool | None = None
 
     @classmethod
     def of(cls, name: Any, parts: Sequence[Any], arguments: Sequence[str], told: Kind | None = None) -> "Column":
@@ -103,10 +110,14 @@ class Column:
         found = _measured(name, np.concatenate([np.asarray(part) for part in read]), missing, told, order)
         words = None if told else words_of(parts)
         written = Written.of(words) if words else None
+        zones = [is_zoned(part, here, read_as_times=told in OF_TIMES) for part, here in zip(parts, where, strict=True)]
+        if {True, False} <= set(zones):
+            raise one_zone(where[zones.index(True)], where[zones.index(False)])
+        found = replace(found, zoned=zones[0]) if found.kind in OF_TIMES else found
         return replace(found, written=written) if written is not None and written.many else found
 
     def read(self, values: Array, argument: str, told: Kind | None = None, called: Any = None) -> Any:
-        """Later values of this column, turned into what it is told to be; those of another kind are refused.
+        """Later values of this column, turned into the kind that was declared; those of another kind are refused.
 
         In errors they are `called` so, by default by the name of the column.
         """
@@ -114,6 +125,9 @@ class Column:
             return values
         called = self.name if called is None else called
         where = f"{argument}[{called!r}]"
+        zoned = None if self.zoned is None else is_zoned(values, where, read_as_times=told in OF_TIMES)
+        if zoned is not None and zoned != self.zoned:
+            raise one_zone(*((where, "the table before") if zoned else ("the table before", where)))
         read = _read(called, values, argument)
         read = read if told is None else as_kind(read, told, where)
         block = read.ndim > 1 and told is None
@@ -141,9 +155,9 @@ class Column:
         if self.labels and self.kind != "text" and values.dtype.kind == "U":
             new = sorted(set(np.unique(values).tolist()) - set(self.labels))
             return f"{where} has {counted(len(new), 'label')} never seen before, such as {new[0]!r}." if new else ""
-        if values.dtype.kind not in "fmM" or values.ndim > 1 or self.low is None or self.high is None:
+        if values.dtype.kind not in "fiumM" or values.ndim > 1 or self.low is None or self.high is None:
             return ""
-        numbers = values if values.dtype.kind == "f" else seconds(values)
+        numbers = seconds(values)
         reach = far * (self.high - self.low)
         outside = (numbers < self.low - reach) | (numbers > self.high + reach)
         if not (reach > 0 and outside.any()):
@@ -211,10 +225,11 @@ def _measured(name: Any, values: np.ndarray, missing: int, told: Kind | None, or
         labels = order or tuple(map(str, distinct.tolist()))
         labels = labels if len(labels) <= MOST_LABELS else ()
         return Column(name, told or ("ordered label" if order else kind), missing, len(distinct), labels=labels)
-    numbers = np.sort(seconds(values) if values.dtype.kind in "mM" else np.asarray(values, np.float64))
+    numbers = np.sort(seconds(values))
     kind = {"M": "time", "m": "duration"}.get(values.dtype.kind, "")
     kind = kind or ("count" if (numbers >= 0).all() and (numbers == np.round(numbers)).all() else "number")
-    distinct = 1 + int(np.count_nonzero(numbers[1:] != numbers[:-1]))
+    exact = np.sort(values) if values.dtype.kind in "iu" else numbers
+    distinct = 1 + int(np.count_nonzero(exact[1:] != exact[:-1]))
     middle = numbers[(len(numbers) - 1) // 2 : len(numbers) // 2 + 1]
     low, centre, high = float(numbers[0]), float(middle.mean()), float(numbers[-1])
     looked_at = kind in ("number", "count", "time") and told in (None, "number", "time")
@@ -281,6 +296,12 @@ def scale_of_sorted(values: np.ndarray) -> float:
     return float(_median_distances(values[None, _places(len(values))])[0]) if len(values) > 1 else 0.0
 
 
+@cache
+def _pairs(number: int) -> tuple[np.ndarray, ...]:
+    return np.triu_indices(number, 1)
+
+
+@lru_cache(16)
 def _places(n: int) -> np.ndarray:
     """Where the order statistics are that stand for n values."""
     return np.round(np.linspace(0, n - 1, min(n, QUANTILES))).astype(int)
@@ -288,7 +309,7 @@ def _places(n: int) -> np.ndarray:
 
 def _median_distances(ordered: np.ndarray) -> np.ndarray:
     """The median distance of two of some values, of those above zero where it is zero; of each row."""
-    first, second = np.triu_indices(ordered.shape[1], 1)
+    first, second = _pairs(ordered.shape[1])
     distances = ordered[:, second] - ordered[:, first]
     medians = np.median(distances, axis=1)
     for row in np.flatnonzero(medians == 0):

@@ -12,18 +12,24 @@ from meanmap.core.errors import ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host, slices
 from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.written import Written, words_of, written_notes
+from meanmap.core.texts import text_codes
 from meanmap.core.types import Data
 
-__all__ = ["copied_rows", "doubts"]
+__all__ = ["columns_in", "copied_columns", "copied_rows", "doubts"]
 
 # Copies are told of if they are this share of the rows, and different rows are copied: this share of the copies.
 SHARE, MANY = 0.05, 0.1
 # Of fewer rows some agree by chance. This share of different rows differ in a column that is measured.
 LEAST_ROWS, OWN = 20, 0.9
+# Of fewer different values in one column these may be levels of a design; fractions of counts have such denominators,
+# and steps of a grid are whole but for so much, and for rounding of at most as much as the last.
+LEVELS, DENOMINATORS, ON_GRID, MOST_ERROR = 12, 30, 1e-3, 0.05
 # Columns that may show quickly that no row is a copy, and rows whose digests are computed at once.
 QUICK, ROWS = 3, 1000
+# Columns of a variable that are compared with those of others, different values of each at least, and decimals.
+MOST_COMPARED, FEW_VALUES, MOST_DECIMALS = 16, 3, 5
 
 
 def doubts(
@@ -50,7 +56,7 @@ categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
         return tuple(note for notes in found for note in notes)
     together: dict[Any, list[Any]] = {}
     for sample, argument in zip(samples, names, strict=True):
-        for name, column in _columns(sample, argument):
+        for name, column in columns_in(sample, argument):
             if name not in told:
                 together.setdefault(name, []).append(column)
     notes, texts = [], {}
@@ -72,8 +78,9 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     """What is to be said of rows that are copies of others: whatever is learned from them counts them as independent.
 
     Of two columns at least that are measured, in which different rows have different values, and not of the zeros or
-    other values that many rows have in common. Rows of `paired` samples are those of all variables together. O(n) a
-    column where nothing is copied.
+    other values that many rows have in common. Values of one column alone are copies if most rows share theirs to the
+    last digit, and these are neither rounded nor on a grid. Rows of `paired` samples are those of all variables
+    together. O(n) a column where nothing is copied.
 
     Examples
     --------
@@ -86,7 +93,7 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     if not paired:
         found = (copied_rows([sample], [name], paired=True) for sample, name in zip(samples, names, strict=True))
         return tuple(note for notes in found for note in notes)
-    columns = [on_host(column) for pair in zip(samples, names, strict=True) for _, column in _columns(*pair)]
+    columns = [on_host(column) for pair in zip(samples, names, strict=True) for _, column in columns_in(*pair)]
     if not columns or any(isinstance(column, Tracer) or getattr(column, "ndim", 1) != 1 for column in columns):
         return ()
     arrays = [np.asarray(column) for column in columns]
@@ -94,6 +101,8 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     if n < LEAST_ROWS or any(len(array) != n or array.dtype.kind not in "biufmMOUST" for array in arrays):
         return ()
     measured = [array for array in arrays if array.dtype.kind == "f" and np.mean(array != np.round(array)) > 0.5]
+    if len(measured) == len(arrays) == 1:
+        return _copied_values(measured[0], " and ".join(names))
     if len(measured) < 2:
         return ()
     if any(n - len(np.unique(array, equal_nan=False)) < SHARE * n for array in measured[:QUICK]):
@@ -108,9 +117,99 @@ def copied_rows(samples: Sequence[Any], names: Sequence[str], *, paired: bool = 
     return (f"{said}: if they are copies, leave them out.",)
 
 
+def _copied_values(column: np.ndarray, said: str) -> tuple[str, ...]:
+    """Of one column: most rows have the value of another row, with all its decimals, and values are no levels."""
+    values, times = np.unique(column[np.isfinite(column)], return_counts=True)
+    rows = int(times[times > 1].sum())
+    if len(values) < LEVELS or rows < len(column) / 2 or _are_coarse(values):
+        return ()
+    note = f"{rows} of {len(column)} rows of {said} have the value of another row to the last digit"
+    if (times == times[0]).all():
+        note = f"each value of {said} is there {times[0]} times"
+    return (f"{note}, and rows count as independent: if they are copies, leave them out.",)
+
+
+def _are_coarse(values: np.ndarray) -> bool:
+    """Whether sorted values may agree by chance: they have few digits, lie on an even grid, or are such in other units.
+
+    Others are logarithms, roots or reciprocals of values with few digits, fractions with small denominators, and even
+    grids of logarithms.
+    """
+    short = values.dtype.itemsize < 8
+    digits, close = (4, 5e-7) if short else (9, 1e-12)
+    rounding = 4 * float(np.finfo(values.dtype).eps)
+    values = values.astype(np.float64)
+    with np.errstate(all="ignore"):
+        made = (values, np.exp(values), np.expm1(values), 10.0**values, 2.0**values, values**2, 1 / values)
+        for each in made:
+            unit = 10.0 ** (np.floor(np.log10(np.abs(each))) + 1 - digits)
+            few = np.abs(each - np.round(each / unit) * unit) <= close * np.abs(each)
+            if np.mean(few | (each == 0)) >= OWN:
+                return True
+        whole = np.zeros(len(values), bool)
+        for denominator in range(3, DENOMINATORS):
+            whole |= np.abs(values * denominator - np.round(values * denominator)) <= close * denominator
+        if whole.mean() >= OWN:
+            return True
+        for each in (values, np.log(values)):
+            least = np.diff(each).min()
+            steps, error = np.diff(each) / least, rounding * np.abs(each).max() / least
+            if np.max(np.abs(steps - np.round(steps))) <= min(ON_GRID + error, MOST_ERROR):
+                return True
+    return False
+
+
+def copied_columns(samples: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said of columns of different variables of which one is the other, or the other rounded.
+
+    Examples
+    --------
+    >>> length = np.sqrt(np.arange(30))
+    >>> print(*copied_columns([length, length.round(1)], ["x", "y"]))
+    y is x rounded to 1 decimal: they go together because one was made from the other.
+    """
+    listed = [
+        (k, name if label is None else f"column {label!r} of {name}", column)
+        for k, (sample, name) in enumerate(zip(samples, names, strict=True))
+        for label, column in columns_in(sample, name)[:MOST_COMPARED]
+    ]
+    found = [(k, said, each) for k, said, column in listed if (each := _measures(column)) is not None]
+    notes = []
+    for i, (k, said, column) in enumerate(found):
+        for other, also, values in found[i + 1 :]:
+            if other == k or len(column) != len(values):
+                continue
+            if np.array_equal(column, values):
+                notes.append(f"{also} is {said} again: they go together because one is the other.")
+            elif (pair := _rounded(column, values)) is not None:
+                fine, coarse = (said, also) if pair[0] else (also, said)
+                digits = f"{pair[1]} decimal{'s' * (pair[1] != 1)}" if pair[1] else "whole numbers"
+                notes.append(
+                    f"{coarse} is {fine} rounded to {digits}: they go together because one was made from the other."
+                )
+    return tuple(notes)
+
+
+def _measures(column: Any) -> np.ndarray | None:
+    """Numbers of a column without gaps, of which there are more than a few."""
+    numbers = None if getattr(column, "ndim", 1) != 1 else _numbers(column)
+    if numbers is None or numbers.dtype.kind != "f" or len(numbers) < LEAST_ROWS or not np.isfinite(numbers).all():
+        return None
+    return numbers if len(np.unique(numbers[:ROWS])) > FEW_VALUES else None
+
+
+def _rounded(one: np.ndarray, other: np.ndarray) -> tuple[bool, int] | None:
+    """Whether the second is the rounded one, and to how many decimals; None where neither is."""
+    for digits in range(MOST_DECIMALS):
+        for second, (fine, coarse) in ((True, (one, other)), (False, (other, one))):
+            if all(np.array_equal(np.round(fine[part], digits), coarse[part]) for part in (slice(100), slice(None))):
+                return second, digits
+    return None
+
+
 def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """A number for each row, the same for rows that are the same in all columns."""
-    codes = [np.unique(a.astype(str), return_inverse=True)[1] if a.dtype.kind in "OUST" else a for a in arrays]
+    codes = [text_codes(a) if a.dtype.kind in "OUST" else a for a in arrays]
     digests = []
     for rows in slices(len(arrays[0]), ROWS):
         block = np.column_stack([column[rows].astype(np.float64) + 0.0 for column in codes])  # -0.0 is 0.0
@@ -118,12 +217,12 @@ def _digests(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(digests)
 
 
-def _columns(sample: Data, argument: str) -> list[tuple[Any, Any]]:
+def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
     """Names and columns, of an array numbers and columns, of numbers in a row None and these."""
     if comes_in_pieces(sample) or is_sparse(sample):
         return []
-    if Table.looks_like_one(sample):
-        return list(zip(*raw_columns(sample, argument), strict=True))
+    if named := named_columns(sample, argument):
+        return list(named.items())
     if (
         isinstance(sample, list | tuple)
         and sample

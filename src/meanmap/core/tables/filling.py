@@ -7,9 +7,9 @@ import numpy as np
 
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import KindError
-from meanmap.core.pieces.files import names_files
+from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.points import refuse_unread
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns
 from meanmap.core.types import Data
 
 __all__ = ["columns_of", "filled"]
@@ -24,9 +24,9 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
     {'0': array([1.]), '1': array([nan])}
     """
     refuse_unread(frame, argument)
-    if Table.looks_like_one(frame):
-        return dict(zip(*raw_columns(frame, argument), strict=True))
-    if names_files(frame):
+    if named := named_columns(frame, argument):
+        return named
+    if ParquetFiles.holds(frame):
         raise KindError(
             f"{argument} is Parquet files, whose rows are not in memory: pass polars.read_parquet({argument})."
         )

@@ -4,16 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import UNITS, seconds
+from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.exact import check_exact, check_exact_words
+from meanmap.core.moments import is_time, times_in
 from meanmap.core.points import is_sparse
-from meanmap.core.tables.written import Written, is_number, is_time
-from meanmap.core.types import Data, DType
-from meanmap.core.values import is_sequence
+from meanmap.core.tables.written import Written, is_number
+from meanmap.core.texts import as_labels
+from meanmap.core.types import Data
+from meanmap.core.values import is_sequence, label_text
 
 __all__ = [
     "FAMILIES",
     "HELD_BY",
+    "OF_TIMES",
     "Kind",
     "advice",
     "article",
@@ -51,6 +55,8 @@ DAY = 86_400.0
 # A year of the calendar in the mean; the first of January 1970 was a Thursday.
 CYCLES = {"time of day": DAY, "time of week": 7 * DAY, "time of year": 365.2425 * DAY}
 WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
+# What is made of times, and of text that says them.
+OF_TIMES = ("time", *CYCLES)
 
 
 def family_of(column: Data) -> str:
@@ -99,12 +105,12 @@ def levels_of(column: Data) -> tuple[str, ...]:
     """The levels of a column of ordered categories, from the least; empty for others."""
     categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
     if getattr(categories, "ordered", False):
-        return tuple(map(str, categories.categories))
+        return tuple(map(label_text, categories.categories))
     return ()
 
 
 def wanted_kind(kind: Any, column: Data = None) -> Kind:
-    """A kind that a column can be told to be; of a "rank" the levels, which ordered categories have themselves."""
+    """A kind that a column can be declared as; of a "rank" the levels, which ordered categories have themselves."""
     if kind == "rank" and column is not None:
         levels = levels_of(column)
         if not levels:
@@ -114,7 +120,7 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
             )
         return levels
     if is_sequence(kind):
-        levels = tuple(map(str, kind))
+        levels = tuple(map(label_text, kind))
         if len(levels) < 2 or len(set(levels)) < len(levels):
             raise ParameterError(f"the levels {kind!r} are no order; expected two or more, each once.")
         return levels
@@ -126,22 +132,22 @@ def wanted_kind(kind: Any, column: Data = None) -> Kind:
 
 
 def as_kind(column: Data, kind: Kind, where: str) -> np.ndarray:
-    """A column turned into what it was told to be.
+    """A column turned into the kind that was declared.
 
     Angles and times of a cycle become points of a circle, (n, 2), and levels of an order their number in it, from 0.
     """
-    column = np.asarray(column)
+    column = np.asanyarray(column)
     if column.ndim > 1:
         raise KindError(f"{where} is a block of columns, which has no kind of its own.")
     if isinstance(kind, tuple):
-        return _ranks(_as_labels(column), kind, where)
+        return _ranks(as_labels(column, where), kind, where)
     if kind == "label":
-        return _as_labels(column)
+        return _without_zeros(as_labels(column, where)) if column.dtype.kind == "M" else as_labels(column, where)
     if kind == "time":
-        return column if column.dtype.kind == "M" else _parsed(column, UNITS["M"], where, kind)
+        return column if column.dtype.kind == "M" else _parsed(column, where, kind)
     if kind in CYCLES:
-        return _circle(2 * np.pi * seconds(as_kind(column, "time", where)) / CYCLES[kind])
-    numbers = seconds(column) if column.dtype.kind in "mM" else _parsed(column, float, where, kind)
+        return _circle(2 * np.pi * seconds(as_kind(column, "time", where), where) / CYCLES[kind])
+    numbers = seconds(column, where) if column.dtype.kind in "mM" else _parsed(column, where, kind)
     return _circle(numbers) if kind == "angle" else numbers
 
 
@@ -153,21 +159,23 @@ def _ranks(labels: np.ndarray, levels: tuple[str, ...], where: str) -> np.ndarra
     return np.array([number[label] for label in labels.tolist()])
 
 
-def _as_labels(column: np.ndarray) -> np.ndarray:
-    """Values as text, so that 7, 7.0 and "7" are one label."""
-    if column.dtype.kind != "f":
-        return column.astype(str)
-    return np.array([str(int(value)) if value.is_integer() else repr(value) for value in column.tolist()])
+def _without_zeros(words: np.ndarray) -> np.ndarray:
+    """Times as text, in microseconds where that says all of them."""
+    nanoseconds = len("2026-01-31T12:30:00.000000000")
+    return np.array([word[:-3] if len(word) >= nanoseconds and word.endswith("000") else word for word in words])
 
 
-def _parsed(column: np.ndarray, dtype: DType, where: str, kind: str) -> np.ndarray:
+def _parsed(column: np.ndarray, where: str, kind: str) -> np.ndarray:
     if kind == "time" and column.dtype.kind != "U":
         raise KindError(f"{where} holds {described(column)}; expected times, or text such as '2026-01-31'.")
     if column.dtype.kind == "U":
         test = is_time if kind == "time" else is_number
+        if kind != "time":
+            check_exact_words(np.unique(column).tolist(), where)
         for bad in (word for word in dict.fromkeys(column.tolist()) if not test(word)):
             raise KindError(f"{where} holds {bad!r}, which cannot be read as {article(kind)}.")
-    return column.astype(dtype)
+    check_exact(column, where)
+    return times_in(column, where) if kind == "time" else np.asarray(column).astype(float)
 
 
 def _circle(angle: np.ndarray) -> np.ndarray:

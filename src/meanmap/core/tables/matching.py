@@ -1,9 +1,10 @@
 """Columns of several samples brought together: by name, or by place where there are no names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from meanmap.core.errors import ColumnError, ShapeError
+from meanmap.core.meant import no_column, respelled
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.table import Table
 
@@ -20,11 +21,12 @@ def matched(
     split: Sequence[Mapping[str, Any]], samples: Sequence[Any], names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], bool]:
     """The columns of each sample by the names of the first, in its order."""
-    order, named = tuple(split[0]), Table.has_names(samples[0])
+    order, named = split[0], Table.has_names(samples[0])
     found = [dict(split[0])]
     for columns, sample, name in zip(split[1:], samples[1:], names[1:], strict=True):
         if Table.has_names(sample) != named:
             raise _unnamed((names[0], order, named), (name, (*columns,), not named))
+        columns = {respelled(each, order): column for each, column in columns.items()}
         alone = [each for each in (*order, *columns) if (each in order) != (each in columns)]
         if named and alone:
             has, lacks, other = (names[0], name, columns) if alone[0] in order else (name, names[0], order)
@@ -35,16 +37,17 @@ def matched(
     return found, named
 
 
-def selected(columns: Mapping[str, Any], order: Sequence[str], argument: str) -> dict[str, Any]:
+def selected(columns: Mapping[str, Any], order: Collection[str], argument: str) -> dict[str, Any]:
     """Columns with names, in this order."""
-    lacking = [name for name in order if name not in columns]
+    theirs = {name: respelled(name, columns) for name in order}
+    lacking = [name for name in order if theirs[name] not in columns]
     if lacking:
-        raise ColumnError(f"{argument} has no column {lacking[0]!r}; it has {', '.join(map(repr, columns))}.")
-    return {name: columns[name] for name in order}
+        raise no_column(argument, lacking[0], columns)
+    return {name: columns[theirs[name]] for name in order}
 
 
 def renamed(
-    columns: Mapping[str, Any], order: Sequence[str], argument: str, where: str = "in the first sample"
+    columns: Mapping[str, Any], order: Collection[str], argument: str, where: str = "in the first sample"
 ) -> dict[str, Any]:
     """Columns without names, matched by position."""
     if len(columns) != len(order):
@@ -52,7 +55,7 @@ def renamed(
     return dict(zip(order, columns.values(), strict=True))
 
 
-def _unnamed(*sides: tuple[str, Sequence[str], bool]) -> ColumnError:
+def _unnamed(*sides: tuple[str, Collection[str], bool]) -> ColumnError:
     """Columns with names cannot be matched to columns without."""
     (with_names, columns, _), (without, _, _) = sorted(sides, key=lambda side: not side[2])
     return ColumnError(

@@ -7,9 +7,12 @@ import numpy as np
 
 from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
+from meanmap.core.foreign import is_missing
 from meanmap.core.points import is_sparse, refuse_unread, rows
 from meanmap.core.tables.doubts import copied_rows, doubts
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.marks import policy_and_marks, without_marks
+from meanmap.core.tables.table import Table, named_columns, raw_columns
+from meanmap.core.tables.zones import check_zones
 from meanmap.core.types import Data
 
 __all__ = [
@@ -17,12 +20,12 @@ __all__ = [
     "POLICIES",
     "by_pairs",
     "chosen_rows",
+    "left_out",
     "length",
     "present",
     "read_present",
-    "seen_beside",
-    "seen_to",
-    "settled",
+    "settle",
+    "settle_pieces",
     "take",
 ]
 
@@ -34,6 +37,8 @@ MISSING_LABEL = "(missing)"
 def length(sample: Data) -> int:
     """How many points there are in a sample as it came."""
     refuse_unread(sample, "sample")
+    if isinstance(sample, Mapping):
+        return len(next(iter(sample.values()), ()))
     shape = getattr(sample, "shape", None)
     if shape:
         return int(shape[0])
@@ -55,7 +60,10 @@ def present(sample: Data) -> np.ndarray:
         values = np.asarray(sample)  # polars tells NaN from null
         missing = np.asarray(sample.is_null()) | (np.isnan(values) if values.dtype.kind == "f" else False)
     else:
-        array = np.asarray(unmasked(sample))
+        try:
+            array = np.asarray(unmasked(sample))
+        except ValueError:  # of lists of different lengths
+            return np.array([not is_missing(value) for value in sample])
         if array.dtype.kind in "fmM":
             missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         elif array.dtype.kind == "O":
@@ -63,6 +71,7 @@ def present(sample: Data) -> np.ndarray:
             missing = missing.reshape(array.shape)
         else:
             missing = np.zeros(number, dtype=bool)
+        missing = missing | (np.ma.getmaskarray(sample) if isinstance(sample, np.ma.MaskedArray) else False)
     return np.asarray(~missing.any(axis=tuple(range(1, missing.ndim))))
 
 
@@ -80,8 +89,7 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
 
     The columns of the result differ in length where values are missing.
     """
-    names, columns = raw_columns(data, argument)
-    columns = dict(zip(names, columns, strict=True))
+    columns = raw_columns(data, argument)
     masks = {name: present(column) for name, column in columns.items()}
     check_lengths({name: len(mask) for name, mask in masks.items()}, argument)
     read = {}
@@ -94,77 +102,88 @@ def read_present(data: Data, argument: str = "table") -> tuple[Table, np.ndarray
     return Table(read), np.stack(list(masks.values()), axis=1)
 
 
-def settled(
-    samples: Sequence[Any], names: Sequence[str], missing: str, paired: bool = False, least: int = 1
+def settle(
+    samples: Sequence[Any], names: Sequence[str], missing: Any, paired: bool = False, least: int = 1
 ) -> tuple[list[Any], tuple[str, ...]]:
     """Samples whose missing values are seen to, and what was done, in words.
 
     "raise" leaves them as they are, for what reads them to refuse; "drop" leaves out rows with a missing value, of
-    samples that are `paired` in all of them; "category" makes missing labels a label of their own.
+    samples that are `paired` in all of them; "category" makes missing labels a label of their own. A list of marks,
+    such as ["?", -999], is "drop" of these values too.
 
     Examples
     --------
-    >>> samples, notes = settled([{"age": [31.0, None, 47.0]}], ["x"], "drop")
+    >>> samples, notes = settle([{"age": [31.0, None, 47.0]}], ["x"], "drop")
     >>> samples[0]["age"], notes
     ([31.0, 47.0], ("1 of 3 rows of x was left out: a value is missing in 'age' (1).",))
     """
-    if missing not in POLICIES:
-        raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, POLICIES))}.")
+    policy, _ = policy_and_marks(missing)
+    if policy not in POLICIES:
+        expected = f"{', '.join(map(repr, POLICIES))}, or marks that stand for missing values, such as ['?', -999]"
+        raise ParameterError(f"missing is {policy!r}; expected one of {expected}.")
     samples = [unmasked(sample) for sample in samples]
-    if missing == "raise":
-        return samples, ()
-    masks = [_masks(sample, name) for sample, name in zip(samples, names, strict=True)]
-    if missing == "category":
-        found = [_filled(*each) for each in zip(samples, masks, names, strict=True)]
-        return [sample for sample, _ in found], tuple(note for _, note in found if note)
+    if not paired:
+        check_zones(samples, names)
+    found, gaps, kept = _settle(samples, names, missing, paired)
+    told = list(zip(names, kept, map(_where, gaps), strict=True))
+    if paired and policy == "drop":
+        wheres = [_of(where, name) if len(names) > 1 else where for name, _, where in told if where]
+        told = [(_listed(names), kept[0], ", ".join(wheres))]
+    notes = []
+    for name, keep, where in told:
+        if where:
+            notes.append(left_out(name, len(keep), int(keep.sum()), where))
+            if not keep.all() and keep.sum() < least:
+                raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
+    return found, tuple(notes)
+
+
+def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: Any) -> tuple[list[Any], dict[str, int]]:
+    """Parts of samples that lie side by side, as `settle` leaves them, perhaps without any row, and what was missing.
+
+    This is how often in which column, of several parts with their names.
+    """
+    found, gaps, _ = _settle(parts, names, missing, paired=True)
+    beside = len(names) > 1
+    counts = [
+        (_of(key, name) if beside else key, n)
+        for name, each in zip(names, gaps, strict=True)
+        for key, n in each.items()
+    ]
+    return found, dict(counts)
+
+
+def left_out(name: str, rows: int, kept: int, where: str) -> str:
+    """What is said of missing values: which rows were left out, or that they are a label."""
+    if kept == rows:
+        return f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
+    gone = rows - kept
+    return f"{gone} of {rows} rows of {name} {'was' if gone == 1 else 'were'} left out: a value is missing in {where}."
+
+
+def _settle(
+    parts: Sequence[Any], names: Sequence[str], missing: Any, paired: bool
+) -> tuple[list[Any], list[dict[str, int]], list[np.ndarray]]:
+    """The parts as they are left, how often a value was missing in which column, and which rows stay."""
+    policy, marks = policy_and_marks(missing)
+    if policy == "raise":
+        return list(parts), [{} for _ in parts], [np.ones(0, bool) for _ in parts]
+    if marks:
+        parts = [without_marks(part, name, marks) for part, name in zip(parts, names, strict=True)]
+    masks = [_masks(part, name) for part, name in zip(parts, names, strict=True)]
+    gaps = list(map(_gaps, masks))
+    if policy == "category":
+        found = [_filled(*each) for each in zip(parts, masks, gaps, names, strict=True)]
+        return found, gaps, [np.ones(len(next(iter(mask.values()))), bool) for mask in masks]
     kept = [np.all(list(mask.values()), axis=0) for mask in masks]
-    told = list(zip(names, kept, map(_where, masks), strict=True))
     if paired:
         sizes = dict(zip(names, map(len, kept), strict=True))
         if len(set(sizes.values())) > 1:
             shown = ", ".join(f"{size} of {name}" for name, size in sizes.items())
             raise ShapeError(f"there are {shown}; expected one row of each for every observation.")
         kept = [np.all(kept, axis=0)] * len(kept)
-        wheres = [_of(where, name) if len(names) > 1 else where for name, _, where in told if where]
-        told = [(_listed(names), kept[0], ", ".join(wheres))]
-    notes = []
-    for name, keep, where in told:
-        if where:
-            gone = int((~keep).sum())
-            was = f"{gone} of {len(keep)} rows of {name} {'was' if gone == 1 else 'were'} left out"
-            notes.append(f"{was}: a value is missing in {where}.")
-            if keep.sum() < least:
-                raise EmptyError(f"{notes[-1][:-1]}, and {keep.sum()} are left; expected at least {least}.")
-    chosen = zip(samples, kept, strict=True)
-    return [s if keep.all() else chosen_rows(s, np.flatnonzero(keep)) for s, keep in chosen], tuple(notes)
-
-
-def seen_to(sample: Data, name: str, missing: str) -> tuple[Any, dict[str, int]]:
-    """A piece of a sample as `settled` leaves it, which may be without any row, and what was missing in each column."""
-    if missing == "raise":
-        return sample, {}
-    masks = _masks(sample, name)
-    gaps = {key: int((~mask).sum()) for key, mask in masks.items() if not mask.all()}
-    if missing == "category":
-        return _filled(sample, masks, name)[0], gaps
-    keep = np.all(list(masks.values()), axis=0)
-    return (sample if keep.all() else chosen_rows(sample, np.flatnonzero(keep))), gaps
-
-
-def seen_beside(parts: Sequence[Any], names: Sequence[str], missing: str) -> tuple[list[Any], dict[str, int]]:
-    """As `seen_to` for parts that lie side by side: a row stays where it is there in all of them."""
-    if missing != "drop":
-        found = [seen_to(part, name, missing) for part, name in zip(parts, names, strict=True)]
-        return [part for part, _ in found], _by_name([gaps for _, gaps in found], names)
-    masks = [_masks(part, name) for part, name in zip(parts, names, strict=True)]
-    gaps = [{key: int((~mask).sum()) for key, mask in each.items() if not mask.all()} for each in masks]
-    keep = np.all([mask for each in masks for mask in each.values()], axis=0)
-    kept = list(parts) if keep.all() else [chosen_rows(part, np.flatnonzero(keep)) for part in parts]
-    return kept, _by_name(gaps, names)
-
-
-def _by_name(gaps: Sequence[Mapping[str, int]], names: Sequence[str]) -> dict[str, int]:
-    return {_of(key, name): n for name, each in zip(names, gaps, strict=True) for key, n in each.items()}
+    chosen = zip(parts, kept, strict=True)
+    return [p if keep.all() else chosen_rows(p, np.flatnonzero(keep)) for p, keep in chosen], gaps, kept
 
 
 def _of(where: str, name: str) -> str:
@@ -173,24 +192,26 @@ def _of(where: str, name: str) -> str:
 
 
 def by_pairs(
-    table: Data, name: str, missing: str, least: int = 1, told: Collection[str] = ()
+    table: Data, name: str, missing: Any, least: int = 1, told: Collection[str] = ()
 ) -> tuple[Any, tuple[str, ...]]:
-    """As `settled` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
+    """As `settle` for one table whose columns are looked at two by two: "pairwise" leaves all rows, and says so.
 
-    Columns that may not be what they seem are told of, but for those that are `told` to be something, and copied rows.
+    Notes name columns that may not be what they seem, but for those that are `told` to be something, and copied rows.
 
     Examples
     --------
     >>> by_pairs({"age": [31.0, None, 47.0]}, "table", "pairwise")[1]
     ("rows of table are left out where a value of the pair is missing: 'age' (1).",)
     """
+    missing, marks = policy_and_marks(missing)
+    table = without_marks(table, name, marks) if marks else table
     if missing not in ("pairwise", *POLICIES):
         expected = ", ".join(map(repr, ("pairwise", *POLICIES)))
         raise ParameterError(f"missing is {missing!r}; expected one of {expected}.")
     if missing in ("drop", "category"):
-        (table,), notes = settled((table,), (name,), missing, least=least)
+        (table,), notes = settle((table,), (name,), missing, least=least)
     else:
-        where = _where(_masks(table, name))
+        where = _where(_gaps(_masks(table, name)))
         if where and missing == "raise":
             raise NonFiniteError(f"{name} has missing values in {where}: fill them in, or pass missing='drop'.")
         notes = (f"rows of {name} are left out where a value of the pair is missing: {where}.",) if where else ()
@@ -199,8 +220,8 @@ def by_pairs(
 
 def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
     """Which values of each column are there."""
-    if Table.looks_like_one(sample):
-        return {repr(key): present(column) for key, column in zip(*raw_columns(sample, name), strict=True)}
+    if named := named_columns(sample, name):
+        return {repr(key): present(column) for key, column in named.items()}
     array = np.asarray(sample) if not is_sparse(sample) and not hasattr(sample, "as_matrix") else None
     if array is not None and array.ndim == 2:
         return {f"column {j}": present(array[:, j]) for j in range(array.shape[1])}
@@ -211,8 +232,12 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def _where(masks: Mapping[str, np.ndarray]) -> str:
-    return ", ".join(f"{key} ({(~mask).sum()})" for key, mask in masks.items() if not mask.all())
+def _gaps(masks: Mapping[str, np.ndarray]) -> dict[str, int]:
+    return {key: int((~mask).sum()) for key, mask in masks.items() if not mask.all()}
+
+
+def _where(gaps: Mapping[str, int]) -> str:
+    return ", ".join(f"{key} ({number})" for key, number in gaps.items())
 
 
 def chosen_rows(sample: Data, index: np.ndarray) -> Any:
@@ -222,25 +247,23 @@ def chosen_rows(sample: Data, index: np.ndarray) -> Any:
     if isinstance(sample, Mapping):
         return {name: take(column, index) for name, column in sample.items()}
     if Table.looks_like_one(sample) and not hasattr(sample, "iloc") and not isinstance(sample, np.ndarray):
-        names, columns = raw_columns(sample, "sample")
-        return Table.of({name: take(column, index) for name, column in zip(names, columns, strict=True)})
+        return Table.of({name: take(column, index) for name, column in raw_columns(sample, "sample").items()})
     return take(sample, index)
 
 
-def _filled(sample: Data, masks: Mapping[str, np.ndarray], name: str) -> tuple[Any, str]:
+def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, int], name: str) -> Any:
     """A sample whose missing labels are a label of their own; missing numbers are refused."""
-    where = _where(masks)
-    if not where:
-        return sample, ""
-    if not Table.looks_like_one(sample):
-        filled = _labels(sample, masks["it"], name) if "it" in masks else None
-        if filled is None:
-            raise KindError(f"{name} has missing values in {where}; missing='category' is for labels: pass 'drop'.")
-        return filled, f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
-    keys, columns = raw_columns(sample, name)
-    keys = keys if Table.has_names(sample) else [f"x{j}" for j in range(len(keys))]
-    found = [_labels(*each) for each in zip(columns, masks.values(), (f"{name}[{key!r}]" for key in keys), strict=True)]
-    return dict(zip(keys, found, strict=True)), f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
+    if not gaps:
+        return sample
+    columns = named_columns(sample, name)
+    if columns:
+        keys = list(columns) if Table.has_names(sample) else [f"x{j}" for j in range(len(columns))]
+        wheres = (f"{name}[{key!r}]" for key in keys)
+        return dict(zip(keys, map(_labels, columns.values(), masks.values(), wheres), strict=True))
+    if "it" in masks:
+        return _labels(sample, masks["it"], name)
+    where = _where(gaps)
+    raise KindError(f"{name} has missing values in {where}; missing='category' is for labels: pass 'drop'.")
 
 
 def _labels(column: Data, there: np.ndarray, where: str) -> Any:

@@ -1,16 +1,17 @@
 """Variables as names of columns of one table."""
 
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from meanmap.core.errors import ColumnError, KindError
-from meanmap.core.pieces.sources import column_names, columns_of, comes_in_pieces
-from meanmap.core.settings import is_whole
+from meanmap.core.meant import did_you_mean, respelled
+from meanmap.core.settings import by_name, is_whole
+from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.kinds import wanted_kind
 from meanmap.core.tables.table import raw_columns
 from meanmap.core.types import Data
 
-__all__ = ["check_no_names", "names_of", "picked", "set_apart"]
+__all__ = ["check_no_names", "kinds_of_picked", "names_of", "picked", "set_apart"]
 
 
 def names_of(wanted: Any) -> list[str]:
@@ -30,9 +31,8 @@ def picked(data: Data, **wanted: Any) -> list[Any]:
     >>> picked({"sun": [1, 2], "rain": [3, 4], "field": ["a", "b"]}, x="sun", z=["rain", "field"], within=None)
     [{'sun': [1, 2]}, {'rain': [3, 4], 'field': ['a', 'b']}, None]
     """
-    pieces = comes_in_pieces(data) and not isinstance(data, np.ndarray)
-    columns = dict.fromkeys(column_names(data)) if pieces else dict(zip(*raw_columns(data, "data"), strict=True))
-    found = []
+    source, found = source_of(data), []
+    columns = source.names
     for argument, names in wanted.items():
         if names is None or (is_whole(names) and argument == "clusters"):
             found.append(names)
@@ -43,11 +43,31 @@ def picked(data: Data, **wanted: Any) -> list[Any]:
             raise KindError(
                 f"{argument} is {names!r}; with data= expected the name of a column of it, or a list of names."
             )
+        listed = [respelled(name, columns) for name in listed]
         lacking = [name for name in listed if name not in columns]
         if lacking:
-            raise ColumnError(f"{argument} names {lacking[0]!r}; data has {', '.join(map(repr, columns))}.")
-        found.append(columns_of(data, listed) if pieces else {name: columns[name] for name in listed})
+            meant = did_you_mean(lacking[0], columns)
+            raise ColumnError(f"{argument} names {lacking[0]!r}{meant}; data has {', '.join(map(repr, columns))}.")
+        found.append(source.chosen(listed))
     return found
+
+
+def kinds_of_picked(kinds: Mapping[str, Any] | None, data: Data, *wanted: Any) -> dict[str, Any]:
+    """`kinds` without the other columns of `data`, of which it may say what they are, too.
+
+    Examples
+    --------
+    >>> kinds_of_picked({"rain": "label", "field": "label"}, {"sun": [1], "rain": [3], "field": ["a"]}, "sun", ["rain"])
+    {'rain': 'label'}
+    """
+    told = by_name(kinds, "kinds", '{"zip": "label"}')
+    if not told:
+        return told
+    used = {str(name) for each in wanted for name in (each if isinstance(each, list | tuple) else [each])}
+    others = [name for name in source_of(data).names if name not in used]
+    for name in (name for name in others if name in told):
+        wanted_kind(told.pop(name))
+    return told
 
 
 def check_no_names(**variables: Any) -> None:
@@ -65,15 +85,16 @@ def set_apart(data: Data, **wanted: Any) -> list[Any]:
     >>> set_apart({"sun": [1, 2], "rain": [3, 4], "field": ["a", "b"]}, within="field", clusters=2)
     [{'sun': [1, 2], 'rain': [3, 4]}, {'field': ['a', 'b']}, 2]
     """
-    columns = dict(zip(*raw_columns(data, "the table"), strict=True))
+    columns = raw_columns(data, "the table")
     found, gone = [], set()
     for argument, names in wanted.items():
-        listed = names_of(names)
+        listed = [respelled(name, columns) for name in names_of(names)]
         if listed and all(name in columns for name in listed):
             found.append({name: columns[name] for name in listed})
             gone |= set(listed)
         elif isinstance(names, str):
-            raise ColumnError(f"{argument} names {names!r}; the table has {', '.join(map(repr, columns))}.")
+            meant = did_you_mean(names, columns)
+            raise ColumnError(f"{argument} names {names!r}{meant}; the table has {', '.join(map(repr, columns))}.")
         else:
             found.append(names)
     return [{name: column for name, column in columns.items() if name not in gone} if gone else data, *found]

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -10,14 +11,17 @@ import numpy as np
 
 from meanmap.core.arrays import check_lengths, unmasked
 from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.meant import did_you_mean, respelled
 from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.settings import by_name
 from meanmap.core.tables.column import Column, check_alike, counted
-from meanmap.core.tables.doubts import copied_rows, doubts
-from meanmap.core.tables.kinds import HELD_BY, Kind, as_kind, wanted_kind
+from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts
+from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
-from meanmap.core.tables.missing import length, settled
+from meanmap.core.tables.missing import length, settle
 from meanmap.core.tables.places import Places, has_names
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns, raw_columns
+from meanmap.core.tables.zones import check_zones
 from meanmap.core.types import Array, Data
 
 __all__ = [
@@ -50,7 +54,7 @@ class Schema:
     named : bool
         Whether the columns have names; those of plain arrays are known by position.
     kinds : tuple of (column, kind)
-        What columns were told to be.
+        The kinds that were declared.
     places : Places or None
         Of an array of which nothing else is kept.
 
@@ -103,9 +107,7 @@ class Schema:
         if not samples:
             raise ParameterError("Schema.of() has no sample; expected at least one table.")
         names = names or ([f"samples[{i}]" for i in range(len(samples))] if len(samples) > 1 else ["table"])
-        split = [
-            dict(zip(*raw_columns(sample, name), strict=True)) for sample, name in zip(samples, names, strict=True)
-        ]
+        split = list(map(raw_columns, samples, names))
         together, named = matched(split, samples, names)
         first = together[0]
         chosen = chosen_kinds(kinds, first, names[0])
@@ -127,8 +129,8 @@ class Schema:
         places = Places.of(data)
         if brief and places is not None:
             return cls((), length(data), False, places=places)
-        if Table.looks_like_one(data):
-            known = not any(isinstance(column, jax.Array) for column in _columns(data, argument).values())
+        if columns := named_columns(data, argument):
+            known = not any(isinstance(column, jax.Array) for column in columns.values())
             return cls.of(data, names=(argument,)) if known else None
         return None if places is None else cls.of(np.asarray(data), names=(argument,))
 
@@ -149,11 +151,18 @@ class Schema:
             return tuple(f"x{j}" for j in range(self.places.number))
         return tuple(str(column.name) for column in self.columns)
 
+    @cached_property
+    def _told(self) -> dict[Any, Kind]:
+        return dict(self.kinds)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {str(column.name): column for column in reversed(self.columns)}
+
     def __getitem__(self, name: str) -> Column:
-        found = [column for column in self.columns if str(column.name) == str(name)]
-        if not found:
+        if str(name) not in self._by_name:
             raise ColumnError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}.")
-        return found[0]
+        return self._by_name[str(name)]
 
     def read(self, data: Data, argument: str = "data") -> Table:
         """`data` as a table with these columns in this order; other columns are left out.
@@ -166,7 +175,7 @@ class Schema:
         >>> schema.read({"c": [0], "a": ["v"], "b": [5]})
         Table(1 rows: b, a [labels])
         """
-        columns = _columns(data, argument)
+        columns = raw_columns(data, argument)
         if Table.has_names(data) and not self.named:
             raise has_names(data, argument, len(self.names))
         if self.named and not Table.has_names(data):
@@ -181,7 +190,7 @@ class Schema:
 
     def read_column(self, name: str, values: Array, argument: str = "data") -> Any:
         """Later values of one column, as `read` reads them."""
-        return self[name].read(values, argument, dict(self.kinds).get(name))
+        return self[name].read(values, argument, self._told.get(name))
 
     def later(self, data: Data, argument: str) -> Any:
         """Points that come later to what was fitted, for a kernel to read: tables with these columns in this order.
@@ -217,11 +226,13 @@ class Schema:
 
 
 def chosen_kinds(kinds: Mapping[str, Any] | None, columns: Mapping[str, Any], argument: str) -> dict[str, Kind]:
-    """What columns are told to be, checked."""
-    unknown = [name for name in kinds or {} if name not in columns]
+    """The kinds that are declared, checked."""
+    told = {respelled(name, columns): kind for name, kind in by_name(kinds, "kinds", '{"zip": "label"}').items()}
+    unknown = [name for name in told if name not in columns]
     if unknown:
-        raise ColumnError(f"kinds names {unknown[0]!r}; {argument} has {', '.join(map(repr, columns))}.")
-    return {name: wanted_kind(kind, columns[name]) for name, kind in (kinds or {}).items()}
+        meant = did_you_mean(unknown[0], columns)
+        raise ColumnError(f"kinds names {unknown[0]!r}{meant}; {argument} has {', '.join(map(repr, columns))}.")
+    return {name: wanted_kind(kind, columns[name]) for name, kind in told.items()}
 
 
 def admitted(
@@ -233,9 +244,9 @@ def admitted(
     paired: bool = False,
     least: int = 1,
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """Samples as functions take them: missing values are seen to, as by `settled`, and columns are what `kinds` says.
+    """Samples as functions take them: missing values are seen to, as by `settle`, and columns are what `kinds` says.
 
-    Columns that may not be what they seem and rows that are copies are told of.
+    Notes name columns that may not be what they seem, and rows that are copies.
 
     Examples
     --------
@@ -243,15 +254,19 @@ def admitted(
     >>> samples[0].columns["zip"].tolist(), notes
     (['10115'], ("1 of 2 rows of x was left out: a value is missing in 'zip' (1).",))
     """
+    kinds = by_name(kinds, "kinds", '{"zip": "label"}')
     if missing != "raise" or kinds:
         _in_memory(samples, missing)
-    samples, notes = settled(samples, names, missing, paired, least)
+    samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
+    notes += copied_columns(samples, names) if paired else ()
     if not kinds:
         return samples, notes
-    split = [_columns(sample, name) for sample, name in zip(samples, names, strict=True)]
+    split = list(map(raw_columns, samples, names))
     known = {name: column for columns in reversed(split) for name, column in columns.items()}
     chosen = chosen_kinds(kinds, known, " and ".join(names))
+    if not paired:
+        check_zones(samples, names, [name for name, kind in chosen.items() if kind in OF_TIMES])
     found = []
     for sample, columns, name in zip(samples, split, names, strict=True):
         ours = {each: kind for each, kind in chosen.items() if each in columns}
@@ -275,7 +290,7 @@ def opened(
 
     They are None of data that only their kernel can read, and `brief` of arrays, but for the first sample.
     """
-    left, notes = settled(samples, names, missing, paired, least)
+    left, notes = settle(samples, names, missing, paired, least)
     found, more = admitted(left, names, "raise", kinds, paired=paired)
     notes += more
     schemas = []
@@ -283,7 +298,7 @@ def opened(
         if read is sample:
             schemas.append(Schema.of_points(sample, name, brief=brief or i > 0))
         else:
-            ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(sample, name)}
+            ours = {column: kind for column, kind in (kinds or {}).items() if column in raw_columns(sample, name)}
             schemas.append(Schema.of(sample, kinds=ours, names=[name]))
     return found, tuple(schemas), notes
 
@@ -316,7 +331,7 @@ def varying(table: Data, schema: Schema) -> tuple[Any, tuple[str, ...]]:
     dull = [name for name, column in zip(schema.names, schema.columns, strict=True) if column.distinct == 1]
     if not dull:
         return table, ()
-    kept = {name: column for name, column in _columns(table, "table").items() if name not in dull}
+    kept = {name: column for name, column in raw_columns(table, "table").items() if name not in dull}
     return kept, tuple(f"column {name!r} is constant: nothing depends on it, and it is left out." for name in dull)
 
 
@@ -331,8 +346,3 @@ def _in_memory(samples: Sequence[Any], missing: str) -> None:
     if any(map(comes_in_pieces, samples)):
         option = "kinds=" if missing == "raise" else f"missing={missing!r}"
         raise ParameterError(f"{option} is for samples in memory: see to it while you read the pieces.")
-
-
-def _columns(data: Data, argument: str) -> dict[str, Any]:
-    """The columns as they came, by name."""
-    return dict(zip(*raw_columns(data, argument), strict=True))

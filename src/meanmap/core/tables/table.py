@@ -1,5 +1,6 @@
 """Tables: named columns from pandas, polars, dictionaries, structured or plain arrays."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +22,15 @@ from meanmap.core.arrays import (
     seconds,
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
+from meanmap.core.exact import MOST_EXACT, check_exact
+from meanmap.core.foreign import in_cells, readable
+from meanmap.core.meant import no_column, respelled
 from meanmap.core.points import is_sparse, refuse_unread
 from meanmap.core.tables.kinds import advice
+from meanmap.core.texts import as_labels
 from meanmap.core.types import Array, Data
 
-__all__ = ["Table", "raw_columns", "refuse_labels"]
+__all__ = ["Table", "as_declared", "named_columns", "raw_columns", "refuse_labels", "table_in", "values_of"]
 
 SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [durations]"}
 
@@ -37,7 +42,9 @@ class Table:
 
     Read from anything that looks like a table with [`Table.of`][]; it is what structure learning and graphical models
     take, and what kernels on mixed columns read. What a column is its dtype says: float64, text, bool, datetime64 or
-    timedelta64. A pytree that keeps the order of its columns (JAX would sort those of a dictionary).
+    timedelta64; whole numbers beyond 2^53, such as long ids, stay whole, and where a kernel asks for numbers
+    they are refused if they lose digits. A pytree that keeps the order of its columns (JAX would sort those of a
+    dictionary).
 
     Examples
     --------
@@ -68,13 +75,11 @@ class Table:
         """
         if isinstance(data, Table):
             return data if only is None else data.select(only, argument)
-        names, columns = raw_columns(data, argument)
+        columns = raw_columns(data, argument)
         if only is not None:
-            chosen = [_position(name, names, argument) for name in only]
-            names, columns = [names[i] for i in chosen], [columns[i] for i in chosen]
-        read = {
-            name: _read_column(column, f"{argument}[{name!r}]") for name, column in zip(names, columns, strict=True)
-        }
+            names = list(columns)
+            columns = {names[i]: columns[names[i]] for i in (_position(name, names, argument) for name in only)}
+        read = {name: _read_column(column, f"{argument}[{name!r}]") for name, column in columns.items()}
         check_rows(check_lengths({name: len(column) for name, column in read.items()}, argument), argument)
         return cls(read)
 
@@ -127,7 +132,12 @@ class Table:
         """
         chosen = self if names is None else self.select(names, argument)
         refuse_labels(chosen, argument, "use mm.default_kernel(table), which handles mixed columns")
-        numbers = [_as_numbers(column) for column in chosen.columns.values()]
+        for name, column in chosen.columns.items():
+            check_exact(column, f"{argument}[{name!r}]", name)
+        numbers = [
+            column if isinstance(column, jax.Array) else seconds(column, f"{argument}[{name!r}]")
+            for name, column in chosen.columns.items()
+        ]
         blocks = [column[:, None] if column.ndim == 1 else column for column in numbers]
         followed = any(isinstance(block, jax.Array) for block in blocks)
         return (jnp if followed else np).concatenate(blocks, axis=1)
@@ -165,8 +175,9 @@ class Table:
 
 def _position(name: str | int, names: Sequence[str], argument: str) -> int:
     """Where a column is, by name or by number."""
+    name = respelled(name, names) if isinstance(name, str) else name
     if isinstance(name, str) and name not in names:
-        raise ColumnError(f"{argument} has no column {name!r}; it has {', '.join(map(repr, names))}.")
+        raise no_column(argument, name, names)
     position = names.index(name) if isinstance(name, str) else name
     if position >= len(names):
         raise ColumnError(f"{argument} has no column {position}; it has {len(names)}, from 0.")
@@ -189,15 +200,37 @@ def refuse_labels(table: Table, argument: str, otherwise: str) -> None:
         )
 
 
-def raw_columns(data: Data, argument: str) -> tuple[list[str], list[Any]]:
-    """Names, each once, and columns as they came, of anything that looks like a table."""
+def table_in(data: Data, argument: str = "table") -> Table | None:
+    """The table in data whose columns have names; None where they have none."""
+    return Table.of(data, argument) if Table.looks_like_one(data) else None
+
+
+def values_of(data: Data, name: str) -> np.ndarray | None:
+    """A sample of numbers, text, truth values or times as an array; None for other things."""
+    if is_sparse(data) or hasattr(data, "as_matrix") or not hasattr(data, "__len__"):
+        return None
+    try:
+        array = plain(data, name)
+    except ShapeError:  # bags of different lengths, say
+        return None
+    array = as_labels(array, name) if is_categorical(data) else array
+    return array if array.ndim in (1, 2) and array.dtype.kind in "fiubSUTmM" else None
+
+
+def named_columns(data: Data, argument: str) -> dict[str, Any]:
+    """The columns of a table by name, as they came; empty where they have no names."""
+    return raw_columns(data, argument) if Table.looks_like_one(data) else {}
+
+
+def raw_columns(data: Data, argument: str) -> dict[str, Any]:
+    """The columns of anything that looks like a table, as they came, by names of which each is there once."""
     names, columns = _split(data, argument)
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted(name for name, times in Counter(names).items() if times > 1)
     if doubled:
         raise ColumnError(f"{argument} has more than one column called {doubled[0]!r}. Rename one of them.")
     if not names:
         raise ColumnError(f"{argument} has no columns.")
-    return names, columns
+    return dict(zip(names, columns, strict=True))
 
 
 def _fields(data: Data) -> tuple[str, ...]:
@@ -207,18 +240,20 @@ def _fields(data: Data) -> tuple[str, ...]:
 
 def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     refuse_unread(data, argument)
-    if isinstance(data, Table | Mapping):
-        columns = data.columns if isinstance(data, Table) else data
-        return [str(name) for name in columns], list(columns.values())
+    if isinstance(data, Table):
+        return list(data.columns), list(data.columns.values())
+    if isinstance(data, Mapping):
+        return _readable([str(name) for name in data], list(data.values()), argument)
     if names := _fields(data):
         return list(names), [data[name] for name in names]
     if _is_frame(data):
         frame: Any = data
         if hasattr(frame, "column_names"):  # of Arrow, whose `columns` are not names
-            return list(frame.column_names), [np.asarray(frame.column(name)) for name in frame.column_names]
-        names = list(frame.columns)
-        columns = [frame.iloc[:, i] for i in range(len(names))] if hasattr(frame, "iloc") else [frame[n] for n in names]
-        return [str(name) for name in names], columns
+            return _readable(frame.column_names, [frame.column(name) for name in frame.column_names], argument)
+        names = [str(name) for name in frame.columns]
+        if hasattr(frame, "iloc"):
+            return _readable(names, [frame.iloc[:, i] for i in range(len(names))], argument)
+        return _readable(names, [frame[name] for name in frame.columns], argument)
     if is_sparse(data):
         raise KindError(f"{argument} is a sparse matrix, which has no named columns: pass it to a kernel directly.")
     array = data if isinstance(data, jax.Array) else _matrix(data, argument)
@@ -230,18 +265,16 @@ def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     return [f"x{i}" for i in range(array.shape[1])], [array[:, i] for i in range(array.shape[1])]
 
 
+def _readable(names: Sequence[str], columns: Sequence[Any], argument: str) -> tuple[list[str], list[Any]]:
+    read = (readable(each, f"{argument}[{name!r}]") for name, each in zip(names, columns, strict=True))
+    return list(names), [in_cells(each) for each in read]
+
+
 def _matrix(data: Data, argument: str) -> np.ndarray:
     """A plain array: of numbers, of text, of truth values or of times."""
     words = np.zeros(0) if data is None or isinstance(data, str | bytes) else plain(data, argument)
-    words = words.astype(str) if is_categorical(data) else words
+    words = as_labels(words, argument) if is_categorical(data) else words
     return words if words.dtype.kind in "SUTbmM" else as_array(data, argument)
-
-
-def _as_numbers(column: Data) -> Any:
-    """A column of numbers as it is, times as seconds, truth values as 0 and 1."""
-    if isinstance(column, jax.Array):
-        return column
-    return seconds(column) if column.dtype.kind in "mM" else column.astype(np.float64, copy=False)
 
 
 def _read_column(column: Data, argument: str) -> Any:
@@ -261,21 +294,25 @@ def _read_column(column: Data, argument: str) -> Any:
     if missing:
         raise NonFiniteError(
             f"{argument} has {missing} missing value(s). Drop those rows or fill them in first; tests and monitors "
-            "leave them out with missing='drop'."
+            "do so with missing='drop'."
         )
-    declared = str(getattr(column, "dtype", "")).lower()
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
-        array = np.asarray(column, dtype=bool if own == "b" else np.float64)  # pandas' nullable ones
+        array = np.asarray(column, dtype={"b": bool, "i": np.int64, "u": np.uint64}.get(own, np.float64))  # of pandas
     if array.dtype.kind in "SUOT" or is_categorical(column):
-        return _read_labels(array, argument, declared)
+        return _read_labels(array, argument, str(getattr(column, "dtype", "")).lower())
     _check_axes(array, argument)
     if array.ndim == 1 and array.dtype.kind in "bmM":
         return array.astype(bool) if array.dtype.kind == "b" else in_one_unit(array, argument)
     array = as_array(array, argument)
-    array = array.astype(np.float64)
     check_size(array, argument)
-    return array
+    return as_declared(array)
+
+
+def as_declared(array: np.ndarray) -> np.ndarray:
+    """Numbers as float64, but whole ones that it does not hold, such as long ids, as they came."""
+    floats = array.astype(np.float64)
+    return array if array.dtype.kind in "iu" and (np.abs(floats) >= MOST_EXACT).any() else floats
 
 
 def _check_axes(array: Array, argument: str) -> None:
@@ -289,6 +326,11 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
     if array.dtype.kind == "O" and all(isinstance(v, bool | np.bool_) for v in array):
         return array.astype(bool)
     strange = next((v for v in array if not isinstance(v, str | bytes | bool | int | float | np.generic)), None)
+    if isinstance(strange, list | tuple | np.ndarray):
+        raise ShapeError(
+            f"{argument} is ragged: its cells are lists, such as {np.asarray(strange).tolist()}; expected one value in "
+            "each row, or vectors of numbers of one length."
+        )
     if strange is not None:
         raise KindError(
             f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); "
@@ -299,4 +341,4 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
             f"{argument} holds numbers as Python objects (dtype object). "
             "Convert it first, for example with .astype(float)."
         )
-    return array.astype(str)
+    return as_labels(array, argument)

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import is_categorical, is_missing
-from meanmap.core.settings import reads_as_number
+from meanmap.core.arrays import is_categorical
+from meanmap.core.foreign import is_missing
+from meanmap.core.moments import is_date
+from meanmap.core.numerals import is_name, reads_as_number
 from meanmap.core.types import Data
 
-__all__ = ["Written", "is_date", "is_number", "is_time", "words_of", "written_notes"]
+__all__ = ["Written", "is_number", "words_of", "written_notes"]
 
-# Zip codes and other names made of digits.
-CODE = re.compile(r"\s*0\d+\s*")
-ISO = re.compile(r"\s*\d{4}(-\d\d|\s*$)")
 # Day, month and year, in the order of some country.
 DAY = re.compile(r"\s*\d{1,2}([/.-])\d{1,2}\1(\d\d){1,2}\b")
 # Up to one in so many different values may be something else, such as "?".
@@ -25,20 +24,6 @@ ODD = 10
 # From so many different values on they are hardly the names of a few groups.
 MANY = 11
 SHOWN = 3
-
-
-def is_time(word: str) -> bool:
-    """Whether a text is a year, a date or a time as ISO 8601 writes them; NumPy also reads 20260131 as a year."""
-    try:
-        np.datetime64(word.strip(), "us")
-    except ValueError:
-        return False
-    return ISO.match(word) is not None
-
-
-def is_date(word: str) -> bool:
-    """Whether a text is more than a year: at least a month."""
-    return is_time(word) and "-" in word
 
 
 def is_number(word: str) -> bool:
@@ -75,7 +60,7 @@ FORMS = (
         "numbers with a comma",
         re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
         ",",
-        "read the file with decimal=',', or with thousands=',' if that is what the comma means",
+        "read the file with decimal=',' (--decimal ,), or with thousands=',' if that is what the comma means",
     ),
     Form(
         "numbers with a sign such as $ or %",
@@ -136,7 +121,7 @@ class Written:
             else:
                 alike = set(words) - others
                 marked = not form.marks or any(mark in word for word in alike for mark in form.marks)
-                if alike and marked and not any(map(CODE.fullmatch, alike)):
+                if alike and marked and not any(map(is_name, alike)):
                     # The first in order: the order of the rows says nothing.
                     return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY)
         return None

@@ -12,7 +12,6 @@ from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
-from meanmap.ep.factors.same import same
 from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
@@ -27,14 +26,25 @@ class BlackBoxFactor(Factor):
 
     arguments: tuple[Any, ...]
     name: str = eqx.field(static=True)
-    function: Any = eqx.field(static=True)
+    own: Any = eqx.field(static=True)
     host: bool = eqx.field(static=True)
     random: bool = eqx.field(static=True)
     vectorised: bool = eqx.field(static=True)
     oracle: Any
+    # In a run the function as it was at its start, in place of `own`.
+    traced: Any
+    # The number of what a run knows about a function on the host.
+    memory: Any
 
     approximate: ClassVar[bool] = True
     asks_oracle: ClassVar[bool] = True
+    # So many of the last arguments are what comes out.
+    outputs: ClassVar[int] = 0
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The user's function; in a run that is compiled, with what it read around itself at the start."""
+        return self.own if self.traced is None else self.traced
 
     def integrated(self) -> list[Variable]:
         """The variables over which an oracle integrates."""
@@ -55,6 +65,10 @@ class BlackBoxFactor(Factor):
         outputs : dict
             For each position that is an output, the points it takes as nodes.
         """
+
+    @abstractmethod
+    def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
+        """What `weigh` gives, from what the function returned at the points."""
 
     def quick(self) -> "BlackBoxFactor":
         """With the quick form of its oracle."""
@@ -81,7 +95,7 @@ class Density(BlackBoxFactor):
         Whether the function takes NumPy arrays, many points along their first axis, and returns one number for each; it
         is then called on the host, once for a whole batch.
     oracle : Oracle, optional
-        How its messages are computed; by default as `infer` is told.
+        How its messages are computed; by default as `messages=` of `infer` says.
 
     Examples
     --------
@@ -89,7 +103,7 @@ class Density(BlackBoxFactor):
     >>> from meanmap import ep
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     >>> counts = ep.Density(lambda z, y: y * z - jnp.exp(z), z, [0, 1, 4])
-    >>> ep.infer(ep.FactorGraph(counts))["z"].mean.round(3).tolist()
+    >>> ep.infer(ep.FactorGraph(counts))["z"].mean().round(3).tolist()
     [-0.678, -0.119, 0.98]
     """
 
@@ -108,7 +122,7 @@ class Density(BlackBoxFactor):
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = False, bool(vectorised)
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
-        self.arguments, self.function, self.oracle = read, log_factor if self.host else same(log_factor), oracle
+        self.arguments, self.own, self.oracle, self.traced, self.memory = read, log_factor, oracle, None, None
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
 
@@ -116,7 +130,12 @@ class Density(BlackBoxFactor):
         """The log of the factor to its power; no outputs."""
         del key
         arguments = [values.get(at, incoming[at]) for at in range(len(incoming))]
-        return power * call(self, arguments, tuple(values)), {}
+        return self.judge(call(self, arguments, tuple(values)), incoming, power)
+
+    def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
+        """The log of the factor to its power; no outputs."""
+        del incoming
+        return power * found, {}
 
 
 class BlackBox(BlackBoxFactor):
@@ -138,7 +157,7 @@ class BlackBox(BlackBoxFactor):
         Whether the function takes NumPy arrays, many points along their first axis, and returns one number for each; it
         is then called on the host, once for a whole batch.
     oracle : Oracle, optional
-        How its messages are computed; by default as `infer` is told.
+        How its messages are computed; by default as `messages=` of `infer` says.
 
     Notes
     -----
@@ -155,7 +174,7 @@ class BlackBox(BlackBoxFactor):
     >>> p = ep.Variable("p", ep.Beta)
     >>> model = ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=1))
     >>> post = ep.infer(model)
-    >>> round(float(post["z"].mean), 4), round(float(post["p"].mean), 4)
+    >>> round(float(post["z"].mean()), 4), round(float(post["p"].mean()), 4)
     (0.4132, 0.5857)
     """
 
@@ -181,9 +200,11 @@ class BlackBox(BlackBoxFactor):
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
         self.random, self.vectorised = bool(random), bool(vectorised)
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
-        self.arguments, self.function, self.oracle = read, function if self.host else same(function), oracle
+        self.arguments, self.own, self.oracle, self.traced, self.memory = read, function, oracle, None, None
         if isinstance(oracle, Oracle | HostOracle):
             oracle.check(self)
+
+    outputs: ClassVar[int] = 1
 
     def needs_proper(self, position: int) -> bool:
         """The inputs: what comes from the output may say nothing."""
@@ -195,15 +216,20 @@ class BlackBox(BlackBoxFactor):
 
     def weigh(self, values: dict[int, jax.Array], incoming: tuple[Any, ...], power: Array, key: Array) -> tuple:
         """What comes in from the output, at the images of the points."""
-        del power
         last = len(incoming) - 1
         arguments = [values.get(at, incoming[at]) for at in range(last)]
         kind, mapped = type(incoming[last]), tuple(values)
         logits = before_sigmoid(self, arguments, mapped) if kind.coordinates[-1] == "logit" else None
         if logits is None:
-            nodes = inside(kind, call(self, arguments, mapped, key if self.random else None))
-        else:
-            nodes = inside(kind, jax.nn.sigmoid(logits))._replace(coordinate=logits)
+            return self.judge(call(self, arguments, mapped, key if self.random else None), incoming, power)
+        nodes = inside(kind, jax.nn.sigmoid(logits))._replace(coordinate=logits)
+        return log_message(incoming[last], nodes), {last: nodes}
+
+    def judge(self, found: jax.Array, incoming: tuple[Any, ...], power: Array) -> tuple:
+        """What comes in from the output, at the images of the points."""
+        del power
+        last = len(incoming) - 1
+        nodes = inside(type(incoming[last]), found)
         return log_message(incoming[last], nodes), {last: nodes}
 
 
@@ -216,7 +242,7 @@ def Product(a: Argument, b: Argument, out: Argument, *, name: str | None = None)
     >>> a, b = (ep.Variable(n, ep.Normal(2.0, 0.1)) for n in "ab")
     >>> c = ep.Variable("c", ep.Normal)
     >>> post = ep.infer(ep.FactorGraph(ep.Product(a, b, c)))
-    >>> round(float(post["c"].mean), 6), round(float(post["c"].variance), 6)
+    >>> round(float(post["c"].mean()), 6), round(float(post["c"].var()), 6)
     (4.0, 0.81)
     """
     return BlackBox(jnp.multiply, a, b, out, name=name or _label(jnp.multiply, (a, b, out)))

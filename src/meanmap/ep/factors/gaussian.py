@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import read_matrix
+from meanmap.core.arrays import check_not_tiny, read_matrix
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.types import Array, Data
 from meanmap.ep.factor import Answer, Factor, check_family, common_plate
-from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Variable, read_argument, read_given, refuse_dates
 from meanmap.families import MultivariateNormal, Normal
 
 __all__ = ["Dot", "Sum"]
@@ -39,7 +39,7 @@ class Dot(Factor):
     -----
     With what comes in from z as natural parameters (νᵢ, τᵢ), the message to w is (Xᵀν, XᵀTX), and the message to zᵢ is
     the marginal of xᵢᵀw over what came in from zᵢ: no d × d matrix is kept for a row. Cost n d² + d³ a sweep. A row of
-    zeros says that zᵢ is 0, which is told as a standard deviation of a millionth of the widest row's.
+    zeros says that zᵢ is 0, which becomes a standard deviation of a millionth of the widest row's.
 
     Examples
     --------
@@ -57,6 +57,8 @@ class Dot(Factor):
     def __init__(self, X: Data, w: Argument, z: Argument, name: str | None = None):
         with Door() as door:
             matrix = read_matrix(X, "X", door, sparse=False)
+        refuse_dates(X, "X")
+        check_not_tiny(matrix, "X")
         w, z = read_argument(w, "w"), read_argument(z, "z")
         label = name or f"Dot({w.name}, {z.name})"
         check_family(label, "w", w, MultivariateNormal)
@@ -120,7 +122,7 @@ class Sum(Factor):
     >>> a, b = (ep.Variable(name, ep.Normal(0.0, 1.0)) for name in "ab")
     >>> model = ep.FactorGraph(ep.Sum(a, b, out=3.0, weights=(1, -1), precision=4.0))
     >>> post = ep.infer(model)
-    >>> float(post["a"].mean.round(10)), float(post["b"].mean.round(10))
+    >>> float(post["a"].mean().round(10)), float(post["b"].mean().round(10))
     (1.3333333333, -1.3333333333)
     """
 

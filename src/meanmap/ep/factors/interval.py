@@ -50,7 +50,7 @@ class Interval(Factor):
     >>> from meanmap import ep
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0))
     >>> post = ep.infer(ep.FactorGraph(ep.Interval(z, 0.0, noise=0.0)))
-    >>> round(float(post["z"].mean), 6), round(float(post.log_evidence), 6)
+    >>> round(float(post["z"].mean()), 6), round(float(post.log_evidence), 6)
     (0.797885, -0.693147)
     """
 
@@ -91,7 +91,7 @@ class Interval(Factor):
         """By the first two derivatives of the log normaliser."""
         del power, key
         z, low, high = incoming
-        mean, variance = z.mean, z.variance
+        mean, variance = z.mean(), z.var()
         scale = jnp.sqrt(variance + self.noise**2)
         inside = _truncated((low - mean) / scale, (high - mean) / scale, (high - low) / scale)
         first, second = inside.mean / scale, (1 - inside.variance) / scale**2  # of log Z, the second one negative
@@ -146,7 +146,7 @@ def Ordinal(z: Argument, cutpoints: Array, *, observed: Data, noise: Array = 1.0
     >>> from meanmap import ep
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     >>> post = ep.infer(ep.FactorGraph(ep.Ordinal(z, [-1.0, 1.0], observed=[0, 1, 2])))
-    >>> bool(post["z"].mean[0] < post["z"].mean[1] < post["z"].mean[2])
+    >>> bool(post["z"].mean()[0] < post["z"].mean()[1] < post["z"].mean()[2])
     True
     """
     label = name or f"Ordinal({read_argument(z, 'z').name})"

@@ -33,7 +33,7 @@ def Logistic(z: Argument, *, observed: Data, name: str | None = None) -> Density
     --------
     >>> from meanmap import ep
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0))
-    >>> round(float(ep.infer(ep.FactorGraph(ep.Logistic(z, observed=1)))["z"].mean), 4)
+    >>> round(float(ep.infer(ep.FactorGraph(ep.Logistic(z, observed=1)))["z"].mean()), 4)
     0.4132
     """
     z, y = read_argument(z, "z"), read_given(observed, "observed")
@@ -103,9 +103,9 @@ def Student(
     --------
     >>> from meanmap import ep
     >>> z = ep.Variable("z", ep.Normal(0.0, 100.0))
-    >>> near = ep.infer(ep.FactorGraph(ep.Student(z, observed=1.0)))["z"].mean
+    >>> near = ep.infer(ep.FactorGraph(ep.Student(z, observed=1.0)))["z"].mean()
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0))
-    >>> far = ep.infer(ep.FactorGraph(ep.Student(z, observed=30.0)))["z"].mean
+    >>> far = ep.infer(ep.FactorGraph(ep.Student(z, observed=30.0)))["z"].mean()
     >>> round(float(near), 2), round(float(far), 2)
     (0.98, 0.17)
     """

@@ -42,7 +42,7 @@ def Gaussian(
 
     Notes
     -----
-    With a known precision this is [`Sum`][] with noise. With a Gamma it is [`GaussianPrecision`][].
+    With a known precision this is [`Sum`][] with noise. A Gamma is averaged over by quadrature.
 
     Examples
     --------
@@ -76,8 +76,8 @@ class GaussianPrecision(Factor):
     Notes
     -----
     Given τ everything is Gaussian; the average over τ is by quadrature in log τ, as in [`Quadrature`][]. Where nothing
-    is known on one side, the other one and τ are told nothing. For given mean and x the factor is conjugate, and the
-    message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
+    is known on one side, nothing is said about the other one and τ. For given mean and x the factor is conjugate, and
+    the message is Gamma(3/2, (x − mean)²/2), exactly. Gammas are projected on E[log τ] and E[τ].
 
     Examples
     --------

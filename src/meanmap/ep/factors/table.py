@@ -15,8 +15,9 @@ from meanmap.families import Categorical
 
 __all__ = ["Table"]
 
-# The logarithm of a message to a label that cannot be: e⁻⁷⁰⁰ is the smallest number there is.
-_NEVER = -700.0
+# The logarithm of what cannot be. Infinity could not be divided out of a belief again, and far less than what data say
+# could outweigh: a hundred labels of log odds 7 outweighed e⁻⁷⁰⁰. Eleven digits are left.
+_NEVER = -1e5
 
 
 class Table(Factor):
@@ -50,7 +51,7 @@ class Table(Factor):
     ...     ep.Table(np.array([[0.8, 0.2], [0.2, 0.8]])[:, y].T, state, name="seen"),
     ... )
     >>> post = ep.infer(model)
-    >>> post["state"].mean[:, 1].round(3).tolist(), round(post.log_evidence, 4)
+    >>> post["state"].mean()[:, 1].round(3).tolist(), round(post.log_evidence, 4)
     ([0.899, 0.888, 0.764, 0.236, 0.112, 0.101], -4.0457)
     """
 
@@ -91,15 +92,8 @@ class Table(Factor):
     def answer(self, incoming: tuple[Any, ...], power: Array, key: jax.Array) -> Answer:
         """Sums over all other labels."""
         del power, key
-        laws, table = (incoming[:-1], incoming[-1]) if self.shared is None else (incoming, self.shared)
-        batch = laws[0].logits.ndim - 1
+        laws, batch, joint = self._joint(incoming)
         count = len(laws)
-
-        def along(law: Any, at: int) -> jax.Array:
-            shape = law.logits.shape
-            return law.logits.reshape(*shape[:batch], *(shape[-1] if k == at else 1 for k in range(count)))
-
-        joint = table + sum(along(law, at) for at, law in enumerate(laws))
         messages: list[Any] = []
         for at, law in enumerate(laws):
             others = tuple(batch + k for k in range(count) if k != at)
@@ -107,3 +101,30 @@ class Table(Factor):
             messages.append(Categorical.from_natural(total - law.logits))
         messages += [None] * (len(incoming) - len(laws))
         return Answer(tuple(messages), jax.nn.logsumexp(joint, tuple(range(batch, batch + count))))
+
+    @property
+    def forbids(self) -> bool:
+        """Whether some entry of the table is 0."""
+        return bool((self._table(self.arguments) <= _NEVER).any())
+
+    def forbidden_share(self, incoming: tuple[Any, ...]) -> np.ndarray:
+        """The share of each member's weight that lies on entries of 0."""
+        _, batch, joint = self._joint(incoming)
+        axes = tuple(range(batch, joint.ndim))
+        joint = np.asarray(joint)
+        weights = np.exp(joint - joint.max(axes, keepdims=True))
+        return np.where(self._table(incoming) <= _NEVER, weights, 0.0).sum(axes) / weights.sum(axes)
+
+    def _table(self, arguments: tuple[Any, ...]) -> Any:
+        return getattr(arguments[-1], "values", arguments[-1]) if self.shared is None else self.shared
+
+    def _joint(self, incoming: tuple[Any, ...]) -> tuple[tuple[Any, ...], int, Any]:
+        """The laws of the labels, how many axes are the plate's, and the log weight of all labels together."""
+        laws = incoming[:-1] if self.shared is None else incoming
+        batch, count = laws[0].logits.ndim - 1, len(laws)
+
+        def along(law: Any, at: int) -> jax.Array:
+            shape = law.logits.shape
+            return law.logits.reshape(*shape[:batch], *(shape[-1] if k == at else 1 for k in range(count)))
+
+        return laws, batch, self._table(incoming) + sum(along(law, at) for at, law in enumerate(laws))

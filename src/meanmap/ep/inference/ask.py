@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
@@ -14,6 +15,7 @@ from meanmap.ep.factor import Answer, Factor, FactorLike
 from meanmap.ep.inference.infer import with_oracle
 from meanmap.ep.oracles.host import check_answer
 from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.sweeps.sweep import compiled_answer
 from meanmap.ep.variables import concrete
 from meanmap.families import Family
@@ -65,8 +67,21 @@ def ask(
     >>> bool(sampled.doubt.max() <= 0.005)
     True
     """
+    with remembering() as memory:
+        return _asked(factor, incoming, oracle, power, error, rng, memory)
+
+
+def _asked(
+    factor: FactorLike,
+    incoming: tuple[Any, ...],
+    oracle: Any,
+    power: float,
+    error: float | None,
+    rng: Seed,
+    memory: Any,
+) -> Answer:
     if factor.asks_oracle:
-        factor = with_oracle(factor, oracle)
+        factor = with_oracle(factor, oracle, memory)
     elif oracle is not None:
         raise KindError(f"{factor.name} computes its own messages; leave out oracle.")
     variables = [a for a in factor.arguments if not a.known]
@@ -80,7 +95,7 @@ def ask(
                 f"expected a {variable.family.__name__}."
             )
     messages = iter(incoming)
-    with concrete("ask"), jax.enable_x64(True):
+    with concrete("ask"), Door():
         filled = tuple(
             a.values if a.known else jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), next(messages))
             for a in factor.arguments

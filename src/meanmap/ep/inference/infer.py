@@ -6,14 +6,18 @@ import jax
 import numpy as np
 
 from meanmap.core.arrays import parameter
+from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.points import bucket, pad
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
+from meanmap.ep.calling import as_now
 from meanmap.ep.factor import Factor, FactorLike, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
+from meanmap.ep.inference.impossible import excluded, forbidden
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
@@ -22,6 +26,7 @@ from meanmap.ep.inference.ties import advice
 from meanmap.ep.oracles.host import FunctionOracle, HostOracle
 from meanmap.ep.oracles.oracle import Oracle
 from meanmap.ep.oracles.sampling import ImportanceSampling
+from meanmap.ep.piecewise.memory import remembering
 from meanmap.ep.quadrature.quadrature import Quadrature
 from meanmap.ep.sweeps.improper import check_policy
 from meanmap.ep.sweeps.layout import Layout
@@ -32,6 +37,7 @@ __all__ = ["infer", "with_oracle"]
 
 
 @own_words
+@one_blas_thread()
 def infer(
     model: FactorGraph,
     messages: Any = None,
@@ -84,7 +90,8 @@ def infer(
     Returns
     -------
     Posterior
-        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has.
+        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. Of data that cannot be under
+        the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
 
     Notes
     -----
@@ -107,7 +114,7 @@ def infer(
     >>> p = ep.Variable("p", ep.Beta, plate=200)
     >>> model = ep.FactorGraph(ep.Dot(X, w, z), ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=y))
     >>> post = ep.infer(model)
-    >>> post.report.status, bool(post["w"].mean[0] > 3)
+    >>> post.report.status, bool(post["w"].mean()[0] > 3)
     ('converged', True)
     """
     if not isinstance(model, FactorGraph):
@@ -116,11 +123,11 @@ def infer(
     step, alpha = _fraction(damping, "damping"), _fraction(power, "power")
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
-    factors, hosts = _ready(model, messages, alpha)
-    orders, far = along(factors)
-    chosen = chosen_schedule(schedule, hosts, factors, far)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
-    with concrete("infer"), jax.enable_x64(True):
+    with remembering() as memory, concrete("infer"), Door():
+        factors, hosts = _ready(model, messages, alpha, memory)
+        orders, far = along(factors)
+        chosen = chosen_schedule(schedule, hosts, factors, far)
         layout = None if mesh is None else _laid_out(mesh, model, factors, hosts, chosen)
         if layout is not None:
             factors = layout.asked(factors)
@@ -133,9 +140,12 @@ def infer(
         record = Record(factors, hosts, limit)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record)
-        state = run.go(state, step, enough)
-        evidence = run.evidence(state)
-        if not record.interrupted:
+        record.impossible = excluded(factors)
+        if not record.impossible:
+            state = run.go(state, step, enough)
+            record.impossible = forbidden(run, state) if record.converged else ""
+        evidence = -np.inf if record.impossible else run.evidence(state)
+        if not (record.interrupted or record.impossible):
             record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
 
@@ -158,7 +168,9 @@ def _laid_out(
     return Layout(mesh, model.variables, factors)
 
 
-def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:
+def _ready(
+    model: FactorGraph, messages: Any, alpha: float, memory: Any = None
+) -> tuple[tuple[Factor, ...], dict[int, HostOracle]]:
     """The factors in the order of a sweep, first those that send the same always, and which of them the host answers.
 
     Each black box gets its oracle; those on the host are kept apart, because compiled programs must not know them.
@@ -175,7 +187,7 @@ def _ready(model: FactorGraph, messages: Any, alpha: float) -> tuple[tuple[Facto
                 "as ep.Density(log_factor, ...)."
             )
         if factor.asks_oracle:
-            factor = with_oracle(factor, messages)
+            factor = with_oracle(factor, messages, memory)
             if factor.oracle.on_host:
                 hosts[at] = factor.oracle
                 factor = replaced(factor, oracle=None)
@@ -194,19 +206,19 @@ def _ladder(plan: Plan, factors: tuple[Factor, ...]) -> tuple[Plan, ...]:
     return tuple(plans)
 
 
-def with_oracle(factor: FactorLike, messages: Any) -> BlackBoxFactor:
-    """The factor with the oracle that is to compute its messages: its own, or as it is told, or the default."""
+def with_oracle(factor: FactorLike, messages: Any, memory: Any = None) -> BlackBoxFactor:
+    """The factor as it is now, with the oracle that computes its messages: its own, the given or the default one."""
     oracle = messages.get(factor.name) if isinstance(messages, dict) else messages
     oracle = factor.oracle or oracle or _default(factor)
     if not isinstance(oracle, Oracle | HostOracle):
         if not callable(oracle) or isinstance(oracle, type):
             raise KindError(
                 f"messages is {oracle!r}; expected an oracle such as ep.Quadrature(), ep.ImportanceSampling() or "
-                "ep.Learned(), a function of ep.Questions, or a dictionary of them by factor name."
+                "ep.Learned(), a function of ep.extending.Questions, or a dictionary of them by factor name."
             )
         oracle = FunctionOracle(oracle)
     oracle.check(factor)
-    return replaced(factor, oracle=oracle)
+    return replaced(as_now(factor, memory), oracle=oracle)
 
 
 def _default(factor: BlackBoxFactor) -> Oracle:

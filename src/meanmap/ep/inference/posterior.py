@@ -11,6 +11,7 @@ from meanmap.core.report import Report
 from meanmap.ep.factor import Factor
 from meanmap.ep.graph import FactorGraph
 from meanmap.ep.inference.record import Record
+from meanmap.ep.inference.together import together
 from meanmap.ep.sweeps.plan import Plan, State, beliefs, fetched, start, unpadded
 from meanmap.families import Family
 
@@ -18,7 +19,7 @@ __all__ = ["Posterior", "resumed"]
 
 
 class Posterior(Mapping[str, Family]):
-    """Beliefs by the name of the variable: `post["w"].mean`, `post["w"].cov`; made by [`infer`][].
+    """Beliefs by the name of the variable: `post["w"].mean()`, `post["w"].cov()`; made by [`infer`][].
 
     Attributes
     ----------
@@ -86,6 +87,11 @@ class Posterior(Mapping[str, Family]):
                 cut = factor.plate if not port.known and port.way != "whole" else None
                 kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
+        if not record.impossible:
+            notes, joint, exact = together(model.variables, factors, messages, found, record.converged)
+            found, log_evidence = found | joint, log_evidence if exact is None else exact
+            # The ties that are left are those of two unknowns in other factors.
+            record.advice = notes or record.advice
         report = record.report(policy, log_evidence)
         return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
 

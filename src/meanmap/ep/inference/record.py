@@ -39,6 +39,8 @@ class Record:
         self.advice: tuple[str, ...] = ()
         # That a function leaves the range of its output, in words.
         self.beyond = ""
+        # Why data cannot be under the model, in words.
+        self.impossible = ""
 
     def add(self, plan: Plan, happened: tuple[Happened, ...], moved: Any) -> None:
         """One more sweep."""
@@ -112,11 +114,22 @@ class Record:
             counts |= {f"{factor.name}: {what}": int(number) for what, number in oracle.counts(factor).items()}
             notes += [f"{factor.name}: {note}" for note in oracle.notes(factor)]
         notes += self.advice
-        if self.stuck:
+        if self.impossible:
+            notes.insert(
+                0, f"these data cannot be under the model: {self.impossible}. Its evidence is 0: beliefs say nothing"
+            )
+        elif self.stuck:
             notes.append("there is no log evidence: it would need the messages that were left out")
         elif self.converged and not np.isfinite(log_evidence):
             notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
-        return Report(self._status(), self.converged, len(self.residuals), self.residuals, counts, tuple(notes))
+        return Report(
+            self._status(),
+            self.converged and not self.impossible,
+            len(self.residuals),
+            self.residuals,
+            counts,
+            tuple(notes),
+        )
 
     def _together(self) -> list[str]:
         """What doubts of single messages add up to for what the members of a plate share.
@@ -141,6 +154,8 @@ class Record:
         return notes
 
     def _status(self) -> str:
+        if self.impossible:
+            return "stopped at data that cannot be"
         if self.converged:
             return "converged"
         if self.interrupted:

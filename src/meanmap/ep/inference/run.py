@@ -83,7 +83,7 @@ class Run:
     last_asked: dict[int, Asked] = field(default_factory=dict)
 
     def go(self, start: State, damping: float, enough: float) -> State:
-        """The state where beliefs stand still, or where nothing more can be done about it; the record is told."""
+        """The state where beliefs stand still, or where nothing more can be done about it; the record notes it."""
         record, careful = self.record, self.schedule == "parallel"
         pace = Pace(careful)
         state = earlier = start
@@ -118,7 +118,7 @@ class Run:
         return state
 
     def sweep(self, state: State, damping: float, caution: float) -> State:
-        """The state after each factor has sent its messages once; the record is told."""
+        """The state after each factor has sent its messages once; the record notes it."""
         # As arrays: what is a Python number becomes part of the program, and another one compiles another program.
         settings = Settings(np.asarray(damping), np.asarray(caution), self.power)
         self.level = len(self.plans) - 1
@@ -167,7 +167,7 @@ class Run:
             self.level -= 1
 
     def _beyond(self, state: State, lost: dict[int, np.ndarray]) -> bool:
-        """Whether answers were lost because functions leave the range of their output; the record is told."""
+        """Whether answers were lost because functions leave the range of their output; the record notes it."""
         for at, members in lost.items():
             factor = self.record.factors[at]
             why = left_range(self.plan, state, at, factor, np.flatnonzero(members), self.power)
@@ -228,7 +228,7 @@ class Run:
         return bool(self.last_asked)
 
     def _asks_everything(self) -> bool:
-        """Whether an oracle that predicted does so no longer, because sweeps do not come to rest; each is told."""
+        """Whether an oracle that predicted does so no longer, because sweeps do not come to rest; each notes it."""
         told = {at: oracle.stop_predicting(self.plan.factors[at]) for at, oracle in self.hosts.items()}
         return any(told.values())
 

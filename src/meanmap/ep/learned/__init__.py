@@ -2,10 +2,8 @@
 
 from meanmap.ep.learned.card import Card
 from meanmap.ep.learned.files import load_operator, read_card, save_operator
-from meanmap.ep.learned.forest import Forest
 from meanmap.ep.learned.just_in_time import Learned
 from meanmap.ep.learned.kernel_regression import KERNELS, KernelRegression
-from meanmap.ep.learned.network import Network
 from meanmap.ep.learned.operator import MessageOperator, Predicted
 from meanmap.ep.learned.ready import READY, Ready, build_operator, log_compound_gamma
 from meanmap.ep.learned.recorded import Recorded
@@ -18,11 +16,9 @@ __all__ = [
     "Card",
     "Derivatives",
     "Estimate",
-    "Forest",
     "KernelRegression",
     "Learned",
     "MessageOperator",
-    "Network",
     "Predicted",
     "Ready",
     "Recorded",

@@ -60,7 +60,7 @@ def save_operator(
         "format": FORMAT,
         "version": VERSION,
         "factor": signature.factor,
-        "content": signature.content,
+        "reads": signature.content,
         "power": float(power),
         "fitted_on": operator.fitted_on,
         "settings": operator.settings(),
@@ -83,8 +83,8 @@ def load_operator(path: str | Path, factor: FactorLike, power: float = 1.0) -> M
     wanted = Signature.of(factor, power)
     if content["factor"] != wanted.factor:
         raise InputError(f"{path} was trained for {content['factor']}; expected {wanted.factor}, the given factor.")
-    # Files of before knew functions by name alone, and chose settings from what was answered alone.
-    if content.get("content", wanted.content) != wanted.content:
+    # Files of before knew functions by name alone or in other words, and chose settings from what was answered alone.
+    if content.get("reads", wanted.content) != wanted.content:
         raise InputError(
             f"{path} was trained for another {wanted.factor}: the function of that name has other code, default "
             "arguments, or values that it takes from around it (or the file is of another version of Python)."

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import EmptyError, InputError, KindError
 from meanmap.core.points import bucket, count, pad
 from meanmap.core.types import Array, Index
@@ -245,6 +246,7 @@ def _divergences(incoming: tuple[Any, ...], sent: tuple[Any, ...], moved: tuple[
     return np.stack(found, axis=1)
 
 
+@compiled_anew
 @jax.jit
 def _divergence(came: Any, first: Array, second: Array) -> Any:
     one, two = (jax.tree.map(jnp.add, came, message) for message in (first, second))

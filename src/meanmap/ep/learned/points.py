@@ -68,7 +68,7 @@ def laws(incoming: tuple[Any, ...], positions: tuple[int, ...], as_normal: bool 
             numbers = np.reshape(value, (len(value), -1))
             found.append(PointMass(numbers[:, 0]) if numbers.shape[1] == 1 else PointMass(numbers, event_axes=1))
         elif as_normal and not isinstance(value, Normal):
-            found.append(Normal(*in_bucket(lambda law: (law.mean, law.variance), value)))
+            found.append(Normal(*in_bucket(lambda law: (law.mean(), law.var()), value)))
         else:
             found.append(value)
     return tuple(found)

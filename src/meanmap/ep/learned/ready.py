@@ -75,13 +75,13 @@ def _sigmoid(n: int, rng: np.random.Generator) -> tuple[Any, tuple[Any, ...]]:
 
 def _poisson(n: int, rng: np.random.Generator) -> tuple[Any, tuple[Any, ...]]:
     came = _normals(n, rng, 2.0, 0.02, 2.0)
-    counts = np.minimum(rng.poisson(np.exp(rng.normal(came.mean, came.sd))), 10).astype(float)
+    counts = np.minimum(rng.poisson(np.exp(rng.normal(came.mean(), came.sd()))), 10).astype(float)
     return Poisson(Variable("z", Normal, plate=n), observed=counts), (came, counts, np.ones(n))
 
 
 def _student(n: int, rng: np.random.Generator) -> tuple[Any, tuple[Any, ...]]:
     came = _normals(n, rng, 2.0, 0.02, 2.0)
-    observed = rng.normal(came.mean, came.sd) + rng.standard_t(4.0, n).clip(-6, 6)
+    observed = rng.normal(came.mean(), came.sd()) + rng.standard_t(4.0, n).clip(-6, 6)
     factor = Student(Variable("z", Normal, plate=n), observed=observed)
     return factor, (came, observed, np.ones(n), np.full(n, 4.0))
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
+from meanmap.core.settings import ends
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.interval import Probit
 from meanmap.ep.factors.links import Logistic
 from meanmap.ep.models.design import Design, label_text, read_labels
-from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of
+from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of
 
 __all__ = ["BinaryRegression", "logistic_regression", "probit_regression"]
 
@@ -38,10 +39,10 @@ class BinaryRegression(Regression):
         one = ndtr(mean / np.sqrt(1 + variance)) if self.link == "probit" else average(mean, variance, expit)
         return np.column_stack([1 - one, one])
 
-    def probability_interval(self, X: Data, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def probability_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Where the probability of the second label lies at new rows, with this credibility: lower and upper ends."""
         (mean, variance), function = self._predictor(X), LINKS[self.link][1]
-        low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in interval_ends(level))
+        low, high = (function(mean + ndtri(p) * np.sqrt(variance)) for p in ends(confidence))
         return low, high
 
     def predict(self, X: Data) -> np.ndarray:

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
+from meanmap.core.settings import ends
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.links import Poisson
 from meanmap.ep.models.design import Design, read_outcomes
-from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
+from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of, quantiles
 
 __all__ = ["CountRegression", "poisson_regression"]
 
@@ -25,7 +26,9 @@ class CountRegression(Regression):
         mean, variance = self._predictor(X)
         return _exposure(exposure, len(mean)) * np.exp(mean + variance / 2)
 
-    def predict_interval(self, X: Data, exposure: Array = 1.0, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(
+        self, X: Data, exposure: Array = 1.0, confidence: float = 0.95
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Between which counts a new one lies, with at least this probability: lower and upper ends, ends included."""
         mean, variance = self._predictor(X)
         times = _exposure(exposure, len(mean))
@@ -37,7 +40,7 @@ class CountRegression(Regression):
             at_most = average(mean, variance, lambda z: pdtr(np.maximum(whole, 0), unit * np.exp(np.minimum(z, 300))))
             return np.where(counts < 0, 0.0, at_most)
 
-        low, high = (quantiles(cdf, np.full(len(mean), -1.0), top, p) for p in interval_ends(level))
+        low, high = (quantiles(cdf, np.full(len(mean), -1.0), top, p) for p in ends(confidence))
         # A distribution function of counts jumps at whole numbers: halving ends within rounding of one.
         return np.maximum(np.ceil(low - 1e-6), 0), np.maximum(np.ceil(high - 1e-6), 0)
 
@@ -74,7 +77,7 @@ def poisson_regression(
     >>> rng = np.random.default_rng(0)
     >>> size = rng.uniform(0, 2, size=300)
     >>> fit = ep.models.poisson_regression({"size": size}, rng.poisson(np.exp(0.5 + size)))
-    >>> bool(abs(fit.coefficients.mean[1] - 1) < 3 * fit.coefficients.sd[1])
+    >>> bool(abs(fit.coefficients.mean()[1] - 1) < 3 * fit.coefficients.sd()[1])
     True
     """
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)

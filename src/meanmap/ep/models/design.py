@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_finite, check_rows
+from meanmap.core.arrays import check_finite, check_not_tiny, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.kinds import advice, described
@@ -69,6 +69,7 @@ class Design:
         names, values = _columns(X)
         warn_of_doubts(given, kinds or ())
         check_rows(len(values), "X", least=2)
+        check_not_tiny(values, "X")
         spread = values.std(0) if centred else np.sqrt((values**2).mean(0))
         constant = spread <= _CONSTANT * np.abs(values).max(0)
         if constant.any():

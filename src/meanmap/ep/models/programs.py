@@ -50,14 +50,14 @@ class Program(Inferred):
             raise KeyError(f"{name!r}; the parameters are {', '.join(map(repr, self.parameters))}")
         return self.parameters[name]
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, confidence: float = 0.95) -> Summary:
         """The table of parameters, with intervals of this probability."""
-        tables = [Summary.of([name], law, level) for name, law in self.parameters.items()]
+        tables = [Summary.of([name], law, confidence) for name, law in self.parameters.items()]
         columns: dict[str, Any] = {
             field: np.concatenate([getattr(table, field) for table in tables])
             for field in ("mean", "sd", "low", "high", "positive")
         }
-        return Summary(names=tuple(self.parameters), level=level, **columns)
+        return Summary(names=tuple(self.parameters), confidence=confidence, **columns)
 
     def plot(self, ax: Axes = None) -> Any:
         """Draw every parameter with its interval; returns the matplotlib Axes."""
@@ -103,7 +103,7 @@ def simulator(
     parameters : dict of str to Family
         The prior of each: a Normal, Gamma or Beta.
     *settings : array_like (n,)
-        What the program was told at each observation, such as a time.
+        What the program was given at each observation, such as a time.
     observed : array_like (n,)
         What came out.
     noise_sd : number or (n,) array
@@ -129,7 +129,7 @@ def simulator(
     >>> fit = ep.models.simulator(
     ...     lambda rate, t: jnp.exp(-rate * t), {"rate": ep.Gamma(2.0, 2.0)}, t, observed=np.exp(-1.5 * t), noise_sd=0.1
     ... )
-    >>> bool(abs(fit["rate"].mean - 1.5) < 0.1)
+    >>> bool(abs(fit["rate"].mean() - 1.5) < 0.1)
     True
     """
     if not isinstance(parameters, Mapping) or not parameters:

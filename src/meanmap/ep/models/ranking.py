@@ -57,9 +57,9 @@ class Ranking(Inferred):
         """The belief about all skills together."""
         return MultivariateNormal(self.mean, self.covariance)
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, confidence: float = 0.95) -> Summary:
         """The table of skills, best first; P(>0) is the probability of being better than the average of the prior."""
-        return Summary.of_normal(map(str, self.players), self.mean, np.diag(self.covariance), level)
+        return Summary.of_normal(map(str, self.players), self.mean, np.diag(self.covariance), confidence)
 
     def probability(self, first: Hashable, second: Hashable) -> dict[str, float]:
         """How probable it is that the first wins, draws and loses against the second."""

@@ -11,7 +11,6 @@ from meanmap.core.arrays import parameter
 from meanmap.core.bisection import bisect
 from meanmap.core.errors import ShapeError
 from meanmap.core.report import Report
-from meanmap.core.settings import probability
 from meanmap.core.types import Array, Axes, Data
 from meanmap.ep.factor import Factor
 from meanmap.ep.factors.gaussian import Dot
@@ -23,7 +22,7 @@ from meanmap.ep.models.summary import Inferred, Summary
 from meanmap.ep.variables import Variable
 from meanmap.families import MultivariateNormal, Normal
 
-__all__ = ["Regression", "average", "fit_linear", "interval_ends", "moments", "prior_of", "quantiles"]
+__all__ = ["Regression", "average", "fit_linear", "moments", "prior_of", "quantiles"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,9 +64,9 @@ class Regression(Inferred):
         """The belief about all coefficients together."""
         return MultivariateNormal(self.mean, (self.covariance + self.covariance.T) / 2)
 
-    def summary(self, level: float = 0.95) -> Summary:
+    def summary(self, confidence: float = 0.95) -> Summary:
         """The table of coefficients, with intervals of this probability."""
-        return Summary.of_normal(self.names, self.mean, np.diag(self.covariance), level)
+        return Summary.of_normal(self.names, self.mean, np.diag(self.covariance), confidence)
 
     def linear_predictor(self, X: Data) -> Normal:
         """The belief about xᵀw at each row of X; for ordered labels about (x − x̄)ᵀw."""
@@ -166,10 +165,10 @@ def _at_mode(
     model: FactorGraph, matrix: np.ndarray, prior: MultivariateNormal, slopes: Slopes, begin: np.ndarray | None
 ) -> Posterior:
     """Messages as Laplace's approximation has them, by Newton's method in NumPy."""
-    prior_precision, w = np.asarray(prior.precision), np.asarray(prior.mean if begin is None else begin)
+    prior_precision, w = np.asarray(prior.precision), np.asarray(prior.mean() if begin is None else begin)
 
     def height(at: np.ndarray) -> float:
-        away = at - prior.mean
+        away = at - prior.mean()
         with np.errstate(over="ignore", invalid="ignore"):
             found = slopes(matrix @ at)[0].sum() - away @ prior_precision @ away / 2
         return float(found) if np.isfinite(found) else -np.inf
@@ -178,7 +177,7 @@ def _at_mode(
     for _ in range(_STEPS):
         _, slope, curvature = slopes(matrix @ w)
         precision = (matrix.T * curvature) @ matrix + prior_precision
-        step = np.linalg.solve(precision, matrix.T @ slope - prior_precision @ (w - prior.mean))
+        step = np.linalg.solve(precision, matrix.T @ slope - prior_precision @ (w - prior.mean()))
         better, halvings = height(w + step), 0
         while better < now and halvings < _HALVINGS:
             step, halvings = step / 2, halvings + 1
@@ -226,9 +225,3 @@ def quantiles(cdf: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np
     """Where increasing functions reach p, by halving [low, high] until rounding."""
     low, high = bisect(lambda x: cdf(x) < p, low, high, 60)
     return (low + high) / 2
-
-
-def interval_ends(level: float) -> tuple[float, float]:
-    """The probabilities below the two ends of an interval."""
-    tail = (1 - probability(level)) / 2
-    return tail, 1 - tail

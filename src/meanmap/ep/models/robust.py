@@ -9,11 +9,12 @@ import scipy.special
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
+from meanmap.core.settings import ends
 from meanmap.core.tables.column import middle_units
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
-from meanmap.ep.models.regression import Regression, average, fit_linear, interval_ends, moments, prior_of, quantiles
+from meanmap.ep.models.regression import Regression, average, fit_linear, moments, prior_of, quantiles
 from meanmap.ep.models.scales import Fit, Scales, at_three_nodes, on_a_grid
 
 __all__ = ["RobustRegression", "robust_regression"]
@@ -62,7 +63,7 @@ class RobustRegression(Regression):
         """The expected outcome at new rows."""
         return self._predictor(X)[0]
 
-    def predict_interval(self, X: Data, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(self, X: Data, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Between which numbers a new outcome lies with this probability: lower and upper ends."""
         mean, variance = self._predictor(X)
 
@@ -74,7 +75,7 @@ class RobustRegression(Regression):
             return np.sum(parts, axis=0)
 
         reach = 1e4 * (np.sqrt(variance) + self.scales.max())
-        low, high = (quantiles(cdf, mean - reach, mean + reach, p) for p in interval_ends(level))
+        low, high = (quantiles(cdf, mean - reach, mean + reach, p) for p in ends(confidence))
         return low, high
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -127,7 +128,7 @@ def robust_regression(
     >>> y = 3 * x + 0.1 * rng.normal(size=30)
     >>> y[:5] += 50
     >>> fit = ep.models.robust_regression({"x": x}, y)
-    >>> round(float(fit.coefficients.mean[1]), 1), int((fit.outlying > 10).sum())
+    >>> round(float(fit.coefficients.mean()[1]), 1), int((fit.outlying > 10).sum())
     (3.0, 5)
     """
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)

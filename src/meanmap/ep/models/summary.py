@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.pictures import new_axes
-from meanmap.core.settings import probability
+from meanmap.core.settings import ends, probability
 from meanmap.core.types import Axes
 from meanmap.core.values import Value
 from meanmap.ep.inference.posterior import Posterior
@@ -28,7 +28,7 @@ class Summary(Value):
         Ends of the credible interval, with equal tails.
     positive : (k,) array
         The probability that the number is above 0.
-    level : float
+    confidence : float
         The probability of the interval.
     """
 
@@ -38,10 +38,10 @@ class Summary(Value):
     low: np.ndarray
     high: np.ndarray
     positive: np.ndarray
-    level: float
+    confidence: float
 
     @classmethod
-    def of(cls, names: Any, law: Any, level: float = 0.95) -> "Summary":
+    def of(cls, names: Any, law: Any, confidence: float = 0.95) -> "Summary":
         """The table of a batch of laws on the line, one for each name.
 
         Examples
@@ -51,16 +51,16 @@ class Summary(Value):
                 mean     sd     2.5%  97.5%      z  P(>0)
         slope      2      1  0.04004   3.96      2  0.977
         """
-        tail = (1 - probability(level)) / 2
-        low, high = (np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in (tail, 1 - tail))
+        low, high = (np.atleast_1d(law.quantile(np.full(law.shape, p))) for p in ends(confidence))
         positive = 1 - np.atleast_1d(law.cdf(np.zeros(law.shape)))
-        return cls(tuple(names), np.atleast_1d(law.mean), np.atleast_1d(law.sd), low, high, positive, float(level))
+        mean, sd = np.atleast_1d(law.mean()), np.atleast_1d(law.sd())
+        return cls(tuple(names), mean, sd, low, high, positive, float(confidence))
 
     @classmethod
-    def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, level: float = 0.95) -> "Summary":
+    def of_normal(cls, names: Any, mean: np.ndarray, variance: np.ndarray, confidence: float = 0.95) -> "Summary":
         """The table of Normals with these means and variances."""
-        sd, reach = np.sqrt(variance), ndtri((1 + probability(level)) / 2)
-        return cls(tuple(names), mean, sd, mean - reach * sd, mean + reach * sd, ndtr(mean / sd), float(level))
+        sd, reach = np.sqrt(variance), ndtri((1 + probability(confidence)) / 2)
+        return cls(tuple(names), mean, sd, mean - reach * sd, mean + reach * sd, ndtr(mean / sd), float(confidence))
 
     @property
     def z(self) -> np.ndarray:
@@ -80,13 +80,13 @@ class Summary(Value):
         ax.axvline(0, color="0.6", lw=0.8)
         ax.hlines(rows, self.low, self.high, color="tab:blue")
         ax.plot(self.mean, rows, "o", color="tab:blue", ms=5)
-        ax.set(yticks=rows, yticklabels=self.names, xlabel=f"mean and {self.level:.0%} interval")
+        ax.set(yticks=rows, yticklabels=self.names, xlabel=f"mean and {self.confidence:.0%} interval")
         ax.set_ylim(len(rows) - 0.5, -0.5)
         return ax
 
     def cells(self) -> list[list[str]]:
         """The table as text, its header first."""
-        tail = 100 * (1 - self.level) / 2
+        tail = 100 * (1 - self.confidence) / 2
         head = ["", "mean", "sd", f"{tail:.3g}%", f"{100 - tail:.3g}%", "z", "P(>0)"]
         numbers = zip(self.mean, self.sd, self.low, self.high, self.z, strict=True)
         return [head] + [

@@ -31,7 +31,7 @@ class HostOracle(ABC):
     An oracle that remembers how often it was asked, and passes every question on:
 
     >>> from meanmap import ep
-    >>> class Counting(ep.HostOracle):
+    >>> class Counting(ep.extending.HostOracle):
     ...     asked = 0
     ...     def answer(self, questions):
     ...         self.asked += len(questions)
@@ -39,7 +39,7 @@ class HostOracle(ABC):
     >>> z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=3)
     >>> counting = Counting()
     >>> post = ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[0, 1, 1])), messages=counting)
-    >>> post["z"].mean.round(4).tolist(), counting.asked
+    >>> post["z"].mean().round(4).tolist(), counting.asked
     ([-0.4132, 0.4132, 0.4132], 12)
     """
 
@@ -133,7 +133,9 @@ def check_answer(oracle: HostOracle, questions: Questions) -> Answer:
         error.add_note(f"while {_label(oracle)} answered {count} questions of {name}")
         raise
     if not isinstance(answer, Answer):
-        raise KindError(f"{_label(oracle)} returned {type(answer).__name__} for {name}; expected an ep.Answer.")
+        raise KindError(
+            f"{_label(oracle)} returned {type(answer).__name__} for {name}; expected an ep.extending.Answer."
+        )
     messages = answer.messages
     number = len(messages) if isinstance(messages, tuple | list) else None
     if number != len(expected):

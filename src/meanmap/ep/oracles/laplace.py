@@ -50,7 +50,7 @@ class Laplace(Oracle):
     >>> w = ep.Variable("w", ep.MultivariateNormal.standard(3))
     >>> flips = ep.Density(lambda w, y: -jnp.logaddexp(0, -y * w.sum()), w, 1.0)
     >>> post = ep.infer(ep.FactorGraph(flips), messages=ep.Laplace(), rng=0)
-    >>> post["w"].mean.round(3).tolist()
+    >>> post["w"].mean().round(3).tolist()
     [0.293, 0.293, 0.293]
     """
 

@@ -60,7 +60,7 @@ class MCMC(Oracle):
     >>> w = ep.Variable("w", ep.MultivariateNormal.standard(2))
     >>> ring = ep.Density(lambda w: -8 * ((w**2).sum() - 4.0) ** 2, w, name="ring")
     >>> answer = ep.ask(ring, w.prior, oracle=ep.MCMC(draws=800, warmup=100), rng=0)
-    >>> (w.prior * answer.messages[0]).sd.round(1).tolist()
+    >>> (w.prior * answer.messages[0]).sd().round(1).tolist()
     [1.4, 1.4]
     """
 
@@ -142,9 +142,7 @@ class MCMC(Oracle):
 
     def _log_total(self, tilted: Tilted, u: jax.Array, key: jax.Array) -> jax.Array:
         mean = u.mean(0)
-        centred = u - mean
-        precision = jnp.linalg.inv(centred.T @ centred / (len(u) - 1))
-        nodes, log_cavity = student_points(tilted, mean, precision, len(u), key)
+        nodes, log_cavity = student_points(tilted, mean, _precision(u - mean, tilted.scale()), len(u), key)
         values = {at: grid.x for at, grid in zip(tilted.over, nodes, strict=True)}
         log_factor, _ = tilted.factor.weigh(values, tilted.incoming, tilted.power, None)
         laws = sum(tilted.incoming[at].log_normaliser for at in tilted.over)
@@ -155,6 +153,21 @@ def _bounded(state: Any) -> Any:
     """The state of a chain with steps long enough for its trajectories to end."""
     size = jnp.maximum(state.adapt_state.step_size, _LENGTH / _MOST_STEPS)
     return state._replace(adapt_state=state.adapt_state._replace(step_size=size))
+
+
+def _precision(centred: jax.Array, usual: jax.Array) -> jax.Array:
+    """The inverse of the covariance of draws about their mean (n, d); a number that does not vary counts as `usual`.
+
+    A direction in which draws vary by less than rounding counts as that wide: proposals are to reach all that draws
+    have reached, and may be wider, as each is weighed by its density.
+    """
+    scale = jnp.sqrt(jnp.sum(centred**2, axis=0) / (len(centred) - 1))
+    scale = jnp.where(scale > 0, scale, usual)
+    white = centred / scale
+    values, directions = jnp.linalg.eigh(white.T @ white / (len(centred) - 1))
+    floor = jnp.finfo(centred.dtype).eps * max(centred.shape) * values[-1]
+    turned = directions / scale[:, None]
+    return turned / jnp.maximum(values, jnp.where(floor > 0, floor, 1.0)) @ turned.T
 
 
 def _effective(u: jax.Array) -> jax.Array:

@@ -81,8 +81,8 @@ class Oracle(eqx.Module):
 def in_parts(function: Callable[[Any, int], Any], parts: int, members: Any, at_once: int) -> Any:
     """What a function of all members gives, asked about so many equal parts by themselves, one on each device.
 
-    Loops that take some members at a time would otherwise bring all of them to every device. The function is told how
-    many each may take at a time, so that all devices together hold what one would.
+    Loops that take some members at a time would otherwise bring all of them to every device. It says how many each
+    may take at a time, so that all devices together hold what one would.
     """
     if parts == 1:
         return function(members, at_once)

@@ -55,7 +55,7 @@ class Questions:
     ...     exact = questions.ask(ep.Quadrature()).messages[0]
     ...     return (exact**0.5, None)  # for each argument a message; labels are given
     >>> z = ep.Variable("z", ep.Normal([0.0, 1.0], 1.0))
-    >>> ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[1, 0])), messages=widened)["z"].mean.round(4).tolist()
+    >>> ep.infer(ep.FactorGraph(ep.Logistic(z, observed=[1, 0])), messages=widened)["z"].mean().round(4).tolist()
     [0.2259, 0.6792]
     """
 

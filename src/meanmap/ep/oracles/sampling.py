@@ -165,7 +165,7 @@ class ImportanceSampling(Sampler):
     >>> p = ep.Variable("p", ep.Beta)
     >>> model = ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=1))
     >>> post = ep.infer(model, messages=ep.ImportanceSampling(points=100_000), rng=0)
-    >>> bool(abs(post["z"].mean - 0.4132) < 0.01), bool(post.effective_sample_size["sigmoid(z, p)"] > 50_000)
+    >>> bool(abs(post["z"].mean() - 0.4132) < 0.01), bool(post.effective_sample_size["sigmoid(z, p)"] > 50_000)
     (True, True)
     """
 

@@ -45,7 +45,7 @@ class Stratified(Sampler):
     >>> p = ep.Variable("p", ep.Beta)
     >>> model = ep.FactorGraph(ep.BlackBox(jax.nn.sigmoid, z, p), ep.Bernoulli(p, observed=1))
     >>> post = ep.infer(model, messages=ep.Stratified(), rng=0)
-    >>> bool(abs(post["z"].mean - 0.4132) < 0.001)
+    >>> bool(abs(post["z"].mean() - 0.4132) < 0.001)
     True
     """
 
@@ -99,9 +99,9 @@ def _strata(cavity: Family, count: int, key: jax.Array) -> tuple[Nodes, jax.Arra
     uniform = (bits.astype(cavity.natural[0].dtype) + 0.5) * 2.0**-32
     if isinstance(cavity, Bernoulli):
         level = ((jnp.arange(strata)[:, None] + uniform) / strata).reshape(-1)
-        return as_nodes(Bernoulli, (level < cavity.mean).astype(level.dtype)), jnp.zeros(count)
+        return as_nodes(Bernoulli, (level < cavity.mean()).astype(level.dtype)), jnp.zeros(count)
     if isinstance(cavity, Normal):
-        edges = jnp.asarray(cavity.mean + cavity.sd * _normal_edges(strata))
+        edges = jnp.asarray(cavity.mean() + cavity.sd() * _normal_edges(strata))
     else:
         edges = _edges(cavity, strata)
     width = jnp.diff(edges)

@@ -105,6 +105,10 @@ def conclude(incoming: tuple[Any, ...], found: Weighed, grid: Grid, settled: Any
         messages[at] = told[0]
         errors[at] = jax.tree.map(lambda a, b, faster=faster: jnp.abs(a - b) * faster, told[0], told[1])
     worst = jnp.stack(doubts).max()
+    if found.error is not None:
+        # What is off by δ in its logarithm is √(E δ²) away, to first order.
+        weights = jax.nn.softmax(found.height + grid.log_weights[0])
+        worst = worst + jnp.sqrt(jnp.where(weights > 0, weights * found.error**2, 0.0).sum())
     worst = jnp.where(settled, worst, jnp.maximum(worst, 1.0))
     total = jax.nn.logsumexp(found.height + grid.log_weights[0])
     return Answer(tuple(messages), total, tuple(errors), doubt=worst)

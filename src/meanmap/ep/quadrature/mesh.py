@@ -64,12 +64,15 @@ class Weighed(NamedTuple):
         Whose second moments are wanted.
     messages : dict
         For each position, the function from log weights of the points to the message.
+    error : array (points,) or None
+        How far heights, or outputs in standard deviations, may be off; None where the factor was evaluated.
     """
 
     height: jax.Array
     own: jax.Array
     values: list[jax.Array]
     messages: dict[int, Callable[[jax.Array], Family]]
+    error: Any = None
 
 
 class Spread(NamedTuple):

@@ -82,7 +82,8 @@ def _grid(box: Box, free: np.ndarray, count: int) -> tuple[Grid, list[jax.Array]
 def _fitted(weigh: Any, box: Box, free: np.ndarray, count: int) -> tuple[Box, jax.Array]:
     """A better box, and whether this one was good."""
     grid, axes = _grid(box, free, count)
-    height, _, values, _ = weigh(*grid.points)
+    found = weigh(*grid.points)
+    height, values = found.height, found.values
     shape = (len(axes[0]), len(axes[1]))
     strong = important(height, grid.log_weights[0], values)
     inside = (strong >= strong.max() - DEPTH).reshape(shape)

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.points import any_sparse, count, joined, pad, rows
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.types import Array, DType, Points
 from meanmap.core.values import Value
-from meanmap.features.base import Concatenated, Features
+from meanmap.features.base import Features
 from meanmap.linalg import exact
 from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.linalg.moments import Moments
@@ -66,12 +67,6 @@ class FeatureMap(Value):
     def for_sums(self) -> "FeatureMap":
         """What sums need: correlations, which can be megabytes, stay with those who read the sums."""
         return self if self.correlations is None else replace(self, correlations=np.zeros((0, 0)))
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many features each kernel has."""
-        members = self.features.members if isinstance(self.features, Concatenated) else (self.features,)
-        return [member.size for member in members]
 
     def sums(self, parts: Iterable[Points]) -> ExactSums:
         """Of the features of all points in parts of any lengths, in memory of a block and of the sums.
@@ -141,17 +136,20 @@ def _mapped(features: Features, block: Points) -> Array:
     return features.transform(block) if any_sparse(block) else _transform(features, block)
 
 
+@compiled_anew
 @jax.jit
 def _transform(features: Features, x: Points) -> jax.Array:
     return features.transform(x)
 
 
+@compiled_anew
 @jax.jit
 def _units(features: Features, x: Points, origin: Array, unit: Array) -> jax.Array:
     units = jax.lax.map(lambda tile: jnp.rint((features.transform(tile) - origin) / unit), _tiles(x))
     return units.reshape(BLOCK, -1)
 
 
+@compiled_anew
 @jax.jit
 def _totals(features: Features, x: Points, origin: Array, unit: Array, n: Array) -> tuple[jax.Array, ...]:
     """Sums over the first n rows in whole units, of their squares, and the largest: of whole numbers, hence exact."""

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
-from meanmap.core.tables.missing import seen_beside, settled
+from meanmap.core.tables.missing import settle, settle_pieces
 from meanmap.core.tables.schema import chosen_kinds
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data, Points
 from meanmap.features.base import Features
 from meanmap.features.states.passes import SampleState, one_pass
@@ -50,8 +50,8 @@ def readings_beside(
     sample: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None, least: int
 ) -> tuple[tuple[Reading, ...], list[Any]]:
     """How each of several variables is read, from a sample of rows, with this as it is read."""
-    parts, _ = settled(sample, names, missing, True, least)
-    columns = [_columns(part, name) if kinds else {} for part, name in zip(parts, names, strict=True)]
+    parts, _ = settle(sample, names, missing, True, least)
+    columns = [named_columns(part, name) if kinds else {} for part, name in zip(parts, names, strict=True)]
     chosen = (
         chosen_kinds(kinds, {k: c for each in columns for k, c in each.items()}, " and ".join(names)) if kinds else {}
     )
@@ -87,7 +87,7 @@ def _state(plan: Any, source: Any, name: str, sides: tuple[str, ...]) -> SampleS
                 raise ShapeError(f"a piece has {members} member(s); expected one for each of {', '.join(sides)}.")
             where = [f"{side}[{rows}:]" if rows else side for side in sides]
             rows += count_rows(block[0]) or 0
-            parts, lacking = seen_beside(block, sides, plan.missing)
+            parts, lacking = settle_pieces(block, sides, plan.missing)
             gaps.update(lacking)
             if count_rows(parts[0]):
                 each = zip(plan.readings, plan.members, parts, where, strict=True)
@@ -96,7 +96,3 @@ def _state(plan: Any, source: Any, name: str, sides: tuple[str, ...]) -> SampleS
     with Door() as door:
         sums = plan.features.sums(points(door))
     return SampleState(sums, rows, dict(sorted(gaps.items())))
-
-
-def _columns(data: Data, name: str) -> dict[str, Any]:
-    return dict(zip(*raw_columns(data, name), strict=True)) if Table.looks_like_one(data) else {}

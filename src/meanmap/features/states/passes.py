@@ -6,19 +6,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
-from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.pieces.partitions import computed, delayed, partitions, reduced
-from meanmap.core.pieces.sources import is_stream
-from meanmap.core.points import is_dask
+from meanmap.core.errors import KindError, ParameterError
+from meanmap.core.pieces.partitions import computed, cut_alike, delayed, reduced
 from meanmap.core.rng import Rng
-from meanmap.core.tables.chunks import sampled
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.linalg.exact import ExactSums
 
-__all__ = ["SAMPLE", "SampleState", "drawn", "known_seed", "one_pass", "parts_of"]
+__all__ = ["SAMPLE", "SampleState", "known_seed", "one_pass", "parts_of"]
 
 # Rows of each sample that a plan is made from: landmarks, units and the range of distances.
 SAMPLE = 8192
@@ -61,16 +57,6 @@ def known_seed(random: Rng) -> int:
     return random.seed
 
 
-def drawn(
-    sources: Sequence[Any], generator: np.random.Generator, names: Sequence[str], most: int = SAMPLE
-) -> list[Any]:
-    """At most so many rows of sources that lie side by side, chosen by their numbers alone, in their order."""
-    for source, name in zip(sources, names, strict=True):
-        if is_stream(source):
-            raise ParameterError(f"{name} is an iterator, which a plan would use up: pass some of its rows.")
-    return sampled(sources, generator, names, most)
-
-
 def one_pass(
     plan: Any, step: Callable[[Any, Any, str], SampleState], sources: Sequence[Any], names: Sequence[str]
 ) -> list[SampleState]:
@@ -101,19 +87,15 @@ def _for_workers(plan: Any) -> Any:
 def parts_of(source: Data, name: str) -> list[Any] | None:
     """The partitions of a collection of Dask, or of several side by side; None of what is computed here."""
     if not isinstance(source, tuple):
-        return partitions(source, name) if is_dask(source) else None
-    there = [is_dask(member) for member in source]
-    if not any(there):
+        return source_of(source).parts(name)
+    here = [source_of(member).parts(name) is None for member in source]
+    if all(here):
         return None
-    if not all(there):
+    if any(here):
         raise KindError(
             f"some of {name} are collections of Dask and others are in memory: pass columns of one collection."
         )
-    parts = [partitions(member, name) for member in source]
-    if len({len(listed) for listed in parts}) > 1:
-        listed = " and ".join(str(len(each)) for each in parts)
-        raise ShapeError(f"{name} have {listed} partitions: pass columns of one collection, or repartition the second.")
-    return list(zip(*parts, strict=True))
+    return cut_alike(source, name)
 
 
 def _merged(states: list[Any]) -> Any:

@@ -4,18 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from meanmap.core.pieces.files import is_lazy
 from meanmap.core.points import on_host
 from meanmap.core.progress import track
-from meanmap.core.tables.chunks import count_rows, pieces_of
+from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.doubts import doubts
-from meanmap.core.tables.missing import MISSING_LABEL, seen_to
+from meanmap.core.tables.missing import left_out, settle_pieces
 from meanmap.core.tables.schema import Schema, opened
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
-__all__ = ["Reading", "left_out", "notes_of"]
+__all__ = ["Reading", "left_out_of", "notes_of"]
 
 # Rows of a file or an array that are read at once.
 ROWS = 1 << 15
@@ -56,19 +55,15 @@ class Reading(Value):
         None stands for a piece all of whose rows were left out.
         """
         rows = 0
-        source = on_host(source)
-        total = None if is_lazy(source) else count_rows(source)  # of a lazy frame only its query knows
-        for piece in track(
-            pieces_of(source, ROWS, name), f"rows of {name}", total, lambda piece: count_rows(piece) or 0
-        ):
+        there = source_of(on_host(source))
+        pieces = there.pieces(ROWS, name)
+        for piece in track(pieces, f"rows of {name}", there.foreseen(), lambda piece: count_rows(piece) or 0):
             came = count_rows(piece) or 0
             if not came:
                 continue
             where = f"{name}[{rows}:]" if rows else name
-            found, gaps = seen_to(piece, where, self.missing)
-            if not count_rows(found):
-                found = None
-            yield None if found is None else self.read(found, where), came, gaps
+            (found,), gaps = settle_pieces([piece], [where], self.missing)
+            yield self.read(found, where) if count_rows(found) else None, came, gaps
             rows += came
 
     def read(self, piece: Any, name: str) -> Any:
@@ -84,13 +79,7 @@ def notes_of(readings: Sequence[Reading]) -> tuple[str, ...]:
     return tuple(note for reading in readings for note in reading.notes)
 
 
-def left_out(name: str, rows: int, kept: int, gaps: Mapping[str, int]) -> tuple[str, ...]:
-    """What a result says about missing values."""
-    if not gaps:
-        return ()
-    where = ", ".join(f"{column} ({number})" for column, number in gaps.items())
-    if kept == rows:
-        return (f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}.",)
-    gone = rows - kept
-    were = "was" if gone == 1 else "were"
-    return (f"{gone} of {rows} rows of {name} {were} left out: a value is missing in {where}.",)
+def left_out_of(name: str, state: Any) -> tuple[str, ...]:
+    """What a result says about missing values in the rows of a state."""
+    where = ", ".join(f"{column} ({number})" for column, number in state.gaps.items())
+    return (left_out(name, state.rows, state.n, where),) if where else ()

@@ -30,9 +30,9 @@ TRACED_NODES = 1024
 def normal_moments(family: Distribution) -> tuple[Any, Any] | None:
     """Mean (..., d) and covariance (..., d, d) of a normal law, or None."""
     if isinstance(family, Normal):
-        return jnp.asarray(family.mean)[..., None], jnp.asarray(family.variance)[..., None, None]
+        return jnp.asarray(family.mean())[..., None], jnp.asarray(family.var())[..., None, None]
     if isinstance(family, MultivariateNormal):
-        return jnp.asarray(family.mean), jnp.asarray(family.cov)
+        return jnp.asarray(family.mean()), jnp.asarray(family.cov())
     return None
 
 

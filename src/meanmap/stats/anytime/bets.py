@@ -12,10 +12,10 @@ from meanmap.core.arrays import check_paired
 from meanmap.core.door import Door
 from meanmap.core.pictures import new_axes
 from meanmap.core.rng import Rng
-from meanmap.core.settings import probability
+from meanmap.core.settings import by_name, probability
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.doubts import doubts
-from meanmap.core.tables.missing import settled
+from meanmap.core.tables.missing import settle
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.core.values import Value
 from meanmap.features.base import Features, transformed
@@ -23,7 +23,7 @@ from meanmap.features.states.reading import Reading
 from meanmap.learning.default import is_default
 from meanmap.stats.anytime.wager import GROUP, Wager
 from meanmap.stats.independence.moments import features_of
-from meanmap.stats.independence.variables import for_two, kernels_of, one_for_each
+from meanmap.stats.independence.variables import for_two, kernels_of
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.settings import LEAST_POINTS
@@ -75,12 +75,12 @@ class Bet(Value, ABC):
     @own_words
     def reject(self, level: float = 0.05) -> bool:
         """Whether an e-value has ever reached 1 / level."""
-        return self.pvalue <= probability(level, example=0.05)
+        return self.pvalue <= probability(level, "level", 0.05)
 
     def update(self, x: Data, y: Data) -> Any:
         """The bet after one more batch, whose missing values are seen to as those of the first."""
         told = {name for reading in self.readings if reading.schema for name, _ in reading.schema.kinds}
-        x, y = _settled(x, y, self.readings[0].missing, self.paired, told)
+        x, y = _settle(x, y, self.readings[0].missing, self.paired, told)
         with Door() as door:
             phi = [
                 np.concatenate([left, _features(features, reading.read(data, name), name, door)])
@@ -161,7 +161,7 @@ class TwoSampleBet(Bet):
             Chooses landmarks.
         """
         random = Rng.of(rng)
-        x, y = _settled(x, y, missing, cls.paired, kinds or ())
+        x, y = _settle(x, y, missing, cls.paired, kinds or ())
         reading, (x, y) = Reading.of((x, y), NAMES, missing, kinds, LEAST_POINTS)
         _warn_of_texts((x, y), NAMES, kernel)
         with Door() as door:
@@ -225,13 +225,17 @@ class IndependenceBet(Bet):
         rng : None, int, numpy.random.Generator or JAX key
             Chooses kernels and features.
         """
-        wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
+        wanted = for_two(kernel, kernel_x, kernel_y)
         random = Rng.of(rng)
         features, readings, phi = [], [], []
-        x, y = _settled(x, y, missing, cls.paired, kinds or ())
+        x, y = _settle(x, y, missing, cls.paired, kinds or ())
         with Door() as door:
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
-                ours = {column: kind for column, kind in (kinds or {}).items() if column in _columns(data)}
+                ours = {
+                    column: kind
+                    for column, kind in by_name(kinds, "kinds", '{"zip": "label"}').items()
+                    if column in _columns(data)
+                }
                 reading, (data,) = Reading.of((data,), (name,), missing, ours or None, LEAST_POINTS)
                 _warn_of_texts((data,), (name,), want)
                 one = kernels_of(want, data, name, "median", random.generator)[0]
@@ -250,12 +254,12 @@ class IndependenceBet(Bet):
         return self.wager.after_pairs(*groups) if n else self.wager, (x[n:], y[n:])
 
 
-def _settled(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
+def _settle(x: Data, y: Data, missing: str, paired: bool, told: Collection[str]) -> list[Any]:
     """A batch without what is missing: of pairs the whole rows, which a warning counts.
 
     Another warning names columns that may not be what they seem, but for those that are `told` to be something.
     """
-    batch, notes = settled((x, y), NAMES, missing, paired)
+    batch, notes = settle((x, y), NAMES, missing, paired)
     for note in (*notes, *doubts(batch, NAMES, told, apart=paired)):
         warnings.warn(note, stacklevel=4)
     return batch

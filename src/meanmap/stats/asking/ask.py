@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import KindError
+from meanmap.core.errors import KindError, NonFiniteError
+from meanmap.core.meant import no_column
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.missing import present, settled
-from meanmap.core.tables.picked import names_of
+from meanmap.core.tables.missing import present, settle, take
+from meanmap.core.tables.picked import kinds_of_picked, names_of
 from meanmap.core.tables.schema import Schema
 from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.conditional.variables import MOST_VALUES
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.result import TestResult
 from meanmap.stats.samples.k_sample import k_sample_test
@@ -45,7 +48,7 @@ def test(
     question: str,
     data: Data,
     *,
-    within: str | Sequence[str] = (),
+    within: str | Sequence[str] | None = None,
     clusters: Any = None,
     kernel: KernelLike = None,
     n_permutations: int = 1000,
@@ -76,9 +79,9 @@ def test(
     Notes
     -----
     One column of 2 to 100 labels, each with at least 5 rows, on one side: `two_sample_test` or `k_sample_test` of the
-    other side; else `independence_test`. Behind |, labels with 8 rows a stratum or more make strata, in which these
-    tests are exact (they see what goes the same way in most strata); anything else is left to
-    `conditional_independence_test`, which rests on regressions.
+    other side; else `independence_test`. Behind |, labels or numbers with 8 rows a stratum or more, on average, make
+    strata, in which these tests are exact (they see what goes the same way in most strata); anything else is left to
+    `conditional_independence_test`, which rests on regressions, with numbers that repeat as numbers and as labels.
 
     Examples
     --------
@@ -90,8 +93,10 @@ def test(
     >>> result.reject(), result.why[0]
     (True, "two_sample_test, because 'field' holds 2 labels: do their rows differ in 'harvest'?")
     """
-    strata = [within] if isinstance(within, str) else list(within)
-    plan = plan_for(question, data, strata, clusters, kinds)
+    strata = names_of(within)
+    if not strata and within is not None and not (isinstance(within, list | tuple) and not within):
+        raise KindError(f"within is {within!r}; expected the name of a column of the table, or a list of names.")
+    plan = plan_for(question, data, strata, clusters, kinds, missing)
     options = {"kernel": kernel, "n_permutations": n_permutations, "rng": rng}
     return replace(plan.run(missing=missing, **options), why=plan.why)
 
@@ -100,24 +105,37 @@ test.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]  # not one 
 
 
 def plan_for(
-    line: str, data: Data, within: Sequence[str] = (), clusters: Any = None, kinds: Mapping[str, Any] | None = None
+    line: str,
+    data: Data,
+    within: Sequence[str] = (),
+    clusters: Any = None,
+    kinds: Mapping[str, Any] | None = None,
+    missing: Any = "drop",
 ) -> Plan:
     """The test that fits a question about a table."""
     if not Table.has_names(data):
         raise KindError("a question names columns, and the data have no names: pass a DataFrame.")
-    columns = {str(name): column for name, column in zip(*raw_columns(data, "the table"), strict=True)}
+    columns = raw_columns(data, "the table")
     apart = [*within, *names_of(clusters)]
+    for argument, names in (("within", within), ("clusters", names_of(clusters))):
+        for name in (name for name in names if name not in columns):
+            raise no_column(f"{argument} names {name!r}, and the table", name, columns)
     asked = Question.read(line, list(columns), apart)
     named = asked.names
-    told = {name: kind for name, kind in (kinds or {}).items() if name in named}
+    told = kinds_of_picked(kinds, columns, list(named))
     schema = Schema.of({name: columns[name] for name in named}, kinds=told, names=("the table",))
+    gaps = [column for column in schema.columns if column.missing]
+    if missing == "raise" and gaps:
+        listed = ", ".join(f"{each.name!r} ({each.missing})" for each in gaps)
+        raise NonFiniteError(f"the table has missing values in {listed}: fill them in, or pass missing='drop'.")
     is_label = {str(column.name): column.kind in LABELS for column in schema.columns}
     strata, why = list(within), []
     given = list(asked.given)
-    if given and all(is_label[name] for name in given) and _are_strata([columns[name] for name in given]):
+    # Rows with the same numbers are as exchangeable as rows with the same labels.
+    if given and _are_strata([columns[name] for name in given]):
         strata, given = [*strata, *given], []
     if given:
-        return _conditional(asked, columns, strata, clusters, told)
+        return _conditional(asked, columns, strata, clusters, told, is_label)
     for one, other in ((asked.right, asked.left), (asked.left, asked.right)):
         number = _groups(columns[one[0]]) if len(one) == 1 and is_label[one[0]] else 0
         if number and not (one == asked.left and all(is_label[name] for name in asked.right)):
@@ -169,19 +187,26 @@ def _independence(
 ) -> TestResult:
     by_column = names_of(clusters)
     used = [*asked.left, *asked.right, *strata, *by_column]
-    (part,), told = settled(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
+    (part,), told = settle(({name: columns[name] for name in used},), ("the table",), missing, least=LEAST_POINTS)
     fixed: dict[str, Any] = {"data": part, "within": list(strata) or None, "clusters": by_column or clusters}
     result = independence_test(asked.left, asked.right, kinds=kinds or None, **fixed, **options)
     return replace(result, warnings=(*told, *result.warnings))
 
 
 def _conditional(
-    asked: Question, columns: Mapping[str, Any], strata: Sequence[str], clusters: Any, kinds: Mapping[str, Any]
+    asked: Question,
+    columns: Mapping[str, Any],
+    strata: Sequence[str],
+    clusters: Any,
+    kinds: Mapping[str, Any],
+    is_label: Mapping[str, bool],
 ) -> Plan:
     rests = "that regressions find what the columns behind | say about both sides"
     rows = "rows" if clusters is None else "blocks of rows" if isinstance(clusters, int) else "clusters"
+    repeated = [name for name in asked.given if not is_label[name] and _are_strata([columns[name]])]
     why = (
-        f"conditional_independence_test, because {_listed(asked.given)} behind | make no strata of enough rows each.",
+        f"conditional_independence_test, because {_no_strata(asked.given, is_label)}.",
+        *filter(None, (_values(name, columns[name]) for name in repeated)),
         f"It assumes that {rows} are independent, and {rests}.",
     )
     fixed: dict[str, Any] = {"data": columns, "within": list(strata) or None, "clusters": clusters}
@@ -194,20 +219,37 @@ def _conditional(
     )
 
 
+def _no_strata(given: Sequence[str], is_label: Mapping[str, bool]) -> str:
+    """Why the columns behind | make no strata."""
+    numbers = [name for name in given if not is_label[name]]
+    if numbers:
+        return f"{_listed(numbers)} behind | {'holds' if len(numbers) == 1 else 'hold'} numbers, too many for strata"
+    make = "makes" if len(given) == 1 else "make"
+    return f"{_listed(given)} behind | {make} strata of fewer than {ROWS_IN_A_STRATUM} rows on average"
+
+
+def _values(name: str, column: Any) -> str:
+    """What becomes of numbers that repeat beside other columns."""
+    distinct = len(np.unique(np.asarray(column)[present(column)].astype(str)))
+    if not 2 < distinct <= MOST_VALUES:
+        return ""
+    return f"What goes with {name!r} as a number, and with each of its {distinct} values by itself, is taken out."
+
+
 def _once(asked: Question) -> str:
     return f", given {', '.join(asked.given)}" if asked.given else ""
 
 
 def _groups(column: Any) -> int:
     """How many groups the labels of a column make, 0 if they are too many or one of them has too few rows."""
-    held = np.asarray(column)[present(column)].astype(str)
+    held = as_labels(np.asarray(take(column, np.flatnonzero(present(column)))))
     counts = np.unique(held, return_counts=True)[1]
     return len(counts) if 2 <= len(counts) <= MOST_GROUPS and counts.min() >= LEAST_POINTS else 0
 
 
 def _are_strata(columns: Sequence[Any]) -> bool:
     there = np.all([present(column) for column in columns], axis=0)
-    held = np.stack([np.asarray(column)[there].astype(str) for column in columns])
+    held = np.stack([as_labels(np.asarray(take(column, np.flatnonzero(there)))) for column in columns])
     return held.shape[1] >= ROWS_IN_A_STRATUM * len(np.unique(held, axis=1).T)
 
 
@@ -215,9 +257,9 @@ def _assumption(strata: Sequence[str], clusters: Any, what: str) -> str:
     """What the permutations rest on."""
     where = f" within each {_listed(strata)}" if strata else ""
     if clusters is None:
-        return f"It assumes that {what} could be exchanged{where} if nothing is there, as those of independent rows."
+        return f"It assumes that {what} are exchangeable{where} under the null, as those of independent rows."
     whole = f"blocks of {clusters} rows" if isinstance(clusters, int) else f"whole clusters of {clusters!r}"
-    return f"It assumes that {whole} could be exchanged{where} if nothing is there, rows inside them may depend."
+    return f"It assumes that {whole} are exchangeable{where} under the null; rows inside them may depend."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from meanmap.core.errors import ColumnError, ParameterError
+from meanmap.core.errors import ColumnError, KindError, ParameterError
+from meanmap.core.meant import no_column, respelled
 
 __all__ = ["Question"]
 
@@ -38,7 +39,12 @@ class Question:
 
         Names are joined by + or a comma; those with spaces or signs are put into backticks.
         """
-        parts: list[list[str]] = [[]]
+        if not isinstance(line, str):
+            raise KindError(f"a question is {line!r}; {HELP}.")
+        formula = _as_formula(line, columns)
+        if formula:
+            raise ParameterError(f"{line!r} cannot be read: {formula}.")
+        parts: list[list[tuple[str, bool]]] = [[]]
         signs, expects, at = [], True, 0
         while line[at:].strip():
             found = TOKEN.match(line, at)
@@ -52,21 +58,24 @@ class Question:
                 signs.append(sign)
                 parts.append([])
             elif sign is None:
-                parts[-1].append(found["quoted"] or found["name"])
+                parts[-1].append((respelled(found["quoted"] or found["name"], columns), found["quoted"] is None))
             expects = sign is not None
         if expects or signs not in (["~"], ["~", "|"]):
             raise ParameterError(f"{line!r} is no question; {HELP}.")
-        named = [name for part in parts for name in part]
-        for name in named:
-            if name != "." and name not in columns:
-                advice = _without_backticks(line, columns) or f"it has {', '.join(map(repr, columns))}"
+        every = [each for part in parts for each in part]
+        named = [name for name, bare in every if name != "." or not bare]
+        for name in (name for name in named if name not in columns):
+            advice = _without_backticks(line, columns)
+            if advice:
                 raise ColumnError(f"the table has no column {name!r}; {advice}.")
-        doubled = [name for name in named if named.count(name) > 1]
+            raise no_column("the table", name, columns)
+        written = [*named, *("." for name, bare in every if bare and name == ".")]
+        doubled = [name for name in written if written.count(name) > 1 and (name != "." or "." not in named)]
         if doubled:
             raise ParameterError(f"{line!r} names {doubled[0]!r} twice; a column stands in one place.")
         others = [name for name in columns if name not in named and name not in also]
         left, right, given = (
-            tuple(name for each in part for name in (others if each == "." else [each]))
+            tuple(name for each, bare in part for name in (others if bare and each == "." else [each]))
             for part in (*parts, *([[]] if len(parts) == 2 else []))
         )
         if not left or not right:
@@ -79,3 +88,34 @@ def _without_backticks(line: str, columns: Sequence[str]) -> str:
     bare = re.sub("`[^`]*`", "", line)
     found = [name for name in columns if re.search(r"[\s~|+,]", name) and name in bare]
     return f"put the name into backticks: `{max(found, key=len)}`" if found else ""
+
+
+# What formulas of regressions have and questions have not, and what to type instead.
+FORMULAS = {
+    r"\(\s*(?:1|0)\s*\|\s*(?P<name>[^()|]+?)\s*\)": "rows of one group belong together: within='{name}' compares "
+    "inside of groups, clusters='{name}' keeps groups whole",
+    r"\b(?:C|factor|as\.factor)\(\s*(?P<name>[^()]+?)\s*\)": "{name} counts as a label with "
+    "kinds={{'{name}': 'label'}}, and stands in the question by its name alone",
+    r"\b(?P<name>[A-Za-z_][\w.]*\([^()]*\))": "a question computes nothing. Make a column of {name} and name that; "
+    "most tests need no such column, as kernels see dependence of any form",
+    r"(?P<name>[\w.]+\s*[:*/]\s*[\w.]+)": "{name} would be an interaction, and columns on one side are seen together: "
+    "write + instead of the sign",
+    r"(?P<name>[\w.]+\s*\^\s*\d+)": "{name} would be a power, and kernels see dependence of any form: write the "
+    "column alone",
+    r"(?P<name>(?<![\w.])-\s*[\w.]+)": "a question lists its columns, and has nothing to take away, nor an intercept: "
+    "leave {name} out",
+    r"(?:^|[~+|])\s*(?P<name>[01])\s*(?:$|[~+|])": "a question has no intercept: leave {name} out",
+}
+
+
+def _as_formula(line: str, columns: Sequence[str]) -> str:
+    """What to type instead, if a line has terms of regression formulas that are no columns."""
+    bare = re.sub("`[^`]*`", "", line)
+    for name in sorted(columns, key=len, reverse=True):
+        bare = bare.replace(name, " ") if re.search(r"[():*^|/-]", name) else bare
+        bare = re.sub(rf"(?<![\w.]){name}(?![\w.])", " ", bare) if name in ("0", "1") else bare
+    for pattern, remedy in FORMULAS.items():
+        found = re.search(pattern, bare)
+        if found:
+            return remedy.format(name=found["name"])
+    return ""

@@ -15,18 +15,19 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.column import is_text
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
-from meanmap.core.values import Value
-from meanmap.features.states.pairs import beside_state, readings_beside
-from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out, notes_of
+from meanmap.features.states.pairs import beside_state
+from meanmap.features.states.passes import SampleState
+from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel
 from meanmap.linalg.exact import ExactSums, Grid
+from meanmap.stats.asked import Found
+from meanmap.stats.conditional.asking_again import told_of
 from meanmap.stats.conditional.judging import Fitted, law_of, nothing_left, passes_of
 from meanmap.stats.conditional.passes import Passes
 from meanmap.stats.conditional.variables import VariableReading, check_given
 from meanmap.stats.independence.joint_variables import common_length
-from meanmap.stats.result import TestResult
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
+from meanmap.stats.plan import VariablesPlan, begun
+from meanmap.stats.settings import LEAST_POINTS
 
 __all__ = ["ConditionalIndependencePlan", "doubts"]
 
@@ -48,7 +49,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConditionalIndependencePlan(Value):
+class ConditionalIndependencePlan(VariablesPlan):
     """What a conditional test has decided before a pass over all rows, of which there are three.
 
     Some megabytes, saved and loaded as usual. `plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)` draws
@@ -124,11 +125,9 @@ class ConditionalIndependencePlan(Value):
         """
         check_given(z)
         random = Rng.of(rng)
-        seed = known_seed(random)
-        sample = drawn([x, y, z], random.generator, NAMES)
-        common_length(NAMES, sample)
-        readings, read = readings_beside(sample, NAMES, missing, kinds, LEAST_POINTS)
-        found = [VariableReading.of(part, name) for part, name in zip(read, NAMES, strict=True)]
+        seed, readings, read = begun([x, y, z], NAMES, missing, kinds, random)
+        common_length(NAMES, read)
+        found = [VariableReading.of(part, name, given=name == "z") for part, name in zip(read, NAMES, strict=True)]
         for (member, variable), name in zip(found, NAMES, strict=True):
             for column, (labels, _) in member.labels.items():
                 if is_text(len(labels), len(variable.columns)):
@@ -168,27 +167,22 @@ class ConditionalIndependencePlan(Value):
             raise ParameterError("no pass is left: call result(state).")
         return replace(self, chosen=self.chosen.after(state.sums))
 
-    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
-        """The test, from the state of all rows in the last pass; `n_permutations` draws stand for the limit."""
-        check_draws(n_permutations)
-        check_choice("features", null, {"features": ("spectral", "gamma")})
+    def _found(self, state: SampleState, n_draws: int, null: str) -> Found:
         check_rows(state.n, "x", LEAST_POINTS)
-        value, law, fitted = 0.0, nothing_left(n_permutations), self.fitted
+        value, law, fitted = 0.0, nothing_left(n_draws), self.fitted
         if self.chosen is not None:
-            streamed = self.chosen.result(state.sums)
-            fitted = replace(fitted, freedom=streamed.freedom)
-            value, law = law_of(streamed, null, n_permutations, np.random.default_rng([self.seed, 1]))
+            streamed, generator = self.chosen.result(state.sums), np.random.default_rng([self.seed, 1])
+            value, law, fitted = law_of(streamed, fitted, state.n, null, n_draws, generator)
         told = (
-            *left_out("x and y and z", state.rows, state.n, state.gaps),
-            *notes_of(self.readings),
+            *self._told(state, "x and y and z"),
             *(text for member in self.members for text in member.notes),
-            *doubts("features", state.n, fitted, self.members[2].size, n_permutations),
+            *doubts("features", state.n, fitted, self.members[2].size, n_draws, law.pvalue(value)),
         )
         label = "conditional independence test with streamed features"
-        return TestResult(value, law.pvalue(value), law, self.kernels, label, (state.n,), self.seed, told)
+        return Found(value, law, self.kernels, label, (state.n,), told)
 
 
-def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int) -> tuple[str, ...]:
+def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int, pvalue: float) -> tuple[str, ...]:
     """What a result says of the regressions on d columns of z."""
     found = []
     if any(fitted.determined):
@@ -199,6 +193,8 @@ def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int) -> tuple[s
             f"z explains all but {x:.2g} of the variance of x and {y:.2g} of that of y. What the regressions miss of "
             "functions of z looks like dependence: if x and y have no noise of their own, do not trust the p-value."
         )
+    if said := told_of(fitted.missed, pvalue, fitted.sure):
+        found.append(said)
     if fitted.freedom > n / 4:
         found.append(
             f"the regressions on z take {fitted.freedom:.0f} degrees of freedom of {n} points: these are few points "

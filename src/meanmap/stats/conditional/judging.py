@@ -8,16 +8,18 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.features.states.passes import SAMPLE
+from meanmap.stats.conditional.asking_again import asked_again, is_doubtful
+from meanmap.stats.conditional.leftover import NOTHING, Leftover
 from meanmap.stats.conditional.passes import Passes, Streamed
 from meanmap.stats.conditional.regression import variance_parts, variance_ratios
 from meanmap.stats.conditional.residuals import MOST_ROWS, Given, Residuals, residuals
-from meanmap.stats.conditional.statistics import Products, permuted
+from meanmap.stats.conditional.statistics import Products, beyond, permuted
 from meanmap.stats.conditional.straight import Straight
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Fitted", "judge", "judge_streamed", "law_of", "nothing_left", "passes_of"]
+__all__ = ["Fitted", "judge", "judge_streamed", "judge_sure", "law_of", "nothing_left", "passes_of"]
 
 # The part of the statistic that sees the numbers themselves. Of .25 to .6 this lost least on any of eight kinds of
 # dependence, and up to 500 points nothing of the level; with the numbers alone it went from .05 to .08.
@@ -36,20 +38,26 @@ def judge(
     n_draws: int,
     generator: np.random.Generator,
     units: np.ndarray | None = None,
+    missed: Leftover = NOTHING,
 ) -> tuple[float, Null]:
     """The statistic and its null, whose draws are enlarged by the variance that fits to the same points share.
 
-    `units` are the rows' clusters, whose signs the bootstrap flips together.
+    `units` are the rows' clusters, whose signs the bootstrap flips together. What functions of z that were `missed` can
+    add is taken off the statistic.
     """
     if left.determined or right.determined:
         return 0.0, nothing_left(n_draws)
+    bias = missed.bias * len(given.columns)
     if method == "residuals":
         assert left.first is not None
         assert right.first is not None
         truth, signed = variance_parts(left.first, 1 - left.first.shrinkage, right.first, 1 - right.first.shrinkage)
         ratio = truth.sum() / signed.sum()
         values = permuted(left.features, right.features, n_draws, generator)
-        return float(values[0]), Null("permutation of the residuals", ratio * values[1:], exact=False)
+        size = float(np.mean(np.sum(left.features**2, axis=1)) * np.mean(np.sum(right.features**2, axis=1)))
+        return beyond(float(values[0]), bias * size), Null(
+            "permutation of the residuals", ratio * values[1:], exact=False
+        )
     ratios = once = variance_ratios(left.second, 1 - left.second.shrinkage, right.second, 1 - right.second.shrinkage)
     # The linear part of the features went through both regressions, the rest only through the second.
     if left.first is not None and right.first is not None:
@@ -63,10 +71,29 @@ def judge(
         one, other = (side.third or side.second for side in (left, right))
         plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
         ratios = shares[0] * ratios + shares[1] * plain
-    products, straight = Products(pairs, shares, given.columns), _straight(left, right, units is None)
+    products, straight = Products(pairs, shares, given.where), _straight(left, right, units is None)
     if null == "bootstrap":
-        return products.bootstrap(ratios, n_draws, generator, units, straight)
-    return products.limit(null, ratios, n_draws, generator, straight)
+        return products.bootstrap(ratios, n_draws, generator, units, straight, bias)
+    return products.limit(null, ratios, n_draws, generator, straight, bias)
+
+
+def judge_sure(
+    left: Residuals,
+    right: Residuals,
+    missed: Leftover,
+    given: Given,
+    method: str,
+    null: str,
+    n_draws: int,
+    generator: np.random.Generator,
+    units: np.ndarray | None = None,
+) -> tuple[float, Null, float]:
+    """As `judge`, with the p-value where all that functions of z that were `missed` can add is taken off."""
+    value, law = judge(left, right, given, method, null, n_draws, generator, units)
+    if not is_doubtful(missed, law.pvalue(value)):
+        return value, law, law.pvalue(value)
+    less, same = judge(left, right, given, method, null, n_draws, generator, units, missed)
+    return value, law, max(law.pvalue(value), same.pvalue(less))
 
 
 def judge_streamed(
@@ -82,8 +109,8 @@ def judge_streamed(
     points = tuple((each.numbers, each.indicators) for each in (*sides, conditions))
     while passes.left > 1:
         passes = passes.after(passes.sums([points]))
-    streamed = passes.result(passes.sums([points]))
-    return *law_of(streamed, null, n_draws, generator), used, replace(fitted, freedom=streamed.freedom)
+    value, law, fitted = law_of(passes.result(passes.sums([points])), fitted, n, null, n_draws, generator)
+    return value, law, used, fitted
 
 
 def passes_of(
@@ -92,21 +119,33 @@ def passes_of(
     """Passes that are chosen on a sample of rows, or None where nothing is left of a side, kernels and first fits."""
     n = len(conditions.columns)
     few = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
-    given = Given.of(conditions.columns[few], generator)
-    left, right = (residuals(side.rows(few), "median", given, door, generator) for side in sides)
+    given, some = Given.of(conditions.rows(few), generator, streamed=True), [side.rows(few) for side in sides]
+    left, right = (residuals(side, "median", given, door, generator) for side in some)
     used, fitted = (left.kernel, right.kernel), Fitted.of(left, right)
     if left.determined or right.determined:
         return None, used, fitted
+    three = tuple(zip(some, (left, right), strict=True))
+    found = asked_again(
+        left, right, lambda: [residuals(s, "median", given, door, generator, missed=m) for s, m in three]
+    )
+    if found is not None:
+        left, right, missed = found
+        used, fitted = (left.kernel, right.kernel), Fitted.of(left, right, missed)
     sample = tuple((each.numbers, each.indicators) for each in (*sides, conditions))
     return Passes.of(left, right, given, sample), used, fitted
 
 
-def law_of(streamed: Streamed, null: str, n_draws: int, generator: np.random.Generator) -> tuple[float, Null]:
-    """The statistic, and its limit."""
-    spectrum = streamed.ratio * np.linalg.eigvalsh(streamed.covariance)
+def law_of(
+    streamed: Streamed, fitted: "Fitted", n: int, null: str, n_draws: int, generator: np.random.Generator
+) -> tuple[float, Null, "Fitted"]:
+    """The statistic of n rows and its limit, and what the regressions of all of them took."""
+    value, spectrum = streamed.statistic, streamed.ratio * np.linalg.eigvalsh(streamed.covariance)
     if null == "gamma":
-        return streamed.statistic, gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
-    return streamed.statistic, spectral_null(spectrum, n_draws, generator)
+        law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, generator)
+    else:
+        law = spectral_null(spectrum, n_draws, generator)
+    less = beyond(value, fitted.missed.bias * n * float(np.trace(streamed.covariance)))
+    return value, law, replace(fitted, freedom=streamed.freedom, sure=law.pvalue(less))
 
 
 @dataclass(frozen=True)
@@ -121,17 +160,23 @@ class Fitted:
         The share of the variance that they left of x and of y.
     determined : pair of bools
         Whether nothing is left of x, or of y.
+    missed : Leftover
+        How far neighbours in z still agree where it was looked for.
+    sure : float
+        The p-value where all that functions of z that were missed can add is taken off the statistic.
     """
 
     freedom: float
     rest: tuple[float, float]
     determined: tuple[bool, bool]
+    missed: Leftover = NOTHING
+    sure: float = 0.0
 
     @classmethod
-    def of(cls, left: Residuals, right: Residuals) -> "Fitted":
+    def of(cls, left: Residuals, right: Residuals, missed: Leftover = NOTHING, sure: float = 0.0) -> "Fitted":
         """Of both sides."""
         determined = left.determined, right.determined
-        return cls(max(left.freedom, right.freedom), (left.rest, right.rest), determined)
+        return cls(max(left.freedom, right.freedom), (left.rest, right.rest), determined, missed, sure)
 
     @property
     def nearly(self) -> bool:

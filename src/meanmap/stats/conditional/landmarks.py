@@ -1,6 +1,6 @@
 """Functions of z to regress on: kernels at landmarks, additive, joint, or in a metric learned from the targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Landmarks:
     points: np.ndarray
     triangle: np.ndarray
     weight: float = 1.0
+
+    def wider(self, columns: int) -> "Landmarks":
+        """These functions of more columns, which come last and do not matter."""
+        behind = np.zeros((columns - len(self.metric), self.metric.shape[1]))
+        return replace(self, metric=np.concatenate([self.metric, behind]))
 
     def gram(self, z: np.ndarray) -> np.ndarray:
         """k(z, landmarks), (n, r)."""

@@ -55,10 +55,11 @@ class Local(Value):
     turn: np.ndarray
 
     @classmethod
-    def of(cls, z: np.ndarray) -> "Local":
-        """From a few rows of z."""
+    def of(cls, z: np.ndarray, single: int) -> "Local":
+        """From a few rows of z, of which the first columns count."""
         sample = z[:: -(-len(z) // 1000)]
-        features = rbf_landmarks(sample, np.eye(z.shape[1]) / median_distance(sample))
+        some = sample[:, :single]
+        features = rbf_landmarks(some, np.eye(single) / median_distance(some)).wider(z.shape[1])
         values = features(sample)
         return cls(features, np.linalg.eigh(values.T @ values)[1][:, ::-1][:, :LOCAL_FUNCTIONS])
 
@@ -85,8 +86,8 @@ class Passes(Value):
     First the regressions of the numbers of both sides on functions of z; then those of features of their residuals;
     then the products wᵢ = uᵢ ⊗ vᵢ ⊗ ζ(zᵢ) of what is left. Points are three pairs: numbers and indicators of x, of y
     and of z. Everything is rounded where it arises (functions of z, numbers, features), so that the next pass takes
-    the residuals of just what the regressions were told. Products come in two parts, since the mean of rounded ones
-    would differ where there are few values.
+    the residuals of just what the regressions were fitted to. Products come in two parts, since the mean of rounded
+    ones would differ where there are few values.
 
     Attributes
     ----------
@@ -131,7 +132,9 @@ class Passes(Value):
                 [side.second.basis for side in (left, right)],
             )
         )
-        passes = cls((Side.of(left), Side.of(right)), Local.of(z), left.share * right.share, sample, first, second)
+        passes = cls(
+            (Side.of(left), Side.of(right)), Local.of(z, given.single), left.share * right.share, sample, first, second
+        )
         numbers = np.concatenate([sample[0][0], sample[1][0]], axis=1)
         return replace(passes, grids=(_beside([*first.grids, Grid.of(numbers, [1] * numbers.shape[1])]),))
 

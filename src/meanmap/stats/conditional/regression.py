@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from meanmap.learning.fit import generalised
 from meanmap.stats.conditional.landmarks import (
     Landmarks,
     additive_landmarks,
@@ -118,8 +119,7 @@ def best_fit(
 ) -> Fit:
     """The basis and shrinkage with the lowest error; then `undersmooth` times the chosen shift.
 
-    GCV = |y − ŷ|² / n / (1 − charge tr H / n)² (Golub, Heath & Wahba 1979; the charge: Kim & Gu 2004), from projections
-    alone: O(n r q) a basis.
+    By generalised cross-validation, from projections alone: O(n r q) a basis.
     """
     n = len(targets)
     rest = linear.residuals(targets)
@@ -128,10 +128,8 @@ def best_fit(
     for basis in bases:
         energy = np.sum((basis.vectors.T @ rest) ** 2, axis=1)
         shifts = SHIFTS * basis.values.sum()
-        shrinkage = basis.values / (basis.values + shifts[:, None])
-        squares = total - energy.sum() + (1 - shrinkage) ** 2 @ energy
-        freedom = charge * (linear.vectors.shape[1] + shrinkage.sum(axis=1)) / n
-        scores = np.where(freedom < MOST_FREEDOM, squares / n / (1 - np.minimum(freedom, MOST_FREEDOM)) ** 2, np.inf)
+        taken = linear.vectors.shape[1]
+        scores = generalised(basis.values, energy, total, taken, n, shifts, charge, MOST_FREEDOM)
         lowest_here = int(scores.argmin())
         if best is None or scores[lowest_here] < lowest:
             best, lowest = (basis, shifts[lowest_here]), float(scores[lowest_here])
@@ -163,14 +161,24 @@ def variance_ratios(first: Fit, left: np.ndarray, second: Fit, right: np.ndarray
     return np.divide(truth, signed, out=np.ones_like(truth), where=signed > (1 - MOST_LEVERAGE) ** 2)
 
 
-def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear) -> list[Basis]:
-    """Smooth functions of z before anything is known of the targets; `sample` are the rows that landmarks are from."""
-    if z.shape[1] == 1:
+def candidates(z: np.ndarray, sample: np.ndarray, linear: Linear, single: int | None = None) -> list[Basis]:
+    """Smooth functions of z before anything is known of the targets; `sample` are the rows that landmarks are from.
+
+    They are functions of the first `single` columns, by default of all. Others are indicators of values of these:
+    beside several columns one more candidate has them, for what is smooth in one column and different for each value
+    of another.
+    """
+    first = z.shape[1] if single is None else single
+    whole, sample = sample, sample[:, :first]
+    if first == 1:
         kinds = [additive_landmarks(sample), joint_landmarks(sample, 0.4)]
     else:
         along, across = additive_landmarks(sample), joint_landmarks(sample, 1.0)
         kinds = [along, across, along + joint_landmarks(sample, 1.0, 0.7), joint_landmarks(sample, 0.6)]
-    return [Basis.of(kind, z, linear) for kind in kinds if kind]
+    if 1 < first < z.shape[1]:
+        kinds.append(additive_landmarks(sample) + joint_landmarks(whole, 1.0, 0.7))
+    wider = (tuple(part.wider(z.shape[1]) for part in kind) for kind in kinds if kind)
+    return [Basis.of(kind, z, linear) for kind in wider]
 
 
 def learned_metric(z: np.ndarray, targets: np.ndarray, linear: Linear) -> tuple[Landmarks, ...]:

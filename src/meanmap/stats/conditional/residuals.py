@@ -1,6 +1,7 @@
 """What is left of a variable given z: residuals of its numbers, then residuals of a kernel's features of these."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,9 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import is_default
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
+from meanmap.stats.conditional.leftover import Agreement, Neighbours
 from meanmap.stats.conditional.regression import Basis, Fit, Linear, best_fit, candidates, learned_metric
+from meanmap.stats.conditional.rough import rough_bases
 from meanmap.stats.conditional.statistics import linear_share
 from meanmap.stats.conditional.straight import CHARGE, Line
 from meanmap.stats.conditional.variables import Variable, read_variable
@@ -32,6 +35,8 @@ TRACE_TOLERANCE, MOST_FEATURES = 1e-3, 60
 UNDERSMOOTH = 0.3
 # Rows from which landmarks and metrics are chosen.
 MOST_ROWS, MOST_ROWS_FOR_METRIC = 2000, 1000
+# Principal features of what is left that trees are cut by.
+ROUGH_FEATURES = 5
 # Less variance than this is rounding: the variable is a function of z.
 NOTHING_LEFT = 1e-10
 # The kernel of residuals whose law is taken not to change with z. Where most lie together and some far away, what the
@@ -58,16 +63,30 @@ class Unread:
 
 @dataclass(frozen=True)
 class Given:
-    """z as columns, with the functions of z that regressions start from."""
+    """z as columns, with the functions of z that regressions start from.
+
+    The first `single` of the columns are numbers and labels, and the others numbers again, as labels.
+    """
 
     columns: np.ndarray
     sample: np.ndarray
     linear: Linear
     bases: tuple[Basis, ...]
+    single: int
+    units: np.ndarray | None = None
+    streamed: bool = False
 
     @classmethod
-    def of(cls, columns: np.ndarray, generator: np.random.Generator) -> "Given":
+    def of(
+        cls,
+        conditions: Variable,
+        generator: np.random.Generator,
+        units: np.ndarray | None = None,
+        *,
+        streamed: bool = False,
+    ) -> "Given":
         """At least four points a linear function are needed, or no residual would be trusted."""
+        columns, single = conditions.columns, conditions.single
         n = len(columns)
         linear = Linear.of(columns)
         q = linear.vectors.shape[1]
@@ -77,13 +96,39 @@ class Given:
                 f"expected at least {4 * q}. Give more points, or condition on less."
             )
         sample = np.arange(n) if n <= MOST_ROWS else np.sort(generator.choice(n, MOST_ROWS, replace=False))
-        return cls(columns, sample, linear, tuple(candidates(columns, columns[sample], linear)))
+        return cls(
+            columns,
+            sample,
+            linear,
+            tuple(candidates(columns, columns[sample], linear, single)),
+            single,
+            units,
+            streamed,
+        )
+
+    def rough(self, side: "Variable | Unread", features: np.ndarray) -> list[Basis]:
+        """Functions of z with steps and narrow bends, for a side and what is left of it."""
+        turn = np.linalg.eigh(features.T @ features)[1][:, ::-1][:, :ROUGH_FEATURES]
+        targets = [side.numbers] if isinstance(side, Variable) and side.numbers.shape[1] else []
+        return rough_bases(
+            self.columns, self.sample, self.linear, self.single, [*targets, features @ turn], not self.streamed
+        )
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Rows that lie together in z, of different clusters where rows have some."""
+        return Neighbours.of(self.where, self.units)
+
+    @property
+    def where(self) -> np.ndarray:
+        """The columns along which dependence may turn: numbers that are labels too are numbers there."""
+        return self.columns[:, : self.single]
 
     def metric_of(self, targets: np.ndarray) -> tuple[Landmarks, ...]:
         """Landmarks in the metric learned for these targets, from a part of the sample."""
         rows = self.sample[:: -(-len(self.sample) // MOST_ROWS_FOR_METRIC)]
-        z = self.columns[rows]
-        return learned_metric(z, targets[rows], Linear.of(z))
+        z = self.where[rows]
+        return tuple(part.wider(self.columns.shape[1]) for part in learned_metric(z, targets[rows], Linear.of(z)))
 
 
 @dataclass(frozen=True)
@@ -92,6 +137,8 @@ class Residuals:
 
     Attributes
     ----------
+    given : Given
+        What was regressed on.
     columns : array (n, a + b)
         Standardised residuals of its numbers, divided by `scales`, and the indicators of its labels.
     scales : array (a,)
@@ -117,6 +164,7 @@ class Residuals:
         asked for.
     """
 
+    given: Given
     columns: np.ndarray
     scales: np.ndarray
     features: np.ndarray
@@ -135,6 +183,19 @@ class Residuals:
     def determined(self) -> bool:
         """Whether nothing is left of the variable given z."""
         return bool(np.sum(self.left**2) <= NOTHING_LEFT * len(self.left))
+
+    @cached_property
+    def agreements(self) -> dict[str, Agreement]:
+        """How far each part of what is left agrees among neighbours in z."""
+        parts: dict[str, tuple[np.ndarray, Fit | None]] = {"features": (self.left, self.second)}
+        if self.line is not None:
+            parts["numbers"] = self.line.columns, self.line.fit
+        elif self.first is not None:
+            parts["numbers"] = self.columns[:, : len(self.scales)], self.first
+        if self.plain is not None:
+            parts["plain"] = self.plain, self.third
+        near = self.given.neighbours
+        return {name: Agreement.of(each, fit, near) for name, (each, fit) in parts.items() if fit is not None}
 
     @property
     def freedom(self) -> float:
@@ -156,7 +217,13 @@ def read_side(data: Data, argument: str, kernel: KernelLike, door: Door) -> Vari
 
 
 def residuals(
-    side: Variable | Unread, kernel: Kernel | str | None, given: Given, door: Door, rng: Seed = None
+    side: Variable | Unread,
+    kernel: Kernel | str | None,
+    given: Given,
+    door: Door,
+    rng: Seed = None,
+    *,
+    missed: "Residuals | None" = None,
 ) -> Residuals:
     """Regress the numbers on z, make features of their residuals, regress these on z too.
 
@@ -166,14 +233,18 @@ def residuals(
 
     Without a kernel and for few points there are plain features too, of the numbers as they came: what y = f(x) + noise
     says of x is the same wherever z is, while in residuals of x it moves with z.
+
+    Of residuals that `missed` functions of z others are made, by regressions that find steps and narrow bends, too.
     """
     bases, first, rest = given.bases, None, 1.0
+    if missed is not None:
+        bases = (*bases, *given.rough(side, missed.features))
     columns, scales = np.zeros((len(given.columns), 0)), np.zeros(0)
     if isinstance(side, Variable):
         columns = side.indicators
         if side.numbers.shape[1]:
             options = bases
-            if given.columns.shape[1] > 1:
+            if given.single > 1:
                 options = (*bases, Basis.of(given.metric_of(side.numbers), given.columns, given.linear))
             first = best_fit(given.linear, options, side.numbers, UNDERSMOOTH)
             rest = float(np.min(np.mean(first.in_sample(side.numbers) ** 2, axis=0)))
@@ -207,7 +278,9 @@ def residuals(
     if kernel is None and isinstance(side, Variable):
         straight = second if first is None else best_fit(given.linear, bases, side.numbers, charge=CHARGE)
         line = Line.of(left if first is None else _in_units(straight, side.numbers)[0], straight, bases)
-    return Residuals(columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks, line)
+    return Residuals(
+        given, columns, scales, features, left, plain, first, second, third, share, rest, used, landmarks, line
+    )
 
 
 def _in_units(fit: Fit, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

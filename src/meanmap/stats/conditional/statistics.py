@@ -1,6 +1,7 @@
 """The conditional statistic, and its law when the hypothesis holds: signs flipped at random, or chi-squares."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,10 +9,11 @@ from meanmap.core.points import slices
 from meanmap.core.progress import track
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.straight import Straight, correlated, together
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Products", "linear_share", "permuted"]
+__all__ = ["Products", "beyond", "linear_share", "permuted"]
 
 # Rows of the n × n matrix that are held at a time: always these, so that sums are the same on every machine.
 BLOCK = 512
@@ -50,6 +52,16 @@ class Products:
         for left, right in self.pairs:
             yield local * (left[rows] @ left.T) * (right[rows] @ right.T)
 
+    @property
+    def size(self) -> float:
+        """The mean of |u|² times that of |v|², which bounds what a function of z on each side adds to the mean of w."""
+        return float(
+            sum(
+                weight * np.mean(np.sum(left**2, axis=1)) * np.mean(np.sum(right**2, axis=1))
+                for weight, (left, right) in zip(self.weights, self.pairs, strict=True)
+            )
+        )
+
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """εᵀ K ε / n for each column of `signs` (n, B)."""
         n, total = len(signs), np.zeros(signs.shape[1])
@@ -64,19 +76,23 @@ class Products:
         generator: np.random.Generator,
         units: np.ndarray | None = None,
         straight: Straight | None = None,
+        bias: float = 0.0,
     ) -> tuple[float, Null]:
         """The statistic, and the wild bootstrap: signs ±1 on the wᵢ, times the roots of the variance ratios.
 
-        Rows of one of the `units` have one sign. With a `straight` part both are judged together.
+        Rows of one of the `units` have one sign. With a `straight` part both are judged together. A `bias` is taken off
+        the statistic, as by `beyond`.
         """
-        signs = np.ones((len(self.z), n_draws + 1), dtype=np.float32)
-        number = len(self.z) if units is None else int(units.max()) + 1
-        drawn = generator.integers(0, 2, size=(n_draws, number), dtype=np.int8)
-        signs[:, 1:] -= 2 * (drawn if units is None else drawn[:, units]).T
+        exchange = Exchange.of(len(self.z))
+        exchange = exchange if units is None else replace(exchange, units=units)
+        signs = np.ascontiguousarray(exchange.signs(n_draws, generator, np.int8).T)
         along = None if straight is None else straight.forms(signs)
         signs[:, 1:] *= np.sqrt(ratios)[:, None]
         values = self.forms(signs)
-        values = values if along is None else together(values, along)
+        values[0] = beyond(values[0], bias * self.size)
+        if along is not None and straight is not None:
+            along[0] = beyond(along[0], bias * straight.size)
+            values = together(values, along)
         return float(values[0]), Null("wild bootstrap", values[1:], exact=False)
 
     def limit(
@@ -86,6 +102,7 @@ class Products:
         n_draws: int,
         generator: np.random.Generator,
         straight: Straight | None = None,
+        bias: float = 0.0,
     ) -> tuple[float, Null]:
         """The statistic, and draws of Σ λᵢ zᵢ² or of a gamma law with their moments.
 
@@ -109,12 +126,19 @@ class Products:
             law = spectral_null(np.linalg.eigvalsh(np.concatenate(scaled)), n_draws, generator)
         else:
             law = gamma_null(mean, 2 * square, n_draws, generator)
+        value = beyond(value, bias * self.size)
         if straight is None:
             return value, law
         along = straight.limit(n_draws, generator)
+        along[0] = beyond(along[0], bias * straight.size)
         drawn = correlated(law.draws, along[1:], crossed, generator)
         values = together(np.append(value, drawn), along)
         return float(values[0]), Null(law.kind, values[1:], exact=False)
+
+
+def beyond(statistic: float, bias: float) -> float:
+    """What is left of |Σ wᵢ|²/n where as much as √bias of the length |Σ wᵢ|/√n may be of something else."""
+    return max(0.0, np.sqrt(statistic) - np.sqrt(bias)) ** 2
 
 
 def permuted(left: np.ndarray, right: np.ndarray, n_draws: int, generator: np.random.Generator) -> np.ndarray:

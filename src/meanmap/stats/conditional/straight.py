@@ -58,10 +58,13 @@ class Straight:
     products : array (n, q)
     ratios : array (n,)
         How many times larger the variance of each row's part of the sum is than its square.
+    size : float
+        The mean of |u|² times that of |v|².
     """
 
     products: np.ndarray
     ratios: np.ndarray
+    size: float
 
     @classmethod
     def of(cls, left: Line, right: Line, *, apart: bool = True) -> "Straight | None":
@@ -80,7 +83,8 @@ class Straight:
         squares = first @ second
         if apart and squares > 0:
             ratios = ratios * (max(left.sizes @ second, first @ right.sizes) / squares)
-        return cls((u[:, :, None] * v[:, None, :]).reshape(len(u), -1), ratios)
+        size = float(first.mean() * second.mean())
+        return cls((u[:, :, None] * v[:, None, :]).reshape(len(u), -1), ratios, size)
 
     def forms(self, signs: np.ndarray) -> np.ndarray:
         """|Σ εᵢ wᵢ|²/n for each column of random signs (n, B), the first of which are all 1 and the data's."""

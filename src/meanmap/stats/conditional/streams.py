@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanmap.core.values import Value
+from meanmap.learning.fit import generalised
 from meanmap.linalg.exact import Grid
 from meanmap.stats.conditional.landmarks import Landmarks
 from meanmap.stats.conditional.regression import MOST_FREEDOM, ROUNDING, SHIFTS, Basis
@@ -208,8 +209,4 @@ def _orthonormal(inner: np.ndarray, tolerance: float, rounding: float) -> tuple[
 def _best_shift(values: np.ndarray, energy: np.ndarray, rest: float, q: int, n: int) -> float:
     """The shift with the lowest generalised cross-validation error."""
     shifts = SHIFTS * values.sum()
-    shrinkage = values / (values + shifts[:, None])
-    squares = rest - energy.sum() + (1 - shrinkage) ** 2 @ energy
-    freedom = (q + shrinkage.sum(axis=1)) / n
-    scores = np.where(freedom < MOST_FREEDOM, squares / (1 - np.minimum(freedom, MOST_FREEDOM)) ** 2, np.inf)
-    return float(shifts[scores.argmin()])
+    return float(shifts[generalised(values, energy, rest, q, n, shifts, most=MOST_FREEDOM).argmin()])

@@ -1,4 +1,8 @@
-"""The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label."""
+"""The variables of a conditional test as columns of numbers: standardised numbers, an indicator a label.
+
+Given z as a number and given z as a label are one hypothesis: both say all that z says. Only what regressions can
+follow differs. A column of z whose values repeat (sites, years, counts, grades) is therefore both.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,21 +13,30 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
+from meanmap.core.exact import check_exact
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import is_text, middle_units
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns, table_in
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["Variable", "VariableReading", "check_given", "holds_texts", "read_given", "read_variable"]
+__all__ = ["MOST_VALUES", "Variable", "VariableReading", "check_given", "holds_texts", "read_given", "read_variable"]
 
 # Beyond so many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
 FAR = 20.0
 # And beyond so many a value may be a code for a missing one.
 WILD = 1000.0
+# Numbers that are given are labels, too, where each value has at least so many rows on average. An indicator costs a
+# row of its value, so that this takes an eighth of the rows at most.
+ROWS_A_VALUE = 8
+# All columns that are given leave at least so many rows for each of them, so that regressions are never refused for
+# indicators that nobody asked for; and there are at most so many of these, which some thousand rows still estimate.
+ROWS_A_COLUMN, MOST_VALUES = 5, 200
+# Values are counted in so many rows first.
+SOME_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -42,12 +55,15 @@ class Variable:
     notes : tuple of str
         A sentence for each column that was left out, since it is constant, and for each numeric one with a value very
         far from all others.
+    doubled : int
+        How many of the indicators, the last ones, are of values of the numbers.
     """
 
     numbers: np.ndarray
     scales: np.ndarray
     indicators: np.ndarray
     notes: tuple[str, ...] = ()
+    doubled: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -57,15 +73,19 @@ class Variable:
         """Numbers and indicators side by side."""
         return np.concatenate([self.numbers, self.indicators], axis=1)
 
+    @property
+    def single(self) -> int:
+        """How many columns there are, the first ones, if each number counts once."""
+        return self.numbers.shape[1] + self.indicators.shape[1] - self.doubled
+
     def within(self, strata: np.ndarray) -> "Variable":
         """The variable with the strata of the rows beside it, as labels."""
-        return replace(
-            self, indicators=np.concatenate([self.indicators, _indicators(strata, *_labels(strata))], axis=1)
-        )
+        own, again = np.split(self.indicators, [self.indicators.shape[1] - self.doubled], axis=1)
+        return replace(self, indicators=np.concatenate([own, _indicators(strata, *_labels(strata)), again], axis=1))
 
     def rows(self, index: np.ndarray) -> "Variable":
         """Some of the rows."""
-        return Variable(self.numbers[index], self.scales, self.indicators[index], self.notes)
+        return replace(self, numbers=self.numbers[index], indicators=self.indicators[index])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +98,7 @@ class VariableReading(Value):
         Columns of numbers, in order.
     labels : dict
         The labels of each column that has some, in order, with the share of the rows that each has. Others that come
-        later are no column, as if all were one label.
+        later are no column, as if all were one label. Numbers that are given stand here too where they repeat.
     middle, unit : array (a,)
         Median and robust standard deviation of each number; beyond 20 of these only the logarithm counts.
     mean, scale : array (a,)
@@ -96,11 +116,13 @@ class VariableReading(Value):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, data: Data, argument: str, *, whole: bool = False) -> tuple["VariableReading", Variable]:
+    def of(
+        cls, data: Data, argument: str, *, whole: bool = False, given: bool = False
+    ) -> tuple["VariableReading", Variable]:
         """From the rows of a sample, with these as they are read.
 
         Constant columns are left out with a note. They are refused by name where nothing else is left, or a chosen
-        kernel needs the `whole` table.
+        kernel needs the `whole` table. Numbers that are `given` and repeat are labels beside.
         """
         if is_sparse(data):
             raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
@@ -119,7 +141,7 @@ class VariableReading(Value):
                 of += [which] * (1 if column.ndim == 1 else column.shape[1])
             else:
                 labels[name] = _labels(column)
-        raw = _numbers(table, numbers)
+        raw = _numbers(table, numbers, argument)
         if (np.ptp(raw, axis=0) == 0).any():
             raise ColumnError(f"a column of a block in {argument} is constant: nothing depends on it. Leave it out.")
         middle = np.median(raw, axis=0)
@@ -131,13 +153,16 @@ class VariableReading(Value):
         mean = nearer.mean(axis=0)
         peaks = np.abs(nearer - mean).max(axis=0)
         scale = peaks * ((nearer - mean) / peaks).std(axis=0)  # squares of 1e-300 would vanish
+        if given:
+            labels, crowded = _repeated(table, numbers, labels, raw.shape[1])
+            notes += crowded
         said = (*notes, *_wild(raw, middle, unit, of))
         reading = cls(tuple(numbers), labels, middle, unit, mean, scale, said)
-        return reading, reading._variable(table)
+        return reading, reading._variable(table, argument)
 
     def variable(self, data: Data, argument: str) -> Variable:
         """Other rows of the same columns."""
-        return self._variable(_table(data, argument))
+        return self._variable(_table(data, argument), argument)
 
     def read(self, data: Data, argument: str, _door: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and indicators of other rows."""
@@ -149,12 +174,13 @@ class VariableReading(Value):
         """How many columns there are."""
         return len(self.mean) + sum(len(labels) for labels, _ in self.labels.values())
 
-    def _variable(self, table: Table) -> Variable:
-        raw = _numbers(table, self.numbers)
+    def _variable(self, table: Table, argument: str) -> Variable:
+        raw = _numbers(table, self.numbers, argument)
         none = np.zeros((len(table), 0))
         coded = [_indicators(np.asarray(table[name]), *known) for name, known in self.labels.items()]
         numbers = (_drawn_in(raw, self.middle, self.unit) - self.mean) / self.scale
-        return Variable(numbers, self.scale, np.concatenate([none, *coded], axis=1), self.notes)
+        doubled = sum(len(self.labels[name][0]) for name in self.numbers if name in self.labels)
+        return Variable(numbers, self.scale, np.concatenate([none, *coded], axis=1), self.notes, doubled)
 
 
 def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable:
@@ -163,9 +189,9 @@ def read_variable(data: Data, argument: str, *, whole: bool = False) -> Variable
 
 
 def read_given(data: Data) -> Variable:
-    """The variable that is conditioned on: as any other, but it must be there."""
+    """The variable that is conditioned on: as any other, but it must be there; numbers that repeat are labels, too."""
     check_given(data)
-    return read_variable(data, "z")
+    return VariableReading.of(data, "z", given=True)[1]
 
 
 def check_given(data: Data) -> None:
@@ -180,13 +206,47 @@ def check_given(data: Data) -> None:
 
 def holds_texts(data: Data) -> bool:
     """Whether a column of rows in memory has nearly as many texts as rows."""
-    columns = raw_columns(data, "data")[1] if Table.looks_like_one(data) else [data]
-    arrays = [np.asarray(column) for column in columns]
+    arrays = [np.asarray(column) for column in (named_columns(data, "data") or {"": data}).values()]
     return any(a.ndim == 1 and a.dtype.kind in "SUO" and is_text(len(set(a.tolist())), len(a)) for a in arrays)
 
 
-def _numbers(table: Table, names: Sequence[str]) -> np.ndarray:
+def _repeats(column: np.ndarray) -> int:
+    """How many different values a column of numbers has, if rows enough share each of them to be labels; else 0."""
+    if column.ndim != 1:
+        return 0
+    # Of values that hardly repeat some rows show it.
+    some = column[:: -(-len(column) // SOME_ROWS)]
+    if len(np.unique(some)) > len(some) / 2:
+        return 0
+    distinct = len(np.unique(column))
+    return distinct if 2 < distinct <= len(column) / ROWS_A_VALUE else 0
+
+
+def _repeated(
+    table: Table, numbers: Sequence[str], labels: Mapping[str, Any], width: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The labels with those of numbers that repeat, from the fewest values on, and what is to be said of others."""
+    n, found, notes = len(table), dict(labels), []
+    counted = {name: _repeats(np.asarray(table[name])) for name in numbers}
+    used, added = 1 + width + sum(len(known) for known, _ in labels.values()), 0
+    for name, distinct in sorted(((n, k) for n, k in counted.items() if k), key=lambda each: each[1]):
+        if added + distinct <= MOST_VALUES and ROWS_A_COLUMN * (used + distinct) <= n:
+            found[name] = _labels(np.asarray(table[name]))
+            added, used = added + distinct, used + distinct
+        else:
+            notes.append(
+                f"{f'column {name!r} of z' if len(table.names) > 1 else 'z'} has {distinct} different numbers, each in "
+                f"{n / distinct:.0f} rows on average, and these are too many to take each for a label: it counts as "
+                "a number, whose effects are smooth. If they are codes (of sites, people), test x and y by "
+                "independence_test, with the codes as within=."
+            )
+    return found, notes
+
+
+def _numbers(table: Table, names: Sequence[str], argument: str) -> np.ndarray:
     """Columns of numbers side by side."""
+    for name in names:
+        check_exact(table.columns[name], f"{argument}[{name!r}]", name)
     blocks = [np.asarray(table[name]).reshape(len(table), -1).astype(np.float64) for name in names]
     return np.concatenate([np.zeros((len(table), 0)), *blocks], axis=1)
 
@@ -218,8 +278,8 @@ def _table(data: Data, argument: str) -> Table:
 
     Columns without names are called by their places, which are the same in all pieces of a sample.
     """
-    if Table.looks_like_one(data):
-        return Table.of(data, argument)
+    if table := table_in(data, argument):
+        return table
     array = plain(data, argument)
     if array.dtype.kind in "SUO" and array.ndim in (1, 2):
         columns = array[:, None] if array.ndim == 1 else array

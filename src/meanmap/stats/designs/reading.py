@@ -4,29 +4,40 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
+    InputError,
     KindError,
     NonFiniteError,
     ParameterError,
     ShapeError,
 )
-from meanmap.core.points import is_sparse
+from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import counted
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.tables.table import Table, named_columns, values_of
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
-from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["check_permuted", "design_of", "from_strata", "grouped", "observed", "rows_of", "without_design"]
+__all__ = [
+    "check_exchange",
+    "check_permuted",
+    "design_of",
+    "from_strata",
+    "grouped",
+    "observed",
+    "without_design",
+]
 
 MOST_GROUPS = 100
 
@@ -46,18 +57,23 @@ def check_permuted(statistic: str, null: str, *statistics: str) -> None:
 def grouped(
     frame: Data, by: Any, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """The samples of one table, one for each value of the column `by`, and what is to be told."""
+    """The samples of one table, one for each value of the column `by`, and notes."""
     by = str(by) if is_whole(by) else by
-    if not isinstance(by, str) or not Table.looks_like_one(frame):
+    if not isinstance(by, str) or not source_of(frame).named:
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
     (frame,), told = admitted((frame,), ("the table",), missing, kinds, least=LEAST_POINTS)
     table = Table.of(frame, "the table")
+    by = respelled(by, table.names)
     if by not in table.names:
-        raise ColumnError(f"the table has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
+        raise no_column("the table", by, table.names)
     values, places = np.unique(np.asarray(table.columns[by]), return_inverse=True)
     if not 2 <= len(values) <= MOST_GROUPS:
         raise ColumnError(f"the column {by!r} has {len(values)} values; expected 2 to {MOST_GROUPS} groups.")
     others = [name for name in table.names if name != by]
+    if not others:
+        raise ColumnError(
+            f"the table has no column but {by!r}, which tells its groups: there is nothing left to compare."
+        )
     found = {}
     for k, value in enumerate(values.tolist()):
         name, rows = f"{by}={label_text(value)}", places == k
@@ -92,7 +108,7 @@ def design_of(
     weights: Any,
     missing: str = "raise",
     by: str | None = None,
-) -> Design | None:
+) -> Exchange | None:
     """The design of samples one after another; None where nothing was said.
 
     Each of the three is the name of a column, or several, of every sample, or an array with a value for each row of all
@@ -102,6 +118,11 @@ def design_of(
     if all(value is None for value in given.values()):
         return None
     _check_for_each_row(within=within, weights=weights)
+    for argument, value in given.items():
+        if by is not None and str(by) in names_of(value):
+            raise ParameterError(
+                f"{argument} names {str(by)!r}, whose values tell the samples apart: expected another column."
+            )
     arrays = [
         each
         for each in given.values()
@@ -115,14 +136,15 @@ def design_of(
             f"{said} {does}, and within=, clusters= or weights= is an array for all of them as they came: "
             "make it a column of the table and give its name."
         )
-    sizes = list(map(rows_of, samples))
+    sizes = list(map(length, samples))
     strata = np.zeros(sum(sizes), int) if within is None else _labels(samples, names, within, "within")
     if is_whole(clusters):
         units = _consecutive(sizes, clusters)
     else:
         units = np.arange(sum(sizes)) if clusters is None else _labels(samples, names, clusters, "clusters")
     mass = np.ones(sum(sizes)) if weights is None else _weights(samples, names, weights)
-    return Design(strata, _in_strata(strata, units), mass)
+    _check_compared(sizes, names, strata, mass)
+    return Exchange(strata, _in_strata(strata, units), mass)
 
 
 def observed(
@@ -134,14 +156,14 @@ def observed(
     kinds: Mapping[str, Any] | None,
     *,
     across: bool = False,
-) -> tuple[list[Any], Design | None, tuple[str, ...]]:
-    """Variables of the same observations without rows where a value is missing, their design, and what is to be told.
+) -> tuple[list[Any], Exchange | None, tuple[str, ...]]:
+    """Variables of the same observations without rows where a value is missing, their design, and notes.
 
     `within` and `clusters` have a value for each row, which goes with it. Where nothing is exchanged a cluster may lie
-    `across` strata; otherwise it is told from one of the same name in another stratum.
+    `across` strata; otherwise it differs from one of the same name in another stratum.
     """
     if is_whole(clusters):
-        clusters = _consecutive((rows_of(variables[0]),), clusters)
+        clusters = _consecutive((length(variables[0]),), clusters)
     apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
     check_no_names(**apart)
     _check_for_each_row(**apart)
@@ -150,28 +172,43 @@ def observed(
     )
     if not apart:
         return parts, None, told
-    n = rows_of(parts[0])
-    rows, given = ([None] * n,), dict(zip(apart, parts[len(names) :], strict=True))
-    said = {name: _labels(rows, names, part, name) for name, part in given.items()}
+    n = length(parts[0])
+    rows, beside = ([None] * n,), zip(apart, parts[len(names) :], strict=True)
+    said = {name: _labels(rows, names, part, name) for name, part in beside}
     strata, units = said.get("within", np.zeros(n, int)), said.get("clusters", np.arange(n))
     if not across:
         units = _in_strata(strata, units)
-    return parts[: len(names)], Design(strata, units, np.ones(n)), told
+    return parts[: len(names)], Exchange(strata, units, np.ones(n)), told
+
+
+def check_exchange(exchange: Exchange, drawn: str, rows: int, others: Sequence[Any]) -> None:
+    """Refuse a design of the user's own that is not for these rows, or does not say what a test draws."""
+    own = type(exchange)
+    if any(other is not None for other in others):
+        raise ParameterError("within= is an Exchange, of rows as they came: leave out by=, clusters= and weights=.")
+    if own is not Exchange and getattr(own, drawn) is getattr(Exchange, drawn):
+        raise KindError(f"{own.__name__} has no {drawn} of its own, which this test draws: give it a method {drawn}.")
+    if drawn == "orders" and np.ptp(exchange.weights) > 0:
+        raise ParameterError("weights of an Exchange are for tests of samples: give all rows the same.")
+    if len(exchange.units) != rows:
+        raise ShapeError(f"within is an Exchange of {len(exchange.units)} rows; expected one of {rows}.")
 
 
 def _check_for_each_row(**given: Any) -> None:
     """Refuse a whole number where only `clusters`, the length of blocks, may be one."""
     for name, value in given.items():
+        if isinstance(value, Exchange):
+            raise KindError(f"{name} is an Exchange, which tests of samples and of independence take: pass columns.")
         if is_whole(value):
             raise KindError(f"{name} is {value}; expected the name of a column, as text, or a value for each row.")
 
 
 def _in_strata(strata: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Units that are told from those of the same name in another stratum."""
+    """Units that differ from those of the same name in another stratum."""
     return np.unique(np.stack([strata, units]), axis=1, return_inverse=True)[1].ravel()
 
 
-def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | None) -> list[Any]:
+def from_strata(samples: Sequence[Any], names: Sequence[str], design: Exchange | None) -> list[Any]:
     """The samples with their numbers measured from the mean of the stratum; all else as it came.
 
     Exchanges within strata leave these means alone, and default kernels then see what differs inside of strata however
@@ -179,8 +216,8 @@ def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | N
     """
     if design is None or not design.strata.any():
         return list(samples)
-    ends = np.cumsum(list(map(rows_of, samples)))[:-1]
-    if all(map(Table.looks_like_one, samples)) and Table.has_names(samples[0]):
+    ends = np.cumsum(list(map(length, samples)))[:-1]
+    if all(map(Table.has_names, samples)):
         tables, _ = aligned([Table.of(s, name) for s, name in zip(samples, names, strict=True)], samples, names)
         found = [dict(table.columns) for table in tables]
         for column in tables[0].names:
@@ -189,22 +226,13 @@ def from_strata(samples: Sequence[Any], names: Sequence[str], design: Design | N
                 for columns, part in zip(found, _less_means(parts, design, ends), strict=True):
                     columns[column] = part
         return [Table(columns) for columns in found]
-    if any(is_sparse(sample) or hasattr(sample, "as_matrix") for sample in samples):
-        return list(samples)
-    parts = [np.asarray(sample) for sample in samples]
-    if all(part.dtype.kind in "fiu" and part.ndim in (1, 2) for part in parts):
-        return _less_means(parts, design, ends)
-    return list(samples)
+    parts = [p for p in map(values_of, samples, names) if p is not None and p.dtype.kind in "fiu"]
+    return _less_means(parts, design, ends) if len(parts) == len(samples) else list(samples)
 
 
-def _less_means(parts: Sequence[np.ndarray], design: Design, ends: np.ndarray) -> list[np.ndarray]:
+def _less_means(parts: Sequence[np.ndarray], design: Exchange, ends: np.ndarray) -> list[np.ndarray]:
     whole = np.concatenate(parts).astype(float)
     return np.split(design.centred(whole.reshape(len(whole), -1)).reshape(whole.shape), ends)
-
-
-def rows_of(sample: Any) -> int:
-    """How many rows a sample in memory has."""
-    return length(raw_columns(sample, "sample")[1][0]) if Table.looks_like_one(sample) else length(sample)
 
 
 def _names(wanted: Any, sample: Any, argument: str) -> list[str]:
@@ -225,15 +253,20 @@ def _with_names(sample: Any, name: str) -> Table:
 def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument: str) -> list[np.ndarray]:
     """The columns of all rows that were asked for."""
     columns = _names(wanted, samples[0], names[0])
-    total = sum(map(rows_of, samples))
+    total = sum(map(length, samples))
     if columns:
         tables = [_with_names(sample, name) for sample, name in zip(samples, names, strict=True)]
         for table, name in zip(tables, names, strict=True):
             lacking = [each for each in columns if each not in table.names]
             if lacking:
-                raise ColumnError(f"{argument} names {lacking[0]!r}; {name} has {', '.join(map(repr, table.names))}.")
+                raise no_column(f"{argument} names {lacking[0]!r}, and {name}", lacking[0], table.names)
         return [np.concatenate([np.asarray(table.columns[each]) for table in tables]) for each in columns]
-    found = list(Table.of(wanted if Table.looks_like_one(wanted) else {argument: wanted}, argument).columns.values())
+    if isinstance(wanted, list | tuple) and [np.size(each) for each in wanted] == list(map(length, samples)):
+        raise ShapeError(
+            f"{argument} holds an array for each sample; expected one for all {total} rows: pass "
+            f"{argument}=numpy.concatenate({argument})."
+        )
+    found = list(Table.of(named_columns(wanted, argument) or {argument: wanted}, argument).columns.values())
     if len(found[0]) != total:
         raise ShapeError(f"{argument} has {len(found[0])} values; expected one for each of the {total} rows.")
     return [np.asarray(column) for column in found]
@@ -255,10 +288,26 @@ def _weights(samples: Sequence[Any], names: Sequence[str], wanted: Any) -> np.nd
     return weights / weights.mean()
 
 
+def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarray, mass: np.ndarray) -> None:
+    """Refuse samples that weigh nothing, in all or wherever there is another one."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    held = csr_array((mass, (groups, strata))).toarray()
+    for name, own in zip(names, held, strict=True):
+        if not own.any():
+            raise InputError(f"all weights of {name} are 0: there is nothing to compare.")
+    if (held > 0).sum(axis=0).max() < 2:
+        weighing = "rows" if mass.all() else "rows of positive weight"
+        raise InputError(
+            f"no stratum has {weighing} of two samples: there is nothing to compare, and nothing can be exchanged. "
+            "Pass coarser within=."
+        )
+
+
 def _consecutive(sizes: Sequence[int], size: int) -> np.ndarray:
     """Units of so many consecutive rows of each sample."""
-    if size < 2:
-        raise ParameterError(f"clusters is {size}; expected at least 2 consecutive rows in each.")
+    if not 2 <= size <= max(sizes):
+        least = f"2 consecutive rows in each, and no more than there are, {max(sizes)}"
+        raise ParameterError(f"clusters is {size}; expected at least {least}.")
     found, start = [], 0
     for rows in sizes:
         found.append(start + np.arange(rows) // size)

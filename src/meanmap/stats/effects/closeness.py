@@ -12,16 +12,22 @@ from meanmap.core.points import rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
-from meanmap.stats.effects.effect import doubt_about_mean
-from meanmap.stats.effects.groups import Difference, difference_of
+from meanmap.stats.effects.arranged import arranged, cells_of, doubts_of, tails_of
+from meanmap.stats.effects.groups import AtShift, Difference, difference_of
 from meanmap.stats.result import Null, TestResult
 from meanmap.stats.samples.samples import Samples, read_samples
 from meanmap.stats.samples.two_sample import two_samples
 from meanmap.stats.texts import read_texts
 
 __all__ = ["ClosenessResult", "closeness_test"]
+
+HEAVY = (
+    "So nothing is shown to be further apart than a shift in these: pass unit='share', or logarithms or ranks of what "
+    "has these tails."
+)
 
 DRAWS = 1000
 
@@ -46,7 +52,7 @@ class ClosenessResult(TestResult):
     bound: float = 0.0
 
     def lines(self) -> list[tuple[str, str]]:
-        """What is told, in words."""
+        """The result in words."""
         shown = "shown" if self.pvalue <= 0.05 else "not shown"
         side = "closer than" if self.claim == "close" else "further apart than"
         told = [("claim", f"{side} {self.margin}: {shown} at level 0.05"), ("p-value", f"{self.pvalue:.4g}")]
@@ -64,6 +70,9 @@ def closeness_test(
     claim: str = "close",
     unit: str = "shift",
     by: str | None = None,
+    within: Data = None,
+    clusters: Data = None,
+    weights: Data = None,
     scale: bool = True,
     missing: str = "raise",
     kinds: Mapping[str, Any] | None = None,
@@ -81,7 +90,8 @@ def closeness_test(
     margin : float, or two samples
         How far is still close: as if all columns of x had moved by so many of their standard deviations; with
         unit="share" as if so large a share of the rows had moved as far as rows lie apart; or as far as two samples,
-        (a, b), that are known to be alike enough, whose estimated distance is taken as it is.
+        (a, b), that are known to be alike enough, whose estimated distance is taken as it is; without `within`,
+        `clusters` and `weights`.
     claim : {"close", "far"}
         What is to be shown: "close", the hypothesis is that the distance is at least the margin; or "far", it is at
         most the margin.
@@ -89,6 +99,8 @@ def closeness_test(
         What a number as `margin` means.
     by, kernel, scale, missing, kinds : as for `two_sample_test`
         Of several kernels, as by default, their mean.
+    within, clusters, weights : as for [`two_sample_effect`][]
+        Which rows belong together, and how much each counts.
     rng : None, int, numpy.random.Generator or JAX key
         Draws landmarks and the rows that are moved; `result.seed` repeats them.
 
@@ -99,9 +111,10 @@ def closeness_test(
     Notes
     -----
     The p-value is that of ‖μ̂_P − μ̂_Q‖² where the true distance is the margin and points along the direction in which
-    the estimate varies most, the least favourable one: see [`two_sample_effect`][]. The level is that of the normal law
-    of means. Zhou et al. (2025, arXiv:2507.12843) test a distance normalised by the norms of the embeddings, by its
-    normal limit.
+    the estimate varies most, the least favourable one: see [`two_sample_effect`][], also for how sure it is what a
+    shift amounts to, which is in the p-value, and for tails too heavy to have a unit: a warning tells of them,
+    and nothing is "far" then. The level is that of the normal law of means. Zhou et al. (2025, arXiv:2507.12843) test a
+    distance normalised by the norms of the embeddings, by its normal limit.
 
     Examples
     --------
@@ -118,24 +131,35 @@ def closeness_test(
             raise ParameterError(f"{name} is {value!r}; expected {known[0]!r} or {known[1]!r}.")
     random = Rng.of(rng)
     (x, y), names, told = two_samples(x, y, by, missing, kinds)
+    (x, y), design = arranged((x, y), names, (within, clusters, weights), missing, by)
+    told += alike_in_order((x, y), names) if clusters is None and within is None else ()
     reference = _reference(margin)
     with Door() as door:
         more = [] if reference is None else two_samples(*reference, None, missing, kinds)[0]
+        if more and design is not None:
+            raise ParameterError("a margin of two samples is for rows without within=, clusters= or weights=.")
         called = (*names, *("margin[0]", "margin[1]")[: len(more)])
         listed, heard = read_texts((x, y, *more), called, kernel, kinds)
         told += heard
         together = read_samples(listed, called, kernel, random.generator, door, scale)
-        found = difference_of(_pair(together, 0), random.generator, door)
+        pair = _pair(together, 0)
+        cells = cells_of(pair.sizes, names, design)
+        found = difference_of(pair, random.generator, door, cells)
         if reference is not None:
-            other = difference_of(replace(_pair(together, 2), kernels=(found.kernel,)), random.generator, door)
-            bound, words = other.law.estimate, "the two reference samples are"
+            alike = replace(_pair(together, 2), kernels=(found.kernel,))
+            other = difference_of(alike, random.generator, door, moved=False)
+            at, words = AtShift(other.law.estimate, 0.0, 0.0), "the two reference samples are"
+            if at.distance <= 0:
+                raise InputError(
+                    "the reference samples do not differ as far as their sizes tell: there is no margin to take."
+                )
         else:
-            bound, words = _bound(found, margin, unit)
-    if bound <= 0:
-        raise InputError("the reference samples do not differ as far as their sizes tell: there is no margin to take.")
-    law, sizes = found.law, together.sizes[:2]
-    null = Null("law at the margin", law.draws(bound, random.generator, DRAWS), exact=False)
-    pvalue = law.below(bound) if claim == "close" else law.above(bound)
+            at, words = _bound(found, margin, unit)
+    law, sizes, bound = found.law, together.sizes[:2], at.distance
+    error = at.near if claim == "close" else at.far
+    heavy = reference is None and unit == "shift"
+    null = Null("law at the margin", law.draws(bound, random.generator, DRAWS, error), exact=False)
+    pvalue = law.below(bound, error=error) if claim == "close" else law.above(bound, error)
     return ClosenessResult(
         law.squared,
         float(pvalue),
@@ -144,7 +168,7 @@ def closeness_test(
         f"test of closeness of {names[0]} and {names[1]}",
         sizes,
         random.seed,
-        (*told, *together.doubts, *doubt_about_mean(*sizes)),
+        (*told, *together.doubts, *doubts_of(found, pair, cells), *(tails_of(found, pair, HEAVY) if heavy else ())),
         claim=claim,
         margin=words,
         distance=law.estimate,
@@ -165,15 +189,20 @@ def _reference(margin: Any) -> tuple[Any, Any] | None:
     )
 
 
-def _bound(found: Difference, margin: float, unit: str) -> tuple[float, str]:
-    """The margin as a distance, and in words."""
+def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
+    """The margin as a distance with its errors, and in words."""
     if unit == "share":
-        return margin * found.reach, f"if {100 * margin:g} % of the rows had moved"
-    if found.of_shift is None:
+        return AtShift(margin * found.reach, 0.0, 0.0), f"if {100 * margin:g} % of the rows had moved"
+    if found.shifts is None:
         raise KindError(
             "these samples have no column of numbers to shift: pass unit='share', or two samples as margin."
         )
-    return found.of_shift(float(margin)), f"after a shift of {margin:g} standard deviations"
+    at = found.at(float(margin))
+    if at.distance <= 0:
+        raise InputError(
+            f"the rows of the first sample are too few to tell how far {margin:g} standard deviations are."
+        )
+    return at, f"after a shift of {margin:g} standard deviations"
 
 
 def _pair(samples: Samples, start: int) -> Samples:

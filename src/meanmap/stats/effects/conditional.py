@@ -10,9 +10,10 @@ from meanmap.core.errors import InputError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.picked import picked
+from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
+from meanmap.stats.conditional.asking_again import told_in_order
 from meanmap.stats.conditional.conditional import read_triples
 from meanmap.stats.conditional.landmarks import median_distance, rbf
 from meanmap.stats.conditional.residuals import Given, residuals
@@ -80,9 +81,10 @@ def conditional_independence_effect(
     >>> conditional_independence_effect(x, y + x, z, rng=0).correlation.low > 0.2
     True
     """
-    probability(level)
+    probability(level, "level")
     random = Rng.of(rng)
     if data is not None:
+        kinds = kinds_of_picked(kinds, data, x, y, z, within)
         x, y, z, within = picked(data, x=x, y=y, z=z, within=within)
     (x, y, z), design, told = observed((x, y, z), NAMES, within, None, missing, kinds)
     (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (None, None, None), kinds)
@@ -91,17 +93,18 @@ def conditional_independence_effect(
         conditions, sides = read_triples(x, y, z, ("median", "median"), door, design)
         n = len(conditions.columns)
         chosen = np.sort(random.generator.choice(n, min(n, MOST_PAIRS), replace=False))
-        given = Given.of(conditions.columns[chosen], random.generator)
+        given = Given.of(conditions.rows(chosen), random.generator)
         read = [side for side in sides if isinstance(side, Variable)]  # all are: the kernels are the median's
         left = [residuals(side.rows(chosen), "median", given, door, random.generator) for side in read]
     for side, name in zip(left, "xy", strict=True):
         if side.determined:
             raise InputError(f"{name} is a function of z: given z there is nothing left whose dependence has a size.")
+    told += told_in_order(left[0], left[1], read, 0.0) if len(chosen) == n else ()
     grams = [side.left @ side.left.T for side in left]
     laws = covariance_laws(*grams)
     told += tuple(note for variable in (*read, conditions) for note in variable.notes)
     if laws[0].interval(level)[0] == 0.0:
-        where = given.columns / median_distance(given.columns)
+        where = given.where / median_distance(given.where)
         local, _ = covariance_laws(grams[0], grams[1] * rbf(where, where))
         told += (TURNING,) if local.interval(level)[0] > 0.0 else ()
     if len(chosen) < n:

@@ -11,14 +11,15 @@ from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.picked import picked
+from meanmap.core.tables.order import alike_in_order
+from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.stats.effects.effect import Effect, doubt_about_mean
 from meanmap.stats.effects.groups import averaged
-from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
+from meanmap.stats.independence.variables import constant, for_two, kernels_of
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
 from meanmap.stats.settings import LEAST_POINTS
@@ -81,12 +82,14 @@ def independence_effect(
     >>> effect.correlation.low > 0.2
     True
     """
-    probability(level)
-    wanted = one_for_each(for_two(kernel, kernel_x, kernel_y), 2)
+    probability(level, "level")
+    wanted = for_two(kernel, kernel_x, kernel_y)
     random = Rng.of(rng)
     if data is not None:
+        kinds = kinds_of_picked(kinds, data, x, y)
         x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
+    told += alike_in_order((x, y), NAMES, paired=True)
     (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
     told += heard
     grams: list[np.ndarray] = []

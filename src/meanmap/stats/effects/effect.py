@@ -68,7 +68,7 @@ class Effect(Value):
         return {**intervals, **rest, "warnings": list(self.warnings)}
 
     def lines(self) -> list[tuple[str, str]]:
-        """What is told, in words."""
+        """The result in words."""
         shift = [] if self.shift is None else [("as a shift of all columns", f"{self.shift} standard deviations")]
         correlation = [] if self.correlation is None else [("correlation of features", str(self.correlation))]
         always = [("rows that would change", f"at least {self.share}"), ("distance of embeddings", str(self.distance))]

@@ -1,32 +1,50 @@
 """The law of the distance between the mean embeddings of samples, and what a shift of one of them amounts to."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
 
-import jax
 import numpy as np
 
+from meanmap.core.bisection import bisect
 from meanmap.core.door import Door
-from meanmap.core.points import count, rows
+from meanmap.core.points import rows
 from meanmap.core.progress import track
-from meanmap.core.types import Points
-from meanmap.features.base import FeatureKernel, Features, transformed
+from meanmap.features.base import FeatureKernel, transformed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
+from meanmap.stats.effects.cells import Cells, contrasts_of
 from meanmap.stats.limits import DistanceLaw
+from meanmap.stats.result import Interval
 from meanmap.stats.samples.feature_statistics import feature_map
-from meanmap.stats.samples.margin import mover
 from meanmap.stats.samples.samples import Samples
+from meanmap.stats.samples.shifted import Differences, Shifts, between_features, between_grams
+from meanmap.stats.samples.spread import Spread
 
-__all__ = ["Difference", "averaged", "difference_of"]
+__all__ = ["AtShift", "Difference", "averaged", "difference_of"]
 
 # Whole Gram matrices, and their eigenvalues, up to so many points in all: a second.
 MOST_WHOLE = 1200
-# Rows that are moved to see what a shift amounts to, and how far: from a thousandth to ten standard deviations.
-MOVED, MOVED_BY_FEATURES = 300, 3000
-SHIFTS = np.geomspace(1e-3, 10.0, 16)
+# Of more rows so many are moved: the unit is then known to one and a half hundredths.
+MOVED = 4000
+# Rows whose distances are looked at for the largest.
+SEEN = 300
+# Shifts that are tried: from a thousandth to ten standard deviations.
+SHIFTS = np.geomspace(1e-3, 10.0, 33)
+
+
+class AtShift(NamedTuple):
+    """The distance that a shift amounts to, and its errors as far as they are not those of the samples' distance.
+
+    `near` is for whether the samples are nearer than it, `far` for whether they are further apart: the tails of columns
+    may make the distance larger than it was found to be, not smaller.
+    """
+
+    distance: float
+    near: float
+    far: float
 
 
 @dataclass(frozen=True)
@@ -39,30 +57,71 @@ class Difference:
         Of the root of Σ_g π_g ‖μ_g − μ̄‖² with shares π; of two samples of ‖μ_P − μ_Q‖.
     reach : float
         The largest distance between the features of two rows that were seen.
-    of_shift : callable or None
-        The distance between the first sample and itself moved by so many standard deviations in every column.
     kernel : Kernel
         Under which all this is.
+    shifts : Shifts or None
+        Of the first of two samples.
+    toward : array
+        What each of their units adds to the error of the distance, where that is along the difference of the samples.
     """
 
     law: DistanceLaw
     reach: float
-    of_shift: Callable[[float], float] | None
     kernel: Kernel
+    shifts: Shifts | None = None
+    toward: np.ndarray | None = None
 
-    def as_shift(self, distances: Sequence[float]) -> list[float]:
-        """Shifts that amount to these distances, in standard deviations; infinite beyond the largest that any does."""
-        assert self.of_shift is not None
-        known = np.maximum.accumulate([self.of_shift(float(s)) for s in SHIFTS])
-        slope, found = known[0] / SHIFTS[0], []
-        for distance in distances:
-            if distance <= known[0]:
-                found.append(distance / slope if slope > 0 else 0.0)
-            elif distance >= known[-1]:
-                found.append(np.inf)
-            else:
-                found.append(float(np.exp(np.interp(np.log(distance), np.log(known), np.log(SHIFTS)))))
-        return found
+    def at(self, shift: float) -> AtShift:
+        """What a shift of so many standard deviations in every column of the first sample amounts to.
+
+        The rows that say how far that is are those of the first sample, so both errors have a part in common; widths
+        are never less than those of the distance of the samples alone.
+        """
+        assert self.shifts is not None
+        assert self.toward is not None
+        found = self.shifts.at(shift)
+        common = float(found.errors @ self.toward) * len(self.toward) / max(len(self.toward) - 1, 1)
+        extra = float(np.sqrt(max(found.variance - 2 * common, 0.0)))
+        return AtShift(found.distance, extra, extra + found.inflation)
+
+    def as_shift(self, level: float) -> Interval:
+        """The shift that amounts to the distance, in standard deviations, and all shifts that no test rejects."""
+        law, tail, at = self.law, (1 - level) / 2, _Between(self.at)
+        typical = max(law.squared, law.trace)
+        estimate = at.first(lambda found: found.distance >= law.estimate) if law.estimate > 0 else 0.0
+        # Deviations that may be infinite take every shift as far as one likes.
+        assert self.shifts is not None
+        possible = law.above(0.0) > tail or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
+        low = 0.0 if possible else at.first(lambda found: law.above(found.distance, found.far) > tail)
+        high = at.first(lambda found: law.below(found.distance, typical, found.near) < tail)
+        return Interval(estimate, min(low, estimate), max(high, estimate))
+
+
+class _Between:
+    """What shifts amount to, between those of `SHIFTS` on lines of logarithms, below them in proportion."""
+
+    def __init__(self, at: Callable[[float], AtShift]) -> None:
+        self.at = cache(lambda k: at(float(SHIFTS[k])))
+
+    def first(self, reached: Callable[[AtShift], bool]) -> float:
+        """The least shift that reaches something, infinite beyond all of them."""
+        low, high = -1, len(SHIFTS)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reached(self.at(middle)) else (middle, high)
+        if high == len(SHIFTS):
+            return np.inf
+        share = bisect(lambda t: np.asarray(not reached(self._inside(high, float(t)))), np.zeros(()), np.ones(()), 30)
+        t = float(share[1])
+        return float(SHIFTS[0] * t if high == 0 else SHIFTS[high] * (SHIFTS[high - 1] / SHIFTS[high]) ** (1 - t))
+
+    def _inside(self, k: int, t: float) -> AtShift:
+        """Some part of the way to the k-th shift."""
+        end = self.at(k)
+        if k == 0:
+            return AtShift(*(t * value for value in end))
+        pairs = zip(self.at(k - 1), end, strict=True)
+        return AtShift(*(first ** (1 - t) * last**t if first > 0 and last > 0 else last for first, last in pairs))
 
 
 def averaged(kernels: Sequence[Kernel]) -> Kernel:
@@ -70,86 +129,95 @@ def averaged(kernels: Sequence[Kernel]) -> Kernel:
     return kernels[0] if len(kernels) == 1 else Sum(tuple(kernels)) * (1 / len(kernels))
 
 
-def difference_of(samples: Samples, generator: np.random.Generator, door: Door) -> Difference:
-    """The difference of samples, from whole Gram matrices of few points and from features of many."""
-    kernel, sizes = averaged(samples.kernels), samples.sizes
-    some = rows(samples.pooled, np.sort(generator.choice(sum(sizes), min(sum(sizes), MOVED), replace=False)))
+def difference_of(
+    samples: Samples, generator: np.random.Generator, door: Door, cells: Cells | None = None, moved: bool = True
+) -> Difference:
+    """The difference of samples, from whole Gram matrices of few points and from features of many.
+
+    `cells` where rows lie in strata or clusters or have weights. Unless the first of two samples is to be `moved`,
+    shifts are not asked for.
+    """
+    kernel, sizes, pooled = averaged(samples.kernels), samples.sizes, samples.pooled
+    some = rows(pooled, np.sort(generator.choice(sum(sizes), min(sum(sizes), SEEN), replace=False)))
     if sum(sizes) <= MOST_WHOLE:
-        gram = np.asarray(gram_matrix(kernel, samples.pooled), float)
-        of_shift = _shifter(samples[0], MOVED, generator, lambda a, b: _distance_of_grams(kernel, a, b))
-        return Difference(_law_of_gram(gram, sizes), _reach(gram), of_shift, kernel)
-    mapped = feature_map(samples, generator, door)
+        gram, arranged = np.asarray(gram_matrix(kernel, pooled), float), cells or Cells.of(sizes, None)
+        found, values = Difference(arranged.law_of_gram(gram), _reach(gram), kernel), gram @ arranged.weights[:, 0]
+        first = _First.of_cells(arranged, sizes[0], values, generator)
+        between = between_grams(kernel, rows(pooled, first.chosen), gram[np.ix_(first.chosen, first.chosen)])
+        return _with_shifts(found, samples, first, cells, between, generator) if moved else found
+    # Features of the mean of several kernels, not of each: small shifts would seem smaller than under whole matrices.
+    mapped = feature_map(replace(samples, kernels=(kernel,)), generator, door)
     features = mapped.features
-    groups = [mapped.sums([samples[g]]).moments() for g in track(range(len(sizes)), "samples")]
-    scale = 1 / np.sqrt(len(samples.kernels))
-    kernel = FeatureKernel(features) * scale**2
+    kernel = FeatureKernel(features)
     reach = _reach(np.asarray(gram_matrix(kernel, some)))
-    of_shift = _shifter(
-        samples[0], MOVED_BY_FEATURES, generator, lambda a, b: scale * _distance_of_features(features, a, b)
-    )
-    return Difference(_law_of_moments(groups, scale), reach, of_shift, kernel)
+    if cells is not None:
+        phi = transformed(features, pooled)
+        found, values = Difference(cells.law_of_features(phi), reach, kernel), phi @ (cells.weights[:, 0] @ phi)
+        first = _First.of_cells(cells, sizes[0], values, generator)
+        phi = phi[first.chosen]
+    else:
+        groups = [mapped.sums([samples[g]]).moments() for g in track(range(len(sizes)), "samples")]
+        found = Difference(_law_of_moments(groups), reach, kernel)
+        index = _some_of(np.arange(sizes[0]), generator)
+        phi = transformed(features, rows(pooled, index)) if moved else np.zeros((len(index), 0))
+        values = phi @ (groups[0].mean - groups[1].mean) if moved else np.zeros(len(index))
+        each = np.full(len(index), 1 / sizes[0])
+        first = _First(index, each, np.arange(len(index)), each * (values - values.mean()))
+    between = between_features(features, phi)
+    return _with_shifts(found, samples, first, cells, between, generator) if moved else found
 
 
-def _contrasts(sizes: Sequence[int]) -> np.ndarray:
-    """How much each group's mean weighs in each component, (k, components)."""
-    if len(sizes) == 2:
-        return np.array([[1.0], [-1.0]])
-    share = np.asarray(sizes) / sum(sizes)
-    return (np.eye(len(sizes)) - share[:, None]) * np.sqrt(share)[None, :]
+class _First(NamedTuple):
+    """Rows of the first sample that are moved: which, how much they count, their units, and what each adds to the error
+    of the difference in its own direction, times its norm.
+    """
+
+    chosen: np.ndarray
+    mass: np.ndarray
+    units: np.ndarray
+    toward: np.ndarray
+
+    @classmethod
+    def of_cells(cls, cells: Cells, size: int, values: np.ndarray, generator: np.random.Generator) -> "_First":
+        """From the inner products of all rows with the difference."""
+        mass = cells.weights[:size, 0]
+        index = _some_of(np.flatnonzero(mass > 0), generator)
+        units = np.unique(cells.independent[index], return_inverse=True)[1]
+        return cls(index, mass[index], units, cells.toward(values)[index])
 
 
-def _law_of_gram(gram: np.ndarray, sizes: Sequence[int]) -> DistanceLaw:
-    """T = Σ_c ‖Σ_g C_gc μ̂_g‖², and the covariance of these sums by that of rows within groups."""
-    contrasts, group = _contrasts(sizes), np.repeat(np.arange(len(sizes)), sizes)
-    weights = contrasts[group] / np.asarray(sizes)[group, None]
-    squared = float(np.einsum("ic,ij,jc->", weights, gram, weights, optimize=True))
-    belongs = (group[:, None] == np.arange(len(sizes))) / np.asarray(sizes)
-    means = gram @ belongs
-    centred = gram - means[:, group] - means[:, group].T + (belongs.T @ means)[np.ix_(group, group)]
-    size = np.asarray(sizes, float)[group]
-    scale = 1 / np.sqrt(size * (size - 1))
-    inner = contrasts @ contrasts.T
-    matrix = centred * inner[np.ix_(group, group)] * scale[:, None] * scale[None, :]
-    return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(matrix), 0.0))
+def _some_of(index: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    return index if len(index) <= MOVED else np.sort(generator.choice(index, MOVED, replace=False))
 
 
-def _law_of_moments(groups: Sequence[Moments], scale: float) -> DistanceLaw:
-    contrasts = _contrasts([group.n for group in groups])
+def _with_shifts(
+    found: Difference,
+    samples: Samples,
+    first: _First,
+    cells: Cells | None,
+    between: Differences,
+    generator: np.random.Generator,
+) -> Difference:
+    """The difference with what shifts of the first sample amount to, where it has columns of numbers."""
+    spread = Spread.of(samples[0], None if cells is None else cells.weights[: samples.sizes[0], 0])
+    if spread is None:
+        return found
+    points, mass = rows(samples.pooled, first.chosen), first.mass / first.mass.sum()
+    shifts = Shifts(points, spread, between, mass, first.units, generator)
+    norm = np.sqrt(max(found.law.squared, np.finfo(float).tiny))
+    return replace(found, shifts=shifts, toward=np.bincount(first.units, first.toward) / norm)
+
+
+def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:
+    contrasts = contrasts_of([group.n for group in groups])
     means = np.stack([group.mean for group in groups])
-    squared = scale**2 * float(np.sum((contrasts.T @ means) ** 2))
+    squared = float(np.sum((contrasts.T @ means) ** 2))
     covariance = sum(
         np.kron(np.outer(c, c), group.covariance() / group.n) for c, group in zip(contrasts, groups, strict=True)
     )
-    return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(scale**2 * np.asarray(covariance)), 0.0))
+    return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.asarray(covariance)), 0.0))
 
 
 def _reach(gram: np.ndarray) -> float:
     own = gram.diagonal()
     return float(np.sqrt(max(np.max(own[:, None] + own[None, :] - 2 * gram), np.finfo(float).tiny)))
-
-
-def _shifter(
-    points: Points, most: int, generator: np.random.Generator, distance: Callable[[Any, Any], float]
-) -> Callable[[float], float] | None:
-    """The distance of at most so many points from themselves moved; None where there are no columns of numbers."""
-    move = mover(points)
-    if move is None:
-        return None
-    n = count(points)
-    some = rows(points, np.sort(generator.choice(n, min(n, most), replace=False)))
-
-    def of_shift(shift: float) -> float:
-        return distance(some, move(some, shift))
-
-    return of_shift
-
-
-def _distance_of_grams(kernel: Kernel, a: Points, b: Points) -> float:
-    n = count(a)
-    gram = np.asarray(gram_matrix(kernel, jax.tree.map(lambda *parts: np.concatenate(parts), a, b)), float)
-    weights = np.r_[np.full(n, 1 / n), np.full(n, -1 / n)]
-    return float(np.sqrt(max(weights @ gram @ weights, 0.0)))
-
-
-def _distance_of_features(features: Features, a: Points, b: Points) -> float:
-    return float(np.linalg.norm(transformed(features, a).mean(axis=0) - transformed(features, b).mean(axis=0)))

@@ -8,7 +8,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import InputError
 from meanmap.core.progress import track
 from meanmap.kernels.base import Kernel
-from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.independence.hsic import SINGLE, largest_standardised
 from meanmap.stats.independence.moments import all_features, features_of
 from meanmap.stats.permutations import Permuted
@@ -24,12 +24,12 @@ def design_hsic(
     names: Any,
     kernels: tuple[tuple[Kernel, ...], ...],
     behind: np.ndarray,
-    design: Design,
+    design: Exchange,
     n_draws: int,
     generator: np.random.Generator,
     door: Door,
 ) -> tuple[Permuted, tuple[str, ...]]:
-    """The biased HSIC of features less the means of their strata, fused over kernels, and what is to be told.
+    """The biased HSIC of features less the means of their strata, fused over kernels, and notes.
 
     It is ‖Σ_s n_s C_s‖² / n² with the covariances C_s of both variables' features within strata s. Features hold each
     Gram matrix to 10⁻⁴ of its trace, or are the first 48, chosen from one variable alone: their kernel is as good as
@@ -67,6 +67,6 @@ def design_hsic(
     return largest_standardised(pairs, len(orders)), doubts
 
 
-def _constant(phi: np.ndarray, design: Design) -> bool:
+def _constant(phi: np.ndarray, design: Exchange) -> bool:
     """Whether rows of one unit are alike."""
     return bool(np.allclose(phi, phi[design.first_rows][design.units], atol=1e-6 * float(np.abs(phi).max())))

@@ -1,7 +1,8 @@
 """Are two variables independent?"""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,17 @@ import numpy as np
 from meanmap.core.arrays import check_paired, check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.pieces.sources import is_stream
-from meanmap.core.points import is_dask, on_host, rows
+from meanmap.core.points import is_dask, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import count_rows, in_memory
-from meanmap.core.tables.picked import picked
-from meanmap.core.tables.schema import admitted
+from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, source_of
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
-from meanmap.learning.default import is_default
-from meanmap.stats.designs.design import Design
-from meanmap.stats.designs.reading import check_permuted, from_strata, observed
-from meanmap.stats.encoding import encoded
+from meanmap.stats.asked import Asked, Found, alone
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.designs.reading import check_permuted
 from meanmap.stats.independence.exchanged import design_hsic
 from meanmap.stats.independence.hsic import (
     Margins,
@@ -34,17 +32,17 @@ from meanmap.stats.independence.hsic import (
     permuted_hsic,
     single_gram,
 )
-from meanmap.stats.independence.independence_plan import cut_short, in_one_pass
+from meanmap.stats.independence.independence_plan import IndependencePlan, cut_short
 from meanmap.stats.independence.moments import (
+    BLOCK,
     all_features,
     features_of,
 )
 from meanmap.stats.independence.shifts import Shifts
-from meanmap.stats.independence.variables import constant, for_two, handicaps, kernels_of, one_for_each
+from meanmap.stats.independence.variables import constant, for_two, handicaps, kernels_of
 from meanmap.stats.permutations import Permuted
-from meanmap.stats.result import Null, TestResult, flat
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws
-from meanmap.stats.texts import texts_of_variables
+from meanmap.stats.result import TestResult
+from meanmap.stats.settings import LEAST_POINTS, check_choice
 
 __all__ = ["independence_test"]
 
@@ -95,14 +93,14 @@ def independence_test(
         variable of numbers gets five lengthscales, from very short to long distances, and 20 pairs of them are fused,
         those of short ones with a head start. Rescaling any column changes nothing.
     kernel_x, kernel_y : as `kernel`, or a list of Kernel
-        For one variable each, instead of `kernel`; of lists all pairs are fused. (A pair as `kernel`, the spelling of
-        earlier versions, is still read.)
+        For one variable each, instead of `kernel`; of lists all pairs are fused.
     within, clusters : column name, several, array, or table, optional
         Which rows may be exchanged. `within` are strata (sites, batches, pairs): rows change places inside of these,
         and what differs between strata plays no part. The rows of one of the `clusters` (people, schools) stay
         together; a whole number stands for blocks of so many consecutive rows of a series. Clusters take one another's
         values row by row, hence those of one size, unless a variable is constant within them. The level is exact if
-        rows of a stratum, or its clusters, are exchangeable under the hypothesis. Each has a value for each row.
+        rows of a stratum, or its clusters, are exchangeable under the hypothesis. Each has a value for each row; or
+        `within` is an [`Exchange`][] of your own.
     features_x, features_y : callable, optional
         What stands for x, or for y: any function from a batch of rows to a vector for each. In memory.
     null : {"auto", "permutation", "gamma", "spectral"}
@@ -147,129 +145,112 @@ def independence_test(
     True
     """
     check_choice(statistic, null, CHOICES)
-    kernel = for_two(kernel, kernel_x, kernel_y)
-    check_draws(n_permutations)
-    random = Rng.of(rng)
-    if data is not None:
-        x, y, within, clusters = picked(data, x=x, y=y, within=within, clusters=clusters)
-    x, y = (on_host(part) for part in (x, y))
-    if within is not None or clusters is not None:
-        check_permuted(statistic, null, "biased")
-        if _length(x, y) is None:
-            raise ParameterError("within= and clusters= are for variables in memory.")
-        (x, y), design, told = observed(tuple(map(in_memory, (x, y))), NAMES, within, clusters, missing, kinds)
-        if design is not None:
-            x, y = _encoded((x, y), (features_x, features_y), random)
-            (x, y), heard = texts_of_variables((x, y), NAMES, one_for_each(kernel, 2), kinds)
-            return _by_design((x, y), kernel, design, n_permutations, random, (*told, *heard))
-    told: tuple[str, ...] = ()
-    many = _is_many(x, y)
-    if not many or features_x is not None or features_y is not None:
-        (x, y), told = admitted(tuple(map(in_memory, (x, y))), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-        x, y = _encoded((x, y), (features_x, features_y), random)
-        (x, y), heard = texts_of_variables((x, y), NAMES, one_for_each(kernel, 2), kinds)
-        told += heard
-        missing, kinds, many = "raise", None, _is_many(x, y)
-    n = _length(x, y)
-    if n is None and (null == "permutation" or statistic != "biased"):
-        raise ParameterError(
-            "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or arrays."
-        )
-    if n is None or null in ("gamma", "spectral") or (null == "auto" and many and statistic == "biased"):
-        kind = "gamma" if null == "gamma" else "spectral"
-        result = in_one_pass(x, y, kernel, kind, n_permutations, missing, kinds, random, MOST_FOR_GRAM)
-        return replace(result, warnings=(*told, *result.warnings))
-    if many:
-        (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-        n = _length(x, y)
-    assert n is not None  # an iterator has one way
-    with Door() as door:
-        if many and (is_dask(x) or is_dask(y)):
+    wanted, said, features = for_two(kernel, kernel_x, kernel_y), (within, clusters), (features_x, features_y)
+    asked = [x, y], wanted, said, n_permutations, missing, kinds, Rng.of(rng), NAMES
+    return _Pair(*asked, data=data, features=features, statistic=statistic, null=null).answer()
+
+
+@dataclass
+class _Pair(Asked):
+    """Two variables, and how their dependence is measured."""
+
+    statistic: str = "biased"
+    null: str = "auto"
+
+    def in_one_pass(self) -> Found | None:
+        n = _length(*self.parts)
+        if self.designed:
+            check_permuted(self.statistic, self.null, "biased")
+            if n is None:
+                raise ParameterError("within= and clusters= are for variables in memory.")
+        if self.designed or any(each is not None for each in self.features) or not self._is_many(n):
+            return None
+        if n is None and (self.null == "permutation" or self.statistic != "biased"):
             raise ParameterError(
-                f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
-                f"not {null!r} with statistic={statistic!r}: pass x.compute() and y.compute() for these."
+                "an iterator is read once, which permutations are not: pass null='auto' and statistic='biased', or "
+                "arrays."
             )
-        x, y = in_memory(x, "x"), in_memory(y, "y")
-        default = "several" if n > MOST_FOR_GRAM else "fused" if statistic == "biased" else "median"
-        wanted = one_for_each(kernel, 2)
-        kernels = tuple(
-            kernels_of(w, data, name, default, random.generator)
-            for w, data, name in zip(wanted, (x, y), NAMES, strict=True)
-        )
+        if not self._is_limit(n):
+            if any(map(is_dask, self.parts)):
+                raise ParameterError(
+                    f"collections of Dask of more than {MOST_FOR_PERMUTATIONS} rows have null='spectral' or 'gamma', "
+                    f"not {self.null!r} with statistic={self.statistic!r}: pass x.compute() and y.compute() for these."
+                )
+            return None
+        found = self._limit(self.missing, self.kinds)
+        self.tell(alike_in_order(self.parts, NAMES, paired=True))
+        return found
+
+    def _is_many(self, n: int | None) -> bool:
+        """Whether there are more pairs than are permuted unless told otherwise, as an iterator may have."""
+        return n is None or n > MOST_FOR_PERMUTATIONS
+
+    def _is_limit(self, n: int | None) -> bool:
+        """Whether the null is the limit."""
+        by_itself = self.null == "auto" and self.statistic == "biased" and self._is_many(n)
+        return n is None or by_itself or self.null in ("gamma", "spectral")
+
+    def _limit(self, missing: str, kinds: Mapping[str, Any] | None) -> Found:
+        """What is found in one pass: in iterators, in what is larger than memory, and in anything with the limit."""
+        x, y = self.parts
+        default, first, rest = "several", (x, y), (x, y)
+        if _length(x, y) is None:
+            blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
+            first = next(blocks, None)
+            if not isinstance(first, tuple) or len(first) != 2:
+                raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
+            rest = (chain([first], blocks),)
+        elif (count_rows(x) or 0) <= MOST_FOR_GRAM:
+            default = "median"
+        wanted = self.wanted[0], self.wanted[1]
+        plan = IndependencePlan._of(*first, wanted, default, missing, kinds, self.random)
+        return plan._found(plan.state(*rest), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+
+    def compute(self, door: Door) -> Found:
+        n = _length(*self.parts)
+        assert n is not None  # an iterator has one way
+        if self.exchange is not None:
+            return self._by_design(self.exchange, door)
+        if self._is_limit(n):
+            return self._limit("raise", None)
+        default = "several" if n > MOST_FOR_GRAM else "fused" if self.statistic == "biased" else "median"
+        kernels = self._kernels(default)
         if default == "median" and max(map(len, kernels)) > 1:
-            raise ParameterError(f"statistic={statistic!r} is for one kernel; with several use 'biased'.")
+            raise ParameterError(f"statistic={self.statistic!r} is for one kernel; with several use 'biased'.")
         if n > MOST_FOR_GRAM:
             kernels = tuple((_one(listed),) for listed in kernels)
-        shifts = Shifts.draw(n, n_permutations, random.generator)
+        generator, warnings = self.random.generator, ()
+        shifts = Shifts.draw(n, self.n_draws, generator)
         if n <= MOST_FOR_GRAM:
-            found, label = _by_gram((x, y), kernels, statistic, shifts, handicaps(wanted, kernels), door)
-            warnings: tuple[str, ...] = ()
+            behind = handicaps(self.wanted, kernels)
+            found, label = _by_gram(self.parts, kernels, self.statistic, shifts, behind, door)
         else:
-            found, label, warnings = _by_features((x, y), kernels, statistic, shifts, random.generator, door)
-    value, law = float(found.values[0]), Null("permutation", found.values[1:], exact=True, rounding=found.rounding)
-    return TestResult(
-        value,
-        law.pvalue(value),
-        law,
-        tuple(listed[0] if len(listed) == 1 else listed for listed in kernels),
-        f"independence test, {label}",
-        (n,),
-        random.seed,
-        (*told, *warnings, *flat(law, value)),
-    )
+            found, label, warnings = _by_features(self.parts, kernels, self.statistic, shifts, generator, door)
+        return self._exact(found, "permutation", kernels, label, warnings)
 
+    def _by_design(self, exchange: Exchange, door: Door) -> Found:
+        """The default collection's or one kernel's HSIC within strata, under the exchanges of a design."""
+        exchange.doubts_of_orders(constant=True)
+        kernels = self._kernels("fused")
+        behind, sizes = handicaps(self.wanted, kernels), tuple(map(len, kernels))
+        generator = self.random.generator
+        found, doubts = design_hsic(self.parts, NAMES, kernels, behind, exchange, self.n_draws, generator, door)
+        several = f" fused over {sizes[0]} × {sizes[1]} kernels" if max(sizes) > 1 else ""
+        return self._exact(found, "exchanges", kernels, exchange.told("HSIC") + several, doubts)
 
-def _encoded(data: tuple[Any, Any], features: tuple[Any, Any], random: Rng) -> tuple[Any, Any]:
-    """Both variables, each as the vectors that a function of its rows gives, where there is one."""
-    first, second = (
-        part if function is None else encoded(part, function, name, random.generator)
-        for part, function, name in zip(data, features, NAMES, strict=True)
-    )
-    return first, second
+    def _kernels(self, default: str) -> tuple[tuple[Kernel, ...], ...]:
+        beside = zip(self.wanted, self.parts, NAMES, strict=True)
+        return tuple(kernels_of(w, part, name, default, self.random.generator) for w, part, name in beside)
 
-
-def _by_design(
-    data: tuple[Any, Any], kernel: KernelLike, design: Design, n_draws: int, random: Rng, told: tuple[str, ...]
-) -> TestResult:
-    """The default collection's or one kernel's HSIC within strata, under the exchanges of a design."""
-    design.doubts_of_orders(constant=True)
-    wanted = one_for_each(kernel, 2)
-    data = tuple(
-        from_strata((part,), (name,), design)[0] if is_default(w) else part
-        for w, part, name in zip(wanted, data, NAMES, strict=True)
-    )
-    with Door() as door:
-        kernels = tuple(
-            kernels_of(w, part, name, "fused", random.generator)
-            for w, part, name in zip(wanted, data, NAMES, strict=True)
-        )
-        behind = handicaps(wanted, kernels)
-        found, doubts = design_hsic(data, NAMES, kernels, behind, design, n_draws, random.generator, door)
-    value, law = float(found.values[0]), Null("exchanges", found.values[1:], exact=True, rounding=found.rounding)
-    sizes = tuple(map(len, kernels))
-    several = f" fused over {sizes[0]} × {sizes[1]} kernels" if max(sizes) > 1 else ""
-    return TestResult(
-        value,
-        law.pvalue(value),
-        law,
-        tuple(listed[0] if len(listed) == 1 else listed for listed in kernels),
-        f"independence test, {design.label('HSIC')}{several}",
-        (len(design.units),),
-        random.seed,
-        (*told, *doubts, *flat(law, value)),
-    )
-
-
-def _is_many(x: Data, y: Data) -> bool:
-    """Whether there are more pairs than are permuted unless told otherwise, as an iterator may have."""
-    n = _length(x, y)
-    return n is None or n > MOST_FOR_PERMUTATIONS
+    def _exact(self, found: Permuted, kind: str, kernels: Any, label: str, told: Sequence[str]) -> Found:
+        sizes = (_length(*self.parts) or 0,)
+        return Found.exact(found, kind, tuple(map(alone, kernels)), f"independence test, {label}", sizes, told)
 
 
 def _length(x: Data, y: Data) -> int | None:
     """How many pairs there are; None where an iterator does not say."""
     if y is None:
-        if is_stream(x):
+        if source_of(x).once:
             return None
         raise KindError("y is None; expected the second variable, or as x an iterator of pieces (x, y).")
     n, m = count_rows(x), count_rows(y)

@@ -2,37 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError
-from meanmap.core.pieces.sources import is_stream
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.core.values import Value
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
-from meanmap.features.states.pairs import NAMES, SideBySide, beside_state, readings_beside
-from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out, notes_of
+from meanmap.features.states.pairs import NAMES, SideBySide, beside_state
+from meanmap.features.states.passes import SampleState
+from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.reading import read_points
+from meanmap.stats.asked import Found
 from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
-from meanmap.stats.independence.variables import constant, for_two, kernels_of, one_for_each
-from meanmap.stats.result import TestResult, flat
-from meanmap.stats.settings import LEAST_POINTS, check_draws, doubt_about_limit
+from meanmap.stats.independence.variables import constant, for_two, kernels_of
+from meanmap.stats.plan import VariablesPlan, begun
+from meanmap.stats.result import flat
+from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
 
-__all__ = ["IndependencePlan", "cut_short", "in_one_pass"]
+__all__ = ["IndependencePlan", "cut_short"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IndependencePlan(Value):
+class IndependencePlan(VariablesPlan):
     """What a test of independence decides before it looks at all rows: columns, kernels and features of both variables.
 
     Small, and saved and loaded as usual. `plan = mm.stats.IndependencePlan.of(x, y, rng=0)` draws some of the rows;
@@ -100,17 +97,15 @@ class IndependencePlan(Value):
         cls,
         x: Data,
         y: Data,
-        kernel: KernelLike,
+        wanted: tuple[KernelLike, KernelLike],
         default: str,
         missing: str,
         kinds: Mapping[str, Any] | None,
         random: Rng,
     ) -> "IndependencePlan":
-        seed = known_seed(random)
-        sample = drawn([x, y], random.generator, NAMES, BLOCK)
-        readings, sides = readings_beside(sample, NAMES, missing, kinds, LEAST_POINTS)
-        wanted = zip(one_for_each(kernel, 2), sides, NAMES, strict=True)
-        chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in wanted]
+        seed, readings, sides = begun([x, y], NAMES, missing, kinds, random, BLOCK)
+        beside = zip(wanted, sides, NAMES, strict=True)
+        chosen = [kernels_of(w, part, name, default, random.generator) for w, part, name in beside]
         kernels = tuple(listed[0] if len(listed) == 1 else Sum(listed) for listed in chosen)
         with Door() as door:
             sets = zip(kernels, sides, NAMES, strict=True)
@@ -135,45 +130,18 @@ class IndependencePlan(Value):
         """
         return beside_state(self, (x, y))
 
-    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
-        """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
-        check_draws(n_permutations)
+    def _found(self, state: SampleState, n_draws: int, null: str) -> Found:
         check_rows(state.n, "x", LEAST_POINTS)
         moments = JointMoments(state.sums.moments(), self.members[0].size)
         for spectrum, name in zip(moments.spectra(), NAMES, strict=True):
             if spectrum.max(initial=0) <= 1e-14:
                 raise constant(name)
         value = moments.n * moments.hsic
-        law = moments.limit(null, n_permutations, np.random.default_rng([self.seed, 1]))
+        law = moments.limit(null, n_draws, np.random.default_rng([self.seed, 1]))
         doubts = *cut_short(self.members, "the level is that of the limit"), *doubt_about_limit(law.exact, (moments.n,))
         label = "independence test, n HSIC of features"
-        lost = left_out(" and ".join(NAMES), state.rows, state.n, state.gaps)
-        told = *lost, *notes_of(self.readings), *doubts, *flat(law, value)
-        return TestResult(value, law.pvalue(value), law, self.kernels, label, (moments.n,), self.seed, told)
-
-
-def in_one_pass(
-    x: Data,
-    y: Data,
-    kernel: KernelLike,
-    null: str,
-    n_draws: int,
-    missing: str,
-    kinds: Mapping[str, Any] | None,
-    random: Rng,
-    most_for_one: int,
-) -> TestResult:
-    """The test of iterators, of what is larger than memory, and of anything with the limit as null."""
-    if is_stream(x) or is_stream(y):
-        blocks = chunks_of(x, BLOCK, "x") if y is None else paired_chunks((x, y), BLOCK, NAMES)
-        first = next(blocks, None)
-        if not isinstance(first, tuple) or len(first) != 2:
-            raise KindError("the iterator x gives no pairs; expected pieces (x, y), or y as a second argument.")
-        plan = IndependencePlan._of(*first, kernel, "several", missing, kinds, random)
-        return plan.result(plan.state(chain([first], blocks)), n_draws, null)
-    default = "several" if (count_rows(x) or 0) > most_for_one else "median"
-    plan = IndependencePlan._of(x, y, kernel, default, missing, kinds, random)
-    return plan.result(plan.state(x, y), n_draws, null)
+        told = *self._told(state, "x and y"), *doubts, *flat(law, value)
+        return Found(value, law, self.kernels, label, (moments.n,), told)
 
 
 def cut_short(fitted: Sequence[Any], level: str) -> tuple[str, ...]:

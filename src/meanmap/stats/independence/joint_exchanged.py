@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.core.errors import InputError
 from meanmap.core.progress import track
-from meanmap.stats.designs.design import Design
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
 
 __all__ = ["MOST_ROWS", "design_joint"]
@@ -18,9 +18,9 @@ SINGLE = 8 * float(np.finfo(np.float32).eps)
 
 
 def design_joint(
-    grams: Sequence[np.ndarray], design: Design, n_draws: int, generator: np.random.Generator
+    grams: Sequence[np.ndarray], design: Exchange, n_draws: int, generator: np.random.Generator
 ) -> tuple[Permuted, tuple[str, ...]]:
-    """‖Σ_s (n_s/n) (μ_s − ⊗_k μ_ks)‖² for the data and each draw, and what is to be told.
+    """‖Σ_s (n_s/n) (μ_s − ⊗_k μ_ks)‖² for the data and each draw, and notes.
 
     μ_s is the embedding of all variables in stratum s, μ_ks that of the k-th alone. A draw exchanges each variable but
     the first by itself, whole clusters row by row; the means of a stratum then stay what they are.

@@ -1,7 +1,7 @@
 """Are several variables independent of one another, all at once?"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,17 @@ from numpy.lib.stride_tricks import as_strided
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError
 from meanmap.core.pieces.sources import comes_in_pieces
-from meanmap.core.points import rows
+from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import in_memory
 from meanmap.core.tables.picked import set_apart
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
 from meanmap.kernels.reading import read_points
 from meanmap.learning.default import is_default
-from meanmap.stats.designs.design import Design
-from meanmap.stats.designs.reading import from_strata, observed
+from meanmap.stats.asked import Asked, Found
 from meanmap.stats.independence.hsic import single_gram
 from meanmap.stats.independence.joint_exchanged import design_joint
 from meanmap.stats.independence.joint_plan import JointIndependencePlan
@@ -32,8 +30,7 @@ from meanmap.stats.independence.variables import constant, one_for_each, single_
 from meanmap.stats.limits import gamma_null
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
-from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
-from meanmap.stats.texts import texts_of_variables
+from meanmap.stats.settings import check_choice, doubt_about_limit
 
 __all__ = ["joint_independence_test"]
 
@@ -110,86 +107,83 @@ def joint_independence_test(
     True
     """
     check_choice("biased", null, {"biased": ("permutation", "gamma", "spectral")})
-    check_draws(n_permutations)
-    random = Rng.of(rng)
-    designed = within is not None or clusters is not None
-    if designed and null in ("gamma", "spectral"):
-        raise ParameterError("within= and clusters= are for null='permutation': leave out null=.")
-    sources = listed(variables)
-    n = common_length(*sources)
-    if not designed and (null == "spectral" or n > MOST_POINTS):
-        if null == "permutation":
+    asked = [variables], (), (within, clusters), n_permutations, missing, kinds, Rng.of(rng), ["variables"]
+    return _Jointly(*asked, kernel=kernel, null=null).answer()
+
+
+@dataclass
+class _Jointly(Asked):
+    """Any number of variables, which may be the columns of one table."""
+
+    kernel: KernelLike = None
+    null: str = "auto"
+
+    def pick(self) -> None:
+        if self.designed and self.null in ("gamma", "spectral"):
+            raise ParameterError("within= and clusters= are for null='permutation': leave out null=.")
+        (self.came,) = self.parts
+        n = common_length(*listed(self.came))
+        self.long = not self.designed and (self.null == "spectral" or n > MOST_POINTS)
+        if self.long and self.null == "permutation":
             raise InputError(
                 f"there are {n} points; null='permutation' takes at most {MOST_POINTS}: pass null='spectral', or draw "
                 "a sample."
             )
-        plan = JointIndependencePlan.of(variables, kernel, missing=missing, kinds=kinds, rng=random.seed)
-        return plan.result(plan.state(variables), n_permutations, "gamma" if null == "gamma" else "spectral")
-    one = comes_in_pieces(variables) or not isinstance(variables, list | tuple)
-    variables = in_memory(variables) if one else list(map(in_memory, variables))
-    variables, design, told = _admitted(variables, within, clusters, missing, kinds)
-    with Door() as door:
-        names, columns = listed(variables)
-        n = common_length(names, columns)
-        if Table.looks_like_one(variables):
+        if is_sequence(self.came) and not comes_in_pieces(self.came) and not Table.looks_like_one(self.came):
+            self.parts, self.names = list(self.came), [f"variables[{k}]" for k in range(len(self.came))]
+
+    def in_one_pass(self) -> Found | None:
+        if not self.long:
+            return None
+        settings = {"missing": self.missing, "kinds": self.kinds, "rng": self.random.seed}
+        plan = JointIndependencePlan.of(self.came, self.kernel, **settings)
+        return plan._found(plan.state(self.came), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
+
+    def admit(self) -> None:
+        one = self.names == ["variables"]
+        table = one and Table.looks_like_one(self.parts[0])
+        if table:
+            within, clusters = self.said
+            self.parts[0], *said = set_apart(self.parts[0], within=within, clusters=clusters)
+            self.said = tuple(said)
+        super().admit()
+        names, columns = listed(self.parts[0] if one else self.parts)
+        common_length(names, columns)
+        if table:
             columns = [alone(column, name) for column, name in zip(columns, names, strict=True)]
-        if is_default(kernel):
-            kept, dull = varying(names, columns)
-            names, columns, told = [names[k] for k in kept], [columns[k] for k in kept], (*told, *dull)
-        wanted = one_for_each(kernel, len(names))
-        columns, heard = texts_of_variables(columns, names, wanted, kinds)
-        told += heard
-        columns = [
-            from_strata((column,), (name,), design)[0] if is_default(choice) else column
-            for choice, column, name in zip(wanted, columns, names, strict=True)
-        ]
-        chosen = zip(wanted, columns, names, strict=True)
-        kernels = [single_kernel(choice, column, name, random.generator) for choice, column, name in chosen]
-        points = [read_points(k, column, name, door) for k, column, name in zip(kernels, columns, names, strict=True)]
-        shifts = Shifts.draw(n, n_permutations, random.generator)
-        grams, unit = [], 1.0
-        for k, part, name in zip(kernels, points, names, strict=True):
+        kept, told = varying(names, columns) if is_default(self.kernel) else (list(range(len(names))), ())
+        self.names, self.parts = [names[k] for k in kept], [columns[k] for k in kept]
+        self.wanted = one_for_each(self.kernel, len(kept))
+        self.tell(told)
+
+    def compute(self, door: Door) -> Found:
+        generator, d = self.random.generator, len(self.names)
+        chosen = list(zip(self.wanted, self.parts, self.names, strict=True))
+        kernels = [single_kernel(wanted, column, name, generator) for wanted, column, name in chosen]
+        points = [read_points(k, column, name, door) for k, (_, column, name) in zip(kernels, chosen, strict=True)]
+        n = count(points[0])
+        shifts, grams, unit = Shifts.draw(n, self.n_draws, generator), [], 1.0
+        for k, part, name in zip(kernels, points, self.names, strict=True):
             grams.append(np.empty((n, n), np.float32))
-            ordered = part if design is not None else rows(part, shifts.base)
+            ordered = part if self.exchange is not None else rows(part, shifts.base)
             unit *= single_gram(door.cast(k), ordered, door, grams[-1])
             if np.ptp(grams[-1]) <= 1e-6 * np.abs(grams[-1]).max():
                 raise constant(name)
-    if null == "gamma":
-        (value,), rounding = _joint(grams, [np.arange(n)] * len(grams), np.zeros(1, int))
-        law, weight, label = _gamma(grams, n_permutations, random.generator), n * unit, "n dHSIC"
-        law = replace(law, draws=unit * law.draws, rounding=weight * rounding)
-    elif design is not None:
-        (values, rounding), doubts = design_joint(grams, design, n_permutations, random.generator)
-        value, weight, label, told = values[0], unit, design.label("dHSIC"), (*told, *doubts)
-        law = Null("exchanges", weight * values[1:], exact=True, rounding=weight * rounding)
-    else:
-        values, rounding = _permuted(grams, shifts, random.generator)
-        value, weight, label = values[0], unit, "dHSIC"
-        law = Null("permutation", weight * values[1:], exact=True, rounding=weight * rounding)
-    value = weight * float(value)
-    return TestResult(
-        value,
-        law.pvalue(value),
-        law,
-        tuple(kernels),
-        f"joint independence test of {len(names)} variables, {label}",
-        (n,),
-        random.seed,
-        (*told, *doubt_about_limit(law.exact, (n,)), *flat(law, value)),
-    )
-
-
-def _admitted(
-    variables: Any, within: Any, clusters: Any, missing: str, kinds: Mapping[str, Any] | None
-) -> tuple[Any, Design | None, tuple[str, ...]]:
-    """The variables without what is missing in any of them, as `kinds` says what they are, and their design."""
-    one = Table.looks_like_one(variables) or not is_sequence(variables)
-    if Table.looks_like_one(variables):
-        variables, within, clusters = set_apart(variables, within=within, clusters=clusters)
-    parts = [variables] if one else list(variables)
-    names = ["variables"] if one else [f"variables[{k}]" for k in range(len(parts))]
-    parts, design, told = observed(parts, names, within, clusters, missing, kinds)
-    return (parts[0] if one else parts), design, told
+        method = f"joint independence test of {d} variables, "
+        if self.null == "gamma":
+            (value,), rounding = _joint(grams, [np.arange(n)] * d, np.zeros(1, int))
+            law, value = _gamma(grams, self.n_draws, generator), n * unit * float(value)
+            law = replace(law, draws=unit * law.draws, rounding=n * unit * rounding)
+            told = (*doubt_about_limit(law.exact, (n,)), *flat(law, value))
+            return Found(value, law, tuple(kernels), f"{method}n dHSIC", (n,), told)
+        if self.exchange is not None:
+            (values, rounding), told = design_joint(grams, self.exchange, self.n_draws, generator)
+            kind, label = "exchanges", self.exchange.told("dHSIC")
+        else:
+            (values, rounding), told = _permuted(grams, shifts, generator), ()
+            kind, label = "permutation", "dHSIC"
+        found = Permuted(unit * values, unit * rounding)
+        return Found.exact(found, kind, tuple(kernels), method + label, (n,), told)
 
 
 def _permuted(grams: list[np.ndarray], shifts: Shifts, generator: np.random.Generator) -> Permuted:
@@ -221,7 +215,7 @@ def _joint(grams: list[np.ndarray], orders: Any, chosen: np.ndarray) -> Permuted
         means.append(turned.mean(axis=1, dtype=float))
     product_of_means = np.prod([mean.mean() for mean in means])
     values, largest = np.empty(len(chosen)), 0.0
-    for index, s in enumerate(track(chosen.tolist(), "permutations") if n > 1000 else chosen.tolist()):
+    for index, s in enumerate(track(chosen.tolist(), "permutations") if n * len(grams) > 1000 else chosen.tolist()):
         starts = [k * s % n for k in range(len(grams))]
         total = 0.0
         for block in (slice(a, a + LAGS) for a in range(0, half + 1, LAGS)):

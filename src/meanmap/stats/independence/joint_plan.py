@@ -11,25 +11,26 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import ShapeError
-from meanmap.core.pieces.sources import is_stream
 from meanmap.core.points import count, rows
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.types import Data, KernelLike, Points, Seed
-from meanmap.core.values import Value
 from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
-from meanmap.features.states.pairs import SideBySide, beside_state, readings_beside
-from meanmap.features.states.passes import SampleState, drawn, known_seed
-from meanmap.features.states.reading import Reading, left_out, notes_of
+from meanmap.features.states.pairs import SideBySide, beside_state
+from meanmap.features.states.passes import SampleState
+from meanmap.features.states.reading import Reading
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.reading import by_position, check_alike, read_points
 from meanmap.learning.default import is_default
+from meanmap.stats.asked import Found
 from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
 from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
 from meanmap.stats.limits import gamma_null, spectral_null
-from meanmap.stats.result import TestResult, flat
-from meanmap.stats.settings import LEAST_POINTS, check_choice, check_draws, doubt_about_limit
+from meanmap.stats.plan import VariablesPlan, begun
+from meanmap.stats.result import flat
+from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
 
 __all__ = ["JointIndependencePlan"]
 
@@ -93,7 +94,7 @@ class WithProducts(SideBySide):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointIndependencePlan(Value):
+class JointIndependencePlan(VariablesPlan):
     """What a test of joint independence decides before it looks at all rows: variables, kernels and landmarks.
 
     Some megabytes, saved and loaded as usual. `plan = mm.stats.JointIndependencePlan.of(table, rng=0)` draws some of
@@ -171,12 +172,10 @@ class JointIndependencePlan(Value):
             As for [`joint_independence_test`][].
         """
         random = Rng.of(rng)
-        seed = known_seed(random)
         names, sources = listed(variables)
         came = len(names)
         common_length(names, sources)
-        sample = drawn(sources, random.generator, names)
-        readings, sample = readings_beside(sample, names, missing, kinds, LEAST_POINTS)
+        seed, readings, sample = begun(sources, names, missing, kinds, random)
         sample = [alone(part, name) for part, name in zip(sample, names, strict=True)]
         plain = is_default(kernel)
         kept, told = varying(names, sample) if plain else (list(range(len(names))), ())
@@ -210,17 +209,14 @@ class JointIndependencePlan(Value):
             All variables that the plan was made from, in order; or an iterator of pieces, tuples with a part of each of
             those that vary.
         """
-        if is_stream(variables):
+        if source_of(variables).once:
             return beside_state(self, [variables], self.names)
         sources = listed(variables)[1]
         if len(sources) != self.came:
             raise ShapeError(f"the plan is for {self.came} variables, and {len(sources)} came: pass a part of each.")
         return beside_state(self, [sources[k] for k in self.kept], self.names)
 
-    def result(self, state: SampleState, n_permutations: int = 1000, null: str = "spectral") -> TestResult:
-        """The test, from the state of all rows; `n_permutations` draws stand for the limit."""
-        check_draws(n_permutations)
-        check_choice("biased", null, {"biased": ("spectral", "gamma")})
+    def _found(self, state: SampleState, n_draws: int, null: str) -> Found:
         check_rows(state.n, self.names[0], LEAST_POINTS)
         d, m, n = len(self.members), self.members[0].size, state.n
         moments = self.features.moments(state.sums)
@@ -234,25 +230,13 @@ class JointIndependencePlan(Value):
         spectrum = np.maximum(np.linalg.eigvalsh(whitening.T @ _influence(means[:d], covariances) @ whitening), 0.0)
         draws = np.random.default_rng([self.seed, 1])
         if null == "gamma":
-            law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_permutations, draws)
+            law = gamma_null(float(spectrum.sum()), 2 * float(spectrum @ spectrum), n_draws, draws)
         else:
-            law = spectral_null(spectrum, n_permutations, draws)
-        return TestResult(
-            value,
-            law.pvalue(value),
-            law,
-            self.kernels,
-            f"joint independence test of {d} variables, n dHSIC at {m} landmarks",
-            (n,),
-            self.seed,
-            (
-                *left_out("the variables", state.rows, n, state.gaps),
-                *notes_of(self.readings),
-                *self.notes,
-                *doubt_about_limit(law.exact, (n,)),
-                *flat(law, value),
-            ),
-        )
+            law = spectral_null(spectrum, n_draws, draws)
+        doubts = *doubt_about_limit(law.exact, (n,)), *flat(law, value)
+        told = (*self._told(state, "the variables"), *self.notes, *doubts)
+        method = f"joint independence test of {d} variables, n dHSIC at {m} landmarks"
+        return Found(value, law, self.kernels, method, (n,), told)
 
     def _whitening(self) -> np.ndarray:
         """W with W Wᵀ the inverse of the landmarks' Gram matrix, but for its smallest directions."""

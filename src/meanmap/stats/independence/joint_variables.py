@@ -7,11 +7,10 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.pieces.files import ParquetFiles, is_lazy
-from meanmap.core.pieces.sources import is_file, is_stream
-from meanmap.core.points import is_dask, on_host
-from meanmap.core.tables.chunks import count_rows
-from meanmap.core.tables.table import Table, raw_columns
+from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.points import on_host
+from meanmap.core.tables.chunks import count_rows, source_of
+from meanmap.core.tables.table import table_in
 from meanmap.core.values import is_sequence
 from meanmap.stats.settings import LEAST_POINTS
 
@@ -20,24 +19,19 @@ __all__ = ["alone", "common_length", "listed", "varying"]
 
 def listed(variables: Any) -> tuple[list[str], list[Any]]:
     """The variables and what to call them; columns of a table, of files or of Dask are tables of one column each."""
-    if is_stream(variables):
+    source = source_of(variables, "variables")
+    if source.once:
         raise KindError(
             "variables is an iterator, which is read once: make mm.stats.JointIndependencePlan.of some of its rows, "
             "and pass it to plan.state."
         )
-    if is_file(variables):
-        names, columns = _of_files(variables)
-    elif is_dask(variables):
-        names, columns = _of_dask(variables)
-    elif Table.looks_like_one(variables):
-        names, held = raw_columns(variables, "variables")
-        columns = [{name: column} for name, column in zip(names, held, strict=True)]
+    if source.named:
+        names, columns = list(source.names), [source.select([name]) for name in source.names]
     elif is_sequence(variables):
         columns = [on_host(data) for data in variables]
         names = [f"variables[{k}]" for k in range(len(columns))]
     else:
-        array = variables if isinstance(variables, np.ndarray) else np.asarray(variables)
-        names, columns = _of_array(array)
+        names, columns = _of_array(variables if lies_elsewhere(variables) else np.asanyarray(variables))
     if len(names) < 2:
         raise InputError(f"variables holds {len(names)} variable(s); expected at least 2.")
     return names, columns
@@ -58,35 +52,17 @@ def common_length(names: Sequence[str], columns: Sequence[Any]) -> int:
 
 def alone(variable: Any, name: str) -> Any:
     """The one column of a table of one, which kernels read like an array; anything else as it is."""
-    if not Table.looks_like_one(variable):
-        return variable
-    table = Table.of(variable, name)
-    return table.columns[table.names[0]] if len(table.names) == 1 else table
+    table = table_in(variable, name)
+    return variable if table is None else table.columns[table.names[0]] if len(table.names) == 1 else table
 
 
 def varying(names: list[str], columns: list[Any]) -> tuple[list[int], tuple[str, ...]]:
-    """Which variables vary, of which there have to be two; the others depend on nothing, and are told."""
+    """Which variables vary, of which there have to be two; the others depend on nothing, and are named."""
     dull = [name for name, column in zip(names, columns, strict=True) if _is_constant(column)]
     if len(names) - len(dull) < 2:
         return list(range(len(names))), ()
     told = tuple(f"{name} is constant: nothing depends on it, and it is left out." for name in dull)
     return [k for k, name in enumerate(names) if name not in dull], told
-
-
-def _of_files(variables: Any) -> tuple[list[str], list[Any]]:
-    if is_lazy(variables):
-        names = list(variables.collect_schema().names())
-        return names, [variables.select(name) for name in names]
-    files = ParquetFiles.of(variables)
-    return list(files.names), [ParquetFiles(files.paths, (name,)) for name in files.names]
-
-
-def _of_dask(variables: Any) -> tuple[list[str], list[Any]]:
-    if hasattr(variables, "chunks"):
-        return _of_array(variables)
-    if variables.ndim != 2:
-        raise ShapeError("variables is one column of Dask; expected a frame, or a list of columns.")
-    return [str(name) for name in variables.columns], [variables[[name]] for name in variables.columns]
 
 
 def _of_array(array: Any) -> tuple[list[str], list[Any]]:
@@ -96,7 +72,7 @@ def _of_array(array: Any) -> tuple[list[str], list[Any]]:
 
 
 def _is_constant(column: Any) -> bool:
-    if Table.looks_like_one(column):
-        column = np.stack([np.asarray(each) for each in Table.of(column, "a variable").columns.values()], axis=1)
+    if table := table_in(column, "a variable"):
+        column = np.stack([np.asarray(each) for each in table.columns.values()], axis=1)
     array = np.asarray(column) if hasattr(column, "dtype") else np.zeros(0)
     return array.dtype != object and len(array) > 1 and bool((array == array[:1]).all())

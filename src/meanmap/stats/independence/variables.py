@@ -10,7 +10,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError
 from meanmap.core.points import is_sparse
 from meanmap.core.rng import Rng
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import table_in
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
 from meanmap.kernels.base import Kernel
@@ -36,10 +36,15 @@ STRETCH, SIZES = 1.5, 4
 FINER, LOCAL, BEHIND = 4.0, (1, 2), 1.5
 
 
-def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> KernelLike:
-    """What was asked for two variables: `kernel` for both, or one for each as a pair."""
+def for_two(kernel: KernelLike, kernel_x: KernelLike, kernel_y: KernelLike) -> tuple[KernelLike, KernelLike]:
+    """What was asked for each of two variables: `kernel` for both, or one for each."""
     if kernel_x is None and kernel_y is None:
-        return kernel
+        if kernel is None or isinstance(kernel, Kernel | str):
+            return kernel, kernel
+        raise KindError(
+            f"kernel is {kernel!r}; expected a kernel, 'median', 'learned' or None for both variables, or kernel_x= "
+            "and kernel_y=, one for each."
+        )
     if kernel is not None:
         raise ParameterError("kernel is for both variables: pass it alone, or kernel_x and kernel_y.")
     return kernel_x, kernel_y
@@ -51,10 +56,9 @@ def one_for_each(kernel: KernelLike, count: int) -> tuple[Any, ...]:
         return (kernel,) * count
     if isinstance(kernel, Sequence) and len(kernel) == count:
         return tuple(kernel)
-    which = "kernel_x= and kernel_y=" if count == 2 else f"a sequence of {count}, one for each variable"
     raise KindError(
-        f"kernel is {kernel!r}; expected a kernel, 'median', 'learned', None, or {which}, each a kernel or a list of "
-        "kernels."
+        f"kernel is {kernel!r}; expected a kernel, 'median', 'learned', None, or a sequence of {count}, one for each "
+        "variable."
     )
 
 
@@ -105,8 +109,7 @@ def handicaps(wanted: Sequence[Any], kernels: Sequence[Sequence[Any]]) -> np.nda
 
 def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]:
     """RBF kernels for numbers; Delta for labels; for tables with labels RBF times Hamming."""
-    if Table.looks_like_one(data):
-        table = Table.of(data, name)
+    if table := table_in(data, name):
         real = [column for column in table.names if table.is_real(column)]
         labels = [column for column in table.names if not table.is_real(column)]
         if all((np.asarray(table[column]) == np.asarray(table[column])[:1]).all() for column in table.names):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from meanmap.core.anew import compiled_anew
 from meanmap.core.errors import KindError
 from meanmap.core.points import any_sparse, count, pad, rows
 from meanmap.core.types import Array, Data, Points
@@ -69,6 +70,7 @@ def block_test(samples: Samples, statistic: str, kind: str, n_draws: int, genera
     return Outcome(float(values.mean()), null)
 
 
+@compiled_anew
 @jax.jit
 def _blocks(kernel: Kernel, x: Data, y: Data) -> jax.Array:
     def one(a: Array, b: Array) -> jax.Array:

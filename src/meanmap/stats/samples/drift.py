@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from meanmap.core.arrays import check_rows, plain
@@ -17,20 +17,23 @@ from meanmap.core.points import count, is_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import is_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.missing import settle
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, admitted
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, named_columns, values_of
 from meanmap.core.types import Axes, Data, KernelLike, Seed
 from meanmap.features.base import Concatenated, transformed
 from meanmap.features.states.passes import SampleState, one_pass
-from meanmap.features.states.reading import left_out
+from meanmap.features.states.reading import left_out_of
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
-from meanmap.stats.samples.drift_strata import Strata
+from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state
 from meanmap.stats.samples.run_length import ALLOWANCE, limit_for
-from meanmap.stats.samples.samples import read_samples, values_of
+from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
 from meanmap.stats.settings import check_draws
 
 __all__ = ["DriftMonitor"]
@@ -42,11 +45,13 @@ SHARE, LEAST, MOST = 0.25, 10, 500
 MOST_KEPT = 20_000
 # Landmarks of one kernel, and of each of several: 64 of each saw less of a drift in correlation, for half the time.
 LANDMARKS = 512, 256
-# Statistics that differ by less than this, for the largest of them or of the terms that cancel in them, tie: sums in
-# another order round differently.
-TIE = 1e-9
 # Of smaller p-values the quantile would be infinite.
 LEAST_PVALUE = 1e-300
+# What becomes of batches whose rows follow each other as a series does, and what to do.
+HARM = (
+    "if they are a series, batches of neighbours differ by more than chance and alarms come too often. Watch what "
+    "structure.prewhiten leaves, or rows that lie far enough apart."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,8 @@ class DriftMonitor:
 
     With a margin the mean embedding of a batch is compared with that of the reference, which is kept for good, and the
     p-value is that of a distance at the margin (see [`closeness_test`][]), widened by how far the reference may be from
-    its law. Given the reference, p-values are then independent and at most uniform as long as batches stay within the
+    its law, and by how sure it is what the margin amounts to, as far as rows of the reference have reached its tails.
+    Given the reference, p-values are then independent and at most uniform as long as batches stay within the
     margin, as far as their means are normal.
 
     A step costs O(n_permutations · b · r) for r features (at most 1280 by default) and O(n r) to copy the pool of
@@ -164,8 +170,8 @@ class DriftMonitor:
             n points or rows of a table that show what is normal, at least 40. A quarter of them, 500 at most, only
             choose kernels and landmarks; of the others at most 20,000, drawn at random, are the first pool.
         kernel : Kernel, "median", "learned", a sequence of kernels, or None
-            As for [`two_sample_test`][], but None are the five of all columns: one more for each column would be 256
-            more features of every point that is kept.
+            As for [`two_sample_test`][], but None are the five of all columns and nothing else: what differs in one
+            column of many is seen late.
         run_length : float
             Batches from one false alarm to the next, on average.
         within : column name, or several, optional
@@ -193,6 +199,7 @@ class DriftMonitor:
         if random.seed is None:
             raise ParameterError("a monitor needs a seed that is known: make it outside jit.")
         (reference,), told = admitted((reference,), ("reference",), missing)
+        told += alike_in_order((reference,), ("the reference",), HARM)
         strata = None
         if within is not None:
             if margin is not None:
@@ -208,19 +215,19 @@ class DriftMonitor:
             chosen = read_samples((first,), ("reference",), kernel, random.generator, door, scale, must_vary=False)
             number = LANDMARKS[len(chosen.kernels) > 1]
             features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
-            own = _blocks(features, transformed(features, chosen.pooled))
+            own = blocks_of(features, transformed(features, chosen.pooled))
             places = np.sort(order[size : size + MOST_KEPT])
             kept = features.read(rows(data, places), "reference", door)
             pool = transformed(features, kept)
-            allowed = None if margin is None else Margin.of(margin, features, kept, pool)
+            allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen)
             pool = pool if allowed is None else pool[:0]
         squares = tuple(CentredFeatures(block).norm ** 2 for block in own)
         none = np.zeros(0)
         columns = schema.names if schema and isinstance(data, Table) else ()
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
-            limit_for(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts), missing=missing,
-            margin=allowed, strata=strata and strata.rows(places),
+            limit_for(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts, *heavy),
+            missing=missing, margin=allowed, strata=strata and strata.rows(places),
         )  # fmt: skip
 
     def state(self, batch: Data) -> SampleState:
@@ -258,7 +265,7 @@ class DriftMonitor:
                 left = None
             else:
                 subsets, codes, left = strata.exchanged(codes, self.n_permutations, generator)
-                values, rounding = self._within(both, subsets, codes)
+                values, rounding = within_strata(self.features, both, subsets, codes)
                 strata = replace(strata, codes=codes[left])
             near = max(rounding, TIE * float(np.abs(values).max()))
             larger, tied = larger_and_tied(float(values[0]), values[1:], near)
@@ -272,7 +279,7 @@ class DriftMonitor:
         if self.margin is None or state.sums.grid != self.margin.grid:
             raise ParameterError("the state is that of another monitor: make it by monitor.state(rows) of this one.")
         check_rows(state.n, "batch", 2)
-        told = left_out("batch", state.rows, state.n, state.gaps)
+        told = left_out_of("batch", state)
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
 
     def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":
@@ -296,17 +303,21 @@ class DriftMonitor:
         if self.strata is not None:
             codes, heard = self.strata.read(batch)
             told += heard
-        data, notes = self.in_columns(batch)
+        data, notes = self.complete(batch)
         return data, codes, (*told, *notes)
 
     def in_columns(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
+        """Rows as kernels read them, missing values as `missing=` of the monitor says, and what is odd about them."""
+        (batch,), told = settle((batch,), ("batch",), self.missing)
+        data, notes = self.complete(batch)
+        return data, (*told, *notes)
+
+    def complete(self, batch: Data) -> tuple[Any, tuple[str, ...]]:
         """Rows without missing values as kernels read them, and what is odd about them."""
-        if self.schema is not None:
-            table = self.schema.read(batch, "batch")
-            return (table if self.names else batch), self.schema.notes(table, "batch")
-        # Monitors saved before there were schemas hold their columns in alphabetical order.
-        old = self.names and Table.looks_like_one(batch)
-        return (Table.of(batch, "batch", sorted(self.names)) if old else batch), ()
+        if self.schema is None:
+            return batch, ()
+        table = self.schema.read(batch, "batch")
+        return (table if self.names else batch), self.schema.notes(table, "batch")
 
     @property
     def alarm(self) -> bool:
@@ -354,47 +365,28 @@ class DriftMonitor:
     def _statistics(self, both: np.ndarray, size: int, generator: np.random.Generator) -> Permuted:
         """The fused unbiased MMD² of the last `size` points against the others, and of random subsets of that size."""
         total, rest = len(both), len(both) - size
-        subsets = [generator.choice(total, size, replace=False, shuffle=False) for _ in range(self.n_permutations)]
-        chosen = np.concatenate([np.arange(rest, total), *subsets])
-        starts = np.arange(0, len(chosen) + 1, size)
-        pick = csr_array((np.ones(len(chosen)), chosen, starts), shape=(1 + self.n_permutations, total))
+        drawn = (generator.choice(total, size, replace=False, shuffle=False) for _ in range(self.n_permutations))
         centred = both - both.mean(axis=0)  # the sums of the other points are then minus those of the subset
         found = []
-        for block in _blocks(self.features, centred):
-            sums, own = pick @ block, np.einsum("ij,ij->i", block, block)
-            q, inside = np.einsum("ij,ij->i", sums, sums), pick @ own
+        blocks = blocks_of(self.features, centred)
+        norms = [np.einsum("ij,ij->i", block, block) for block in blocks]
+        subsets = chain([np.arange(rest, total)], drawn)
+        added = subset_sums(subsets, 1 + self.n_permutations, size, [*blocks, *norms])
+        for own, sums, inside in zip(norms, added[: len(blocks)], added[len(blocks) :], strict=True):
+            q = np.einsum("ij,ij->i", sums, sums)
             outside = own.sum() - inside
             values = (q - inside) / (size * (size - 1)) + (q - outside) / (rest * (rest - 1)) + 2 * q / (size * rest)
             found.append(Permuted(values, TIE * float(own.mean()) / size))
-        norms = [square**0.5 for square in self.mean_squares]
-        return fused(found, norms, float(np.sqrt(size * (size - 1.0))))[0]
-
-    def _within(self, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
-        """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, less its mean over them."""
-        at = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
-        centred = both - (at @ both / np.maximum(at.sum(axis=1), 1)[:, None])[codes]
-        starts = np.arange(0, subsets.size + 1, subsets.shape[1])
-        pick = csr_array((np.ones(subsets.size), subsets.ravel(), starts), shape=(len(subsets), len(both)))
-        found, norms = [], []
-        for block in _blocks(self.features, centred):
-            sums = pick @ block
-            values = np.einsum("ij,ij->i", sums, sums)
-            found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
-            norms.append(float(values.std()))
-        return fused(found, norms, 1.0)[0]
+        sizes = [square**0.5 for square in self.mean_squares]
+        return fused(found, sizes, float(np.sqrt(size * (size - 1.0))))[0]
 
 
 def _read_reference(reference: Data, kinds: Mapping[str, Any] | None) -> tuple[Any, Schema | None]:
     """The reference as a table with its schema, or as it came where it has no columns."""
-    if Table.looks_like_one(reference) or kinds:
+    if kinds or named_columns(reference, "reference"):
         schema = Schema.of(reference, kinds=kinds, names=("reference",))
         return schema.read(reference, "reference"), schema
     values = values_of(reference, "reference")
     if values is None:
         return (reference if is_sparse(reference) else np.atleast_1d(plain(reference, "reference"))), None
     return values, Schema.of(values, names=("reference",))
-
-
-def _blocks(features: Concatenated, phi: np.ndarray) -> list[np.ndarray]:
-    """The columns of each kernel."""
-    return np.split(phi, np.cumsum([member.size for member in features.members])[:-1], axis=1)

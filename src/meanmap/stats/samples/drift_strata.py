@@ -5,13 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from meanmap.core.errors import ColumnError, InputError, KindError
+from meanmap.core.meant import did_you_mean
+from meanmap.core.progress import track
+from meanmap.core.tables.picked import names_of
 from meanmap.core.tables.table import Table
+from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
 from meanmap.core.values import Value
+from meanmap.features.base import Concatenated
+from meanmap.stats.collections import fused
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
 
-__all__ = ["Strata"]
+__all__ = ["Strata", "within_strata"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +41,11 @@ class Strata(Value):
     @classmethod
     def of(cls, reference: Data, within: Any) -> tuple[Any, "Strata"]:
         """A reference without these columns, and the strata of all its rows."""
-        columns = (within,) if isinstance(within, str) else tuple(within)
+        columns = tuple(names_of(within))
+        if not columns:
+            raise KindError(
+                f"within is {within!r}; expected the name of a column of the reference, or a list of names."
+            )
         if not Table.has_names(reference):
             raise KindError("within= names columns, and the reference has none with names: pass a DataFrame.")
         table = Table.of(reference, "reference")
@@ -48,7 +61,7 @@ class Strata(Value):
         return Strata(self.columns, self.known, self.codes[index])
 
     def read(self, batch: Data) -> tuple[np.ndarray, tuple[str, ...]]:
-        """The strata of a batch, those that the reference lacks beyond all others, and what is to be told."""
+        """The strata of a batch, those that the reference lacks beyond all others, and notes."""
         labels = _labels(Table.of(batch, "batch", self.columns), self.columns, "batch")
         places = np.searchsorted(self.known, labels)
         found = np.minimum(places, len(self.known) - 1)
@@ -71,7 +84,9 @@ class Strata(Value):
         is_batch = np.arange(len(both)) >= len(self.codes)
         by_stratum = np.lexsort((~is_batch, both))  # the batch first in each
         taken = is_batch[by_stratum]
-        draws = [np.lexsort((generator.random(len(both)), both))[taken] for _ in range(n_draws)]
+        draws = [
+            np.lexsort((generator.random(len(both)), both))[taken] for _ in track(range(n_draws), "exchanges in strata")
+        ]
         left = np.sort(np.lexsort((generator.random(len(both)), both))[~taken])
         return np.stack([by_stratum[taken], *draws]), both, left
 
@@ -79,11 +94,19 @@ class Strata(Value):
 def _labels(table: Table, columns: tuple[str, ...], argument: str) -> np.ndarray:
     lacking = [name for name in columns if name not in table.names]
     if lacking:
-        raise ColumnError(f"within names {lacking[0]!r}; {argument} has {', '.join(map(repr, table.names))}.")
-    words = [_words(np.asarray(table.columns[name])) for name in columns]
+        meant = did_you_mean(lacking[0], table.names)
+        raise ColumnError(f"within names {lacking[0]!r}{meant}; {argument} has {', '.join(map(repr, table.names))}.")
+    words = [as_labels(np.asarray(table.columns[name]), argument).tolist() for name in columns]
     return np.array([json.dumps(row) for row in zip(*words, strict=True)])
 
 
-def _words(column: np.ndarray) -> list[str]:
-    """Values as words: whole numbers are those of the same size in another dtype."""
-    return (column.astype(float) if column.dtype.kind in "fiu" else column).astype(str).tolist()
+def within_strata(features: Concatenated, both: np.ndarray, subsets: np.ndarray, codes: np.ndarray) -> Permuted:
+    """The fused ‖Σ (φ − μ of its stratum)‖² of subsets, less its mean over them."""
+    at = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))))
+    centred = both - (at @ both / np.maximum(at.sum(axis=1), 1)[:, None])[codes]
+    found, norms = [], []
+    for sums in subset_sums(subsets, len(subsets), subsets.shape[1], blocks_of(features, centred)):
+        values = np.einsum("ij,ij->i", sums, sums)
+        found.append(Permuted(values - values.mean(), TIE * float(values.mean())))
+        norms.append(float(values.std()))
+    return fused(found, norms, 1.0)[0]

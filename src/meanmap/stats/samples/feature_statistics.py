@@ -1,5 +1,9 @@
 """Two-sample statistics of many rows: differences of feature means, permuted or with their Gaussian limit."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from meanmap.core.door import Door
@@ -12,13 +16,26 @@ from meanmap.features.lowrank import Nystrom
 from meanmap.features.states.feature_map import FeatureMap, working_precision
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
-from meanmap.stats.collections import BEHIND, fused
-from meanmap.stats.permutations import SQUARED, CentredFeatures, Permuted, assignments, permuted_mmd
+from meanmap.stats.collections import fused
+from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
 from meanmap.stats.result import Null
-from meanmap.stats.samples.columns import column_statistics
+from meanmap.stats.samples.rank_features import with_columns, without_columns
 from meanmap.stats.samples.samples import Outcome, Samples
 
-__all__ = ["LANDMARKS", "feature_map", "feature_test", "gaussian_limit", "landmark_features"]
+__all__ = [
+    "LANDMARKS",
+    "centred_features",
+    "feature_map",
+    "gaussian_limit",
+    "landmark_features",
+    "of_moments",
+    "sizes_of",
+    "standardising",
+    "summed",
+]
+
+# From means and covariances of the features of two samples, these features, how many draws, and a generator.
+OfSums = Callable[[Moments, Moments, Any, int, np.random.Generator], Outcome]
 
 # Landmarks of each kernel. At 4000 points 512 of them saw 95 % of what whole Gram matrices saw, 256 80 %, 128 60 %.
 LANDMARKS = 512
@@ -50,44 +67,60 @@ def landmark_features(
     return Concatenated(Sum(kernels), members)
 
 
-def feature_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
-    """The fused statistic of the features of samples in memory."""
-    n, m = samples.sizes
-    if kind == "permutation":
-        features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-        z = assignments(n, m, n_draws, generator)
-        found, norms = [], []
-        for member in features.members:
-            centred = CentredFeatures(transformed(member, samples.pooled))
-            found.append(permuted_mmd(centred, z, n, unbiased=True))
-            norms.append(centred.norm)
-        ours, theirs = column_statistics(samples.alone, samples.pooled, lambda gram: permuted_mmd(gram, z, n, True))
-        result, strongest = fused([*found, *ours], [*norms, *theirs], samples.rate, [BEHIND] * len(ours))
-        return Outcome.exact(result, "permutation", strongest)
-    mapped = feature_map(samples, generator, door)
+def centred_features(samples: Samples, generator: np.random.Generator, door: Door) -> Iterator[Centred]:
+    """The Gram matrix of every kernel, by features of landmarks that are drawn at once."""
+    features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
+    return (CentredFeatures(transformed(member, samples.pooled)) for member in features.members)
+
+
+def summed(samples: Samples, of_sums: OfSums, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    """What a statistic of sums of features finds in samples in memory."""
+    mapped = feature_map(samples, generator, door, columns=True)
     x, y = (mapped.sums([samples[i]]).moments() for i in track(range(2), "samples"))
-    value, null = gaussian_limit(x, y, mapped.sizes, n_draws, generator)
-    return Outcome(value, null, difference=FeatureEmbedding(mapped.features, x.mean - y.mean))
+    return of_moments(of_sums, x, y, mapped.features, n_draws, generator)
 
 
-def feature_map(samples: Samples, generator: np.random.Generator, door: Door, correlated: bool = False) -> FeatureMap:
-    """Few features of all kernels; grid, precision and perhaps correlations for rows like those of the samples."""
+def of_moments(
+    of_sums: OfSums, x: Moments, y: Moments, features: Any, n_draws: int, generator: np.random.Generator
+) -> Outcome:
+    """What a statistic finds in means and covariances of features, and the difference of these means."""
+    kernels, _ = without_columns(features)
+    difference = FeatureEmbedding(kernels, (x.mean - y.mean)[: kernels.size])
+    return replace(of_sums(x, y, features, n_draws, generator), difference=difference)
+
+
+def feature_map(
+    samples: Samples, generator: np.random.Generator, door: Door, correlated: bool = False, columns: bool = False
+) -> FeatureMap:
+    """Few features of all kernels; grid, precision and perhaps correlations for rows like those of the samples.
+
+    Where `columns` are asked for, those of single columns stand behind them.
+    """
     dtype = working_precision(samples.pooled)
     number = FEWER_LANDMARKS[len(samples.kernels) > 1]
     features = landmark_features(samples.kernels, samples.pooled, number, generator, door, dtype)
+    if columns and samples.by_columns:
+        features = with_columns(features, samples.pooled)
     sample = rows(samples.pooled, slice(None, None, -(-count(samples.pooled) // FOR_GRID)))
     return FeatureMap.of(features, sample, dtype, correlated=correlated)
 
 
+def sizes_of(features: Concatenated) -> list[int]:
+    """How many features each kernel has."""
+    return [member.size for member in features.members]
+
+
 def gaussian_limit(
-    x: Moments, y: Moments, sizes: list[int], n_draws: int, generator: np.random.Generator
-) -> tuple[float, Null]:
+    x: Moments, y: Moments, features: Concatenated, n_draws: int, generator: np.random.Generator
+) -> Outcome:
     """The fused unbiased MMD² of feature means, and its limit under the hypothesis.
 
     The difference of the means is asymptotically N(0, Σ_x/n + Σ_y/m), so its squared norm is a weighted sum of
-    chi-squares. Draws of the difference go through the same fusing as the statistic, `sizes` being the features of
-    each kernel.
+    chi-squares. Draws of the difference go through the same fusing as the statistic. Behind the features of kernels
+    those of single columns may stand.
     """
+    of_kernels, ranks = without_columns(features)
+    sizes = sizes_of(of_kernels)
     covariance = x.covariance() / x.n + y.covariance() / y.n
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0))
@@ -101,5 +134,13 @@ def gaussian_limit(
         norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
     smaller = min(x.n, y.n)
     result, _ = fused(found, norms, np.sqrt(smaller * (smaller - 1.0)))
+    if ranks is not None:
+        part = slice(sum(sizes), None)
+        result = ranks.judged(result, (differences[part] ** 2 / standardising(covariance, part)[:, None]).T)
     law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
-    return float(result.values[0]), law
+    return Outcome(float(result.values[0]), law)
+
+
+def standardising(covariance: np.ndarray, part: slice) -> np.ndarray:
+    """The variances of some features, none of them zero."""
+    return np.maximum(np.diag(covariance)[part], np.finfo(float).tiny)

@@ -1,5 +1,6 @@
 """Two-sample statistics from whole Gram matrices, and their null distributions."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,22 +12,23 @@ from meanmap.features.base import transformed
 from meanmap.features.lowrank import PivotedCholesky
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix
-from meanmap.stats.collections import BEHIND, fused
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.permutations import (
     Centred,
     CentredFeatures,
     CentredGram,
+    Permuted,
     assignments,
     flipped_mmd,
     permuted_mmd,
     root_mean_square,
-    signs,
 )
-from meanmap.stats.samples.columns import column_statistics
-from meanmap.stats.samples.samples import Outcome, Samples
+from meanmap.stats.samples.feature_statistics import centred_features
+from meanmap.stats.samples.samples import Outcome, Samples, exact_test
+from meanmap.stats.samples.scores import Forms, Scores, flipped_forms, permuted_forms
 
-__all__ = ["centred_gram", "gram_test", "limit_test"]
+__all__ = ["centred_gram", "feature_test", "gram_test", "limit_test"]
 
 # From this many points on, it pays to see whether a few features hold the Gram matrix to this accuracy.
 LOW_RANK_FROM, LOW_RANK, TRACE_TOLERANCE = 3000, 300, 1e-6
@@ -36,23 +38,37 @@ def gram_test(
     samples: Samples, unbiased: bool, kind: str, n_draws: int, generator: np.random.Generator, door: Door
 ) -> Outcome:
     """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
+    n, pooled = samples.sizes[0], samples.pooled
+    if kind == "permutation":
+        held = (centred_gram(kernel, pooled, door) for kernel in samples.kernels)
+        return _permuted(samples, held, unbiased, n_draws, generator)
+    z = Exchange.of(n).signs(n_draws, generator)
+    grams = (gram_matrix(kernel, pooled) for kernel in samples.kernels)
+    found = ((flipped_mmd(gram, z, unbiased), root_mean_square(gram)) for gram in grams)
+
+    def of_columns(scores: Scores) -> tuple[Permuted, Forms]:
+        return flipped_mmd(scores.of_pairs, z, True), flipped_forms(z)
+
+    return exact_test(samples, found, samples.rate, of_columns, "random signs")
+
+
+def feature_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
+    """The fused statistic of the features of samples in memory, under permutations."""
+    return _permuted(samples, centred_features(samples, generator, door), True, n_draws, generator)
+
+
+def _permuted(
+    samples: Samples, held: Iterable[Centred], unbiased: bool, n_draws: int, generator: np.random.Generator
+) -> Outcome:
+    """From the Gram matrix of every kernel, under permutations."""
     n, m = samples.sizes
-    flips = kind == "wild"
-    z = signs(n, n_draws, generator) if flips else assignments(n, m, n_draws, generator)
-    found, norms = [], []
-    for kernel in samples.kernels:
-        if flips:
-            gram = gram_matrix(kernel, samples.pooled)
-            found.append(flipped_mmd(gram, z, unbiased))
-            norms.append(root_mean_square(gram))
-        else:
-            centred = centred_gram(kernel, samples.pooled, door)
-            found.append(permuted_mmd(centred, z, n, unbiased))
-            norms.append(centred.norm)
-    alone = () if flips else samples.alone
-    ours, theirs = column_statistics(alone, samples.pooled, lambda gram: permuted_mmd(gram, z, n, unbiased))
-    result, strongest = fused([*found, *ours], [*norms, *theirs], samples.rate, [BEHIND] * len(alone))
-    return Outcome.exact(result, "random signs" if flips else "permutation", strongest)
+    z = assignments(n, m, n_draws, generator)
+    found = ((permuted_mmd(centred, z, n, unbiased), centred.norm) for centred in held)
+
+    def of_columns(scores: Scores) -> tuple[Permuted, Forms]:
+        return permuted_mmd(scores.pairs(generator), z, n, unbiased=True), permuted_forms(z, n)
+
+    return exact_test(samples, found, samples.rate, of_columns, "permutation")
 
 
 def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:

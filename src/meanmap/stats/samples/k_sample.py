@@ -1,35 +1,26 @@
 """Do several samples come from one distribution?"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.pieces.sources import is_stream
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import in_memory
-from meanmap.core.tables.schema import admitted
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.features.base import transformed
-from meanmap.features.states.passes import one_pass
-from meanmap.learning.default import is_default
-from meanmap.stats.collections import BEHIND, fused
-from meanmap.stats.designs.reading import design_of, from_strata, without_design
-from meanmap.stats.permutations import Centred, CentredFeatures, Permuted
+from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.permutations import Centred, Permuted
 from meanmap.stats.result import TestResult, flat
-from meanmap.stats.samples.columns import column_statistics
 from meanmap.stats.samples.exchanged import design_test
-from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features
+from meanmap.stats.samples.feature_statistics import centred_features
 from meanmap.stats.samples.gram_statistics import centred_gram
 from meanmap.stats.samples.k_sample_plan import RATE, KSamplePlan
-from meanmap.stats.samples.samples import Outcome, Samples, read_samples
-from meanmap.stats.samples.samples_plan import begun, is_long
+from meanmap.stats.samples.samples import Outcome, Samples, exact_test, read_samples
+from meanmap.stats.samples.samples_plan import in_one_pass, is_long
+from meanmap.stats.samples.scores import Forms, Scores, grouped_forms
 from meanmap.stats.samples.several import several_samples
-from meanmap.stats.settings import LEAST_POINTS, WHOLE, check_draws
-from meanmap.stats.texts import read_texts
+from meanmap.stats.settings import WHOLE
 
 __all__ = ["k_sample_test"]
 
@@ -64,8 +55,8 @@ def k_sample_test(
     within, clusters, weights : column name or array, optional
         Which rows may be exchanged, and how much each counts, as in [`two_sample_test`][].
     kernel : Kernel, "median", "learned", a sequence of kernels, or None
-        As in [`two_sample_test`][]: by default five Laplace kernels, fused, and one more for each of 2 to 32 columns up
-        to 20,000 points; label-blind.
+        As in [`two_sample_test`][]: by default five Laplace kernels, fused, and ranks in each column beside them;
+        label-blind.
     n_permutations : int
         Permutations of the labels, which keep the level exactly.
     scale : bool
@@ -98,69 +89,47 @@ def k_sample_test(
     >>> k_sample_test(heights, rng=0).reject(0.05)
     True
     """
-    check_draws(n_permutations)
-    random = Rng.of(rng)
-    names, listed, told = several_samples(samples, by, missing, kinds)
-    known = kinds
-    missing, kinds = (missing, kinds) if by is None else ("raise", None)
-    if all(given is None for given in (within, clusters, weights)) and is_long(listed):
-        drawn = not any(map(is_stream, listed))
-        listed, whole = begun(listed, names, missing, kinds)
-        if whole is not None:
-            plan = KSamplePlan.made(listed, names, kernel, scale, missing, kinds, random, drawn)
-            result = plan.result(one_pass(plan, KSamplePlan.state, whole, names), n_permutations)
-            return replace(result, warnings=(*result.warnings, *told))
-    listed, more = admitted(list(map(in_memory, listed)), names, missing, kinds, least=LEAST_POINTS)
-    design = design_of(listed, names, within, clusters, weights, missing, by)
-    listed = without_design(listed, names, within, clusters, weights)
-    listed, heard = read_texts(listed, names, kernel, known)
-    told += heard
-    listed = from_strata(listed, names, design) if is_default(kernel) else listed
-    with Door() as door:
-        read = read_samples(listed, names, kernel, random.generator, door, scale)
-        if design is not None:
-            outcome, doubts = design_test(read, design, n_permutations, random.generator, door)
+    asked = [samples], (kernel,), (within, clusters, weights), n_permutations, missing, kinds, Rng.of(rng)
+    return _SeveralSamples(*asked, by=by, scale=scale).answer()
+
+
+class _SeveralSamples(OfSamples):
+    """Any number of samples, compared by the spread between their mean embeddings."""
+
+    def pick(self) -> None:
+        self.names, self.parts, self.told = several_samples(self.parts[0], self.by, self.missing, self.kinds)
+
+    def in_one_pass(self) -> Found | None:
+        made = None if self.designed or not is_long(self.parts) else in_one_pass(self, KSamplePlan)
+        return made and made[0]._found(made[1], self.n_draws)
+
+    def compute(self, door: Door) -> Found:
+        generator, label = self.random.generator, "spread between mean embeddings"
+        read = read_samples(self.parts, self.names, self.kernel, generator, door, self.scale, fusing=True)
+        if self.exchange is not None:
+            found, told = design_test(read, self.exchange, self.n_draws, generator, door)
+            label = self.exchange.told(label)
         else:
-            outcome, doubts = _permutation_test(read, n_permutations, random.generator, door), ()
-    label = "spread between mean embeddings"
-    several = read.fused(alone=design is None)
-    return TestResult(
-        statistic=outcome.statistic,
-        pvalue=outcome.null.pvalue(outcome.statistic),
-        null=outcome.null,
-        kernel=read.kernel,
-        method=f"{len(names)}-sample test, {design.label(label) if design else label}{several}",
-        sizes=read.sizes,
-        seed=random.seed,
-        warnings=(*flat(outcome.null, outcome.statistic), *told, *more, *doubts, *read.doubts),
-    )
+            found, told = _permutation_test(read, self.n_draws, generator, door), ()
+        method = f"{len(self.names)}-sample test, {label}{read.fused()}"
+        told = (*told, *read.doubts, *flat(found.null, found.statistic))
+        return Found(found.statistic, found.null, read.kernel, method, read.sizes, told)
 
 
 def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
     """From whole Gram matrices of few points, from features of more, under permutations of the labels: exact."""
-    labels = _permuted_labels(samples.sizes, n_draws, generator)
+    labels = samples.labels(n_draws, generator)
     if sum(samples.sizes) <= WHOLE:
         held: Iterable[Centred] = (centred_gram(kernel, samples.pooled, door) for kernel in samples.kernels)
     else:
-        features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-        held = (CentredFeatures(transformed(member, samples.pooled)) for member in features.members)
-    found, norms = [], []
-    for centred in held:
-        found.append(between_groups(centred, labels, samples.sizes))
-        norms.append(centred.norm)
-    ours, theirs = column_statistics(
-        samples.alone, samples.pooled, lambda gram: between_groups(gram, labels, samples.sizes)
-    )
-    result, _ = fused([*found, *ours], [*norms, *theirs], RATE, [BEHIND] * len(ours))
-    return Outcome.exact(result, "permutation")
+        held = centred_features(samples, generator, door)
+    found = ((between_groups(centred, labels, samples.sizes), centred.norm) for centred in held)
 
+    def of_columns(scores: Scores) -> tuple[Permuted, Forms]:
+        pairs = between_groups(scores.pairs(generator), labels, samples.sizes)
+        return pairs, grouped_forms(labels, samples.sizes)
 
-def _permuted_labels(sizes: tuple[int, ...], n_permutations: int, generator: np.random.Generator) -> np.ndarray:
-    """Who is in which sample, (1 + B, N): the data first, then permutations."""
-    labels = np.empty((n_permutations + 1, sum(sizes)), np.int32)
-    labels[:] = np.repeat(np.arange(len(sizes)), sizes)
-    labels[1:] = generator.permuted(labels[1:], axis=1)
-    return labels
+    return exact_test(samples, found, RATE, of_columns, "permutation")
 
 
 def between_groups(gram: Centred, labels: np.ndarray, sizes: tuple[int, ...]) -> Permuted:

@@ -12,9 +12,12 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.features.states.passes import SampleState
 from meanmap.linalg.moments import Moments
+from meanmap.stats.asked import Found, alone
 from meanmap.stats.collections import fused
 from meanmap.stats.permutations import SQUARED, Permuted
 from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.samples.feature_statistics import sizes_of, standardising
+from meanmap.stats.samples.rank_features import without_columns
 from meanmap.stats.samples.samples_plan import SamplesPlan
 from meanmap.stats.samples.several import named
 from meanmap.stats.settings import FEW_FOR_A_LIMIT, PERMUTED, check_draws
@@ -80,18 +83,14 @@ class KSamplePlan(SamplesPlan):
                 f"there are {len(states)} states, and the plan is for {len(self.names)} samples: "
                 f"{', '.join(self.names)}. Pass one state of each, in this order."
             )
-        value, law = self._limit(self._moments(states), n_permutations)
+        return self._found(states, n_permutations).result(self.seed)
+
+    def _found(self, states: Sequence[SampleState], n_draws: int) -> Found:
+        value, law = self._limit(self._moments(states), n_draws)
         sizes = tuple(state.n for state in states)
-        return TestResult(
-            statistic=value,
-            pvalue=law.pvalue(value),
-            null=law,
-            kernel=self.kernels[0] if len(self.kernels) == 1 else self.kernels,
-            method=f"{len(self.names)}-sample test, {self._label('spread between mean embeddings')}",
-            sizes=sizes,
-            seed=self.seed,
-            warnings=(*flat(law, value), *_doubts(self.names, sizes), *self._told(states)),
-        )
+        method = f"{len(self.names)}-sample test, spread between mean embeddings{self.fused()}"
+        told = (*self._told(states), *_doubts(self.names, sizes), *flat(law, value))
+        return Found(value, law, alone(self.kernels), method, sizes, told)
 
     def _limit(self, groups: list[Moments], n_draws: int) -> tuple[float, Null]:
         """The spread of the means of features, and draws of it from its Gaussian limit."""
@@ -106,7 +105,8 @@ class KSamplePlan(SamplesPlan):
         normal = self._draws.standard_normal((k - 1, n_draws, len(values)))
         draws = np.einsum("ij,gbj->gbi", root, normal, optimize=True)
         found, norms, start = [], [], 0
-        for size in self.features.sizes:
+        of_kernels, ranks = without_columns(self.features.features)
+        for size in sizes_of(of_kernels):
             part = slice(start, start + size)
             start += size
             trace = (k - 1) * float(np.trace(within[part, part]))
@@ -114,6 +114,10 @@ class KSamplePlan(SamplesPlan):
             found.append(Permuted(squares - trace, SQUARED * trace))
             norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
         result, _ = fused(found, norms, RATE)
+        if ranks is not None:
+            part = slice(start, None)
+            squares = np.vstack([np.sum(data[:, part] ** 2, axis=0), np.sum(draws[..., part] ** 2, axis=0)])
+            result = ranks.judged(result, squares / standardising(within, part))
         law = Null("weighted chi-squares", result.values[1:], exact=False, rounding=result.rounding)
         return float(result.values[0]), law
 

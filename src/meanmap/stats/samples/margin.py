@@ -1,78 +1,40 @@
-"""Points moved by a shift, and what a drift monitor asks with a margin: is a batch further away than that?"""
+"""What a drift monitor asks with a margin: is a batch further away than after a shift of the reference?"""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.points import count, is_sparse, rows
+from meanmap.core.points import count, in_columns
 from meanmap.core.settings import is_number
-from meanmap.core.tables.chunks import count_rows, pieces_of
-from meanmap.core.tables.missing import seen_to
-from meanmap.core.tables.sentinels import Sentinels
+from meanmap.core.tables.chunks import count_rows, source_of
+from meanmap.core.tables.missing import settle_pieces
 from meanmap.core.types import Points
 from meanmap.core.values import Value
-from meanmap.features.base import Features, transformed
+from meanmap.features.base import Features
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.passes import SampleState
 from meanmap.features.states.reading import ROWS
 from meanmap.linalg.exact import Grid
 from meanmap.stats.limits import DistanceLaw
+from meanmap.stats.samples.samples import Samples, columns_of
+from meanmap.stats.samples.shifted import Shifts, between_features
+from meanmap.stats.samples.spread import Spread
 
-__all__ = ["Margin", "batch_state", "mover"]
+__all__ = ["Margin", "batch_state"]
 
-# Rows that are moved, and rows whose covariance has its eigenvalues found.
-MOVED, MEASURED = 3000, 1000
+# Rows whose covariance has its eigenvalues found.
+MEASURED = 1000
 # The reference is as far from its law as this quantile says; the margin grows by as much.
 CERTAIN = 0.999
-
-
-def mover(points: Points) -> Callable[[Points, float], Any] | None:
-    """What moves rows like these by so many standard deviations in every column of numbers; None if there is none.
-
-    Values that may stand for missing ones are neither in the standard deviations nor moved: with -999 in a twentieth of
-    the rows an age has twenty times the standard deviation that it has without.
-    """
-    if is_sparse(points):
-        return None
-
-    def numbers(leaf: Any) -> bool:
-        return np.issubdtype(leaf.dtype, np.floating) and leaf.ndim <= 2
-
-    if not any(numbers(leaf) and np.ptp(leaf, axis=0).any() for leaf in jax.tree.leaves(points)):
-        return None
-    steps = jax.tree.map(lambda leaf: _steps(leaf) if numbers(leaf) else len, points)
-
-    def moved(some: Points, shift: float) -> Any:
-        return jax.tree.map(lambda leaf, step: leaf + shift * step(leaf) if numbers(leaf) else leaf, some, steps)
-
-    return moved
-
-
-def _steps(numbers: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """What tells by how much each of some rows like these moves with a shift of one standard deviation."""
-    columns = numbers.reshape(len(numbers), -1).T
-    spreads = np.std(numbers, axis=0, ddof=1)
-    found = {j: codes.values for j, codes in enumerate(map(Sentinels.of, columns)) if codes is not None}
-    if not found:
-        return lambda some: spreads
-    spreads = np.array(spreads.reshape(-1))
-    for j, codes in found.items():
-        spreads[j] = np.std(columns[j][~np.isin(columns[j], codes)], ddof=1)
-
-    def step(some: np.ndarray) -> np.ndarray:
-        rows = some.reshape(len(some), -1)
-        moving = np.ones(rows.shape, bool)
-        for j, codes in found.items():
-            moving[:, j] = ~np.isin(rows[:, j], codes)
-        return (moving * spreads).reshape(some.shape)
-
-    return step
+HEAVY = (
+    "So a batch may be called drifted that has moved by less than the margin: pass logarithms or ranks of what has "
+    "these tails."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,21 +60,31 @@ class Margin(Value):
     grid: Grid | None = None
 
     @classmethod
-    def of(cls, shift: float, features: Features, points: Points, phi: np.ndarray) -> "Margin":
-        """From the reference's points and their features."""
+    def of(
+        cls, shift: float, features: Features, points: Points, phi: np.ndarray, samples: Samples
+    ) -> tuple["Margin", tuple[str, ...]]:
+        """From the points of the reference and their features; and what is said of heavy tails.
+
+        Names of columns are those of `samples`, a part of the reference.
+        """
         if not is_number(shift) or not 0 < shift < np.inf:
             raise ParameterError(f"margin is {shift!r}; expected a positive number of standard deviations.")
-        move = mover(points)
-        if move is None:
+        spread, n = Spread.of(points), len(phi)
+        if spread is None:
             raise KindError("the reference has no column of numbers that varies, which a margin in sd is of.")
-        some = rows(points, slice(0, MOVED))
-        distance = np.linalg.norm((transformed(features, move(some, float(shift))) - phi[:MOVED]).mean(axis=0))
+        shifts = Shifts(
+            points, spread, between_features(features, phi), np.full(n, 1 / n), np.arange(n), np.random.default_rng(0)
+        )
+        moved = shifts.at(float(shift))
         part = phi[:: -(-count(points) // MEASURED)]
         centred = part - part.mean(axis=0)
         spectrum = np.maximum(np.linalg.eigvalsh(centred @ centred.T), 0.0)[::-1] / (len(part) - 1)
-        own = DistanceLaw(0.0, spectrum / len(phi)).draws(0.0, np.random.default_rng(0), 20_000)
-        bound = float(distance + np.sqrt(np.quantile(own, CERTAIN)))
-        return cls(float(shift), bound, phi.mean(axis=0), spectrum, Grid.of(phi))
+        # The error of what the shift amounts to is one more in the direction in which the mean varies most.
+        error = float(np.sqrt(moved.variance))
+        own = DistanceLaw(0.0, spectrum / n).draws(0.0, np.random.default_rng(0), 20_000, error)
+        bound = float(moved.distance + np.sqrt(np.quantile(own, CERTAIN)))
+        margin = cls(float(shift), bound, phi.mean(axis=0), spectrum, Grid.of(phi))
+        return margin, spread.doubts(columns_of(samples) if in_columns(points) else (), n, HEAVY)
 
     def pvalue(self, mean: np.ndarray, n: int) -> float:
         """That a batch of n rows with these mean features comes from a law within the margin."""
@@ -125,12 +97,12 @@ def batch_state(monitor: Any, source: Any, name: str) -> SampleState:
 
     def points(door: Door) -> Iterator[Any]:
         nonlocal rows
-        for piece in pieces_of(source, ROWS, name):
+        for piece in source_of(source).pieces(ROWS, name):
             rows += count_rows(piece) or 0
-            found, lacking = seen_to(piece, name, monitor.missing)
+            (found,), lacking = settle_pieces([piece], [name], monitor.missing)
             gaps.update(lacking)
             if count_rows(found):
-                yield monitor.features.read(monitor.in_columns(found)[0], name, door)
+                yield monitor.features.read(monitor.complete(found)[0], name, door)
 
     with Door() as door:
         # Only means are asked for: no products of features are added up.

@@ -1,37 +1,41 @@
 """From what users pass as samples to one pooled sample and the kernels to compare it with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import check_rows, is_categorical, plain
+from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import InputError, KindError, ShapeError
-from meanmap.core.points import count, in_columns, is_sparse, joined, on_host, rows
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.points import any_sparse, count, in_columns, is_sparse, joined, on_host, rows
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.schema import check_alike
-from meanmap.core.tables.table import Table
-from meanmap.core.types import Data, KernelLike, Points
+from meanmap.core.tables.table import Table, values_of
+from meanmap.core.types import KernelLike, Points
 from meanmap.core.values import as_tuple
 from meanmap.features.base import FeatureKernel, Features
 from meanmap.kernels.base import Kernel, agree
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
-from meanmap.kernels.stationary import RBF, Laplace
+from meanmap.kernels.stationary import RBF
 from meanmap.learning.default import at_median, is_default, mixed_kernel, reader_for
 from meanmap.learning.learned import learned_for, learned_multiple
-from meanmap.stats.collections import column_kernels, default_collection
+from meanmap.stats.asked import alone
+from meanmap.stats.collections import default_collection, fused
+from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
+from meanmap.stats.samples.scores import Forms, Scores
 from meanmap.stats.samples.shuffling import places_of_columns
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.stats.texts import texts_as_labels
 
-__all__ = ["Outcome", "Samples", "columns_of", "read_samples", "values_of"]
+__all__ = ["Outcome", "Samples", "columns_of", "exact_test", "read_samples"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,8 @@ class Samples:
     """Two or more samples, one after another, one or more kernels on them, and what is doubtful about these.
 
     `names` are the columns of tables, in order, and `widths` how many coordinates those have that have more than one,
-    such as texts. Beside the default kernels there is one for each of a few columns, in
-    `alone`.
+    such as texts. Beside default kernels each column is looked at alone, `by_columns`. The `exchange` says which rows
+    may change places, where not all of them.
     """
 
     kernels: tuple[Kernel, ...]
@@ -48,8 +52,9 @@ class Samples:
     sizes: tuple[int, ...]
     doubts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    alone: tuple[Laplace, ...] = ()
+    by_columns: bool = False
     widths: Mapping[str, int] = field(default_factory=dict)
+    exchange: Exchange | None = None
 
     def __getitem__(self, index: int) -> Any:
         """The points of one sample."""
@@ -57,25 +62,46 @@ class Samples:
         return rows(self.pooled, slice(start, start + self.sizes[index]))
 
     @property
+    def groups(self) -> np.ndarray:
+        """Which sample each point is of."""
+        return np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
+
+    def labels(self, n_draws: int, generator: np.random.Generator) -> np.ndarray:
+        """Which sample each point is of, (1 + B, N): in the data, then if points that may change places do."""
+        exchange = self.exchange or Exchange.of(sum(self.sizes))
+        labels = exchange.labels(exchange.of_units(self.groups), n_draws, generator)
+        return labels if exchange.is_free else labels[:, exchange.units]
+
+    @property
     def rate(self) -> float:
         """√(n (n − 1)) of the smallest sample, by which MMD² is of order one under the hypothesis."""
         smallest = min(self.sizes)
         return float(np.sqrt(smallest * (smallest - 1.0)))
 
-    def fused(self, alone: bool) -> str:
-        """Over which kernels a statistic is fused, in words; whether those of single columns are among them."""
-        columns = f" and one for each of {len(self.alone)} columns" if alone and self.alone else ""
-        return f" fused over {len(self.kernels)} kernels{columns}" if len(self.kernels) > 1 else ""
+    @cached_property
+    def scores(self) -> Scores | None:
+        """Of the ranks in each of two columns or more."""
+        if not self.by_columns or any_sparse(self.pooled):
+            return None
+        return Scores.of(self.kernels[0].domain, self.pooled, columns_of(self), self.widths)
+
+    def fused(self, columns: bool = True) -> str:
+        """Over which kernels a statistic is fused, in words, and perhaps over how many columns and their pairs."""
+        kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
+        scores = self.scores if columns else None
+        if scores is None:
+            return kernels
+        return f"{kernels} and over ranks in each of {len(scores.names)} columns and in pairs of these"
 
     @property
     def kernel(self) -> Any:
         """The kernel, or the tuple of several: what a result shows."""
-        return self.kernels[0] if len(self.kernels) == 1 else self.kernels
+        return alone(self.kernels)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a statistic found in samples, before it is told.
+    """What a statistic found in samples, before it becomes a result.
 
     Attributes
     ----------
@@ -83,6 +109,8 @@ class Outcome:
         The statistic and its null distribution.
     strongest : int
         Which of several kernels saw the largest difference, for its size under the hypothesis.
+    column : int
+        Which column said more alone than all kernels; -1 where none did.
     difference : Embedding or None
         μ_P − μ_Q, where it came about on the way.
     """
@@ -91,12 +119,29 @@ class Outcome:
     null: Null
     strongest: int = 0
     difference: Any = None
+    column: int = -1
 
     @classmethod
-    def exact(cls, found: Permuted, kind: str, strongest: int = 0) -> "Outcome":
+    def exact(cls, found: Permuted, kind: str, strongest: int = 0, column: int = -1) -> "Outcome":
         """From values of which the first is the data's and the others are its exact null distribution."""
         null = Null(kind, found.values[1:], exact=True, rounding=found.rounding)
-        return cls(float(found.values[0]), null, strongest)
+        return cls(float(found.values[0]), null, strongest, column=column)
+
+
+def exact_test(
+    samples: Samples,
+    statistics: Iterable[tuple[Permuted, float]],
+    rate: float,
+    of_columns: Callable[[Scores], tuple[Permuted, Forms]],
+    kind: str,
+) -> Outcome:
+    """The statistics of all kernels, each with its size, those of pairs of columns, and those of columns, as one."""
+    found, sizes = zip(*statistics, strict=True)
+    result, strongest = fused(found, sizes, rate)
+    column, scores = -1, samples.scores
+    if scores is not None:
+        result, column = scores.judged(result, *of_columns(scores))
+    return Outcome.exact(result, kind, strongest, column)
 
 
 def read_samples(
@@ -107,11 +152,13 @@ def read_samples(
     door: Door,
     scale: bool = True,
     must_vary: bool = True,
+    fusing: bool = False,
 ) -> Samples:
     """Read the samples and choose the kernels: those given, or by the pooled sample, which knows no labels.
 
     Unless `scale` is false, numbers are measured in their columns' units, the median distance in the pooled sample.
-    Where all points are equal there is nothing to compare, which is an error if they `must_vary`.
+    Where all points are equal there is nothing to compare, which is an error if they `must_vary`. Where kernels are
+    fused, a learned one stands beside the default ones: it may have found less.
     """
     given = _given(kernel)
     samples, kinds = _matched([on_host(s) for s in samples], names)
@@ -130,14 +177,18 @@ def read_samples(
     what = "is the same in all samples and tells nothing." if must_vary else "does not vary: its unit is taken to be 1."
     doubts += tuple(f"{name} {what}" for name, same in dull.items() if same)
     doubts += texts_as_labels(samples, names)
-    kernels, alone, more = _chosen(together, pooled, kernel, rng, scale)
-    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), alone, _widths(together))
+    kernels, more = _chosen(together, pooled, kernel, rng, scale)
+    by_columns = kernel is None and scale
+    if kernel == "learned" and fusing:
+        others, _ = _chosen(together, pooled, None, rng, scale)
+        kernels, by_columns = (*kernels, *others), scale
+    return Samples(kernels, pooled, sizes, doubts + more, tuple(kinds), by_columns, _widths(together))
 
 
 def _chosen(
     together: Any, pooled: Points, kernel: KernelLike, rng: np.random.Generator, scale: bool
-) -> tuple[tuple[Kernel, ...], tuple[Laplace, ...], tuple[str, ...]]:
-    """The default, the median's or the learned kernels of a pooled sample, those of its columns, and doubts about them.
+) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
+    """The default, the median's or the learned kernels of a pooled sample, and doubts about them.
 
     `together` is the sample as it came, or a part that shows of what kind it is, and `pooled` its points.
     """
@@ -145,21 +196,21 @@ def _chosen(
     # Landmarks are drawn from the pooled sample by position, so that permutations stay exact.
     if reader is None or (kernel == "learned" and is_sparse(pooled)):
         found, doubts = learned_for(together, rng) if kernel == "learned" else (mixed_kernel(together), ())
-        return (found,), (), doubts
+        return (found,), doubts
     if not isinstance(reader, RBF) or is_sparse(pooled):
-        return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), (), ()
+        return (at_median(reader, pooled, rng) if isinstance(reader, RBF | Rotation) else reader,), ()
     scales = robust_scales(pooled) if scale else np.ones(1)
     units = np.where(scales > 0, scales, 1.0)
     units = units if len(units) > 1 else units[0]
     if kernel is None:
-        return default_collection(pooled, units, rng), column_kernels(pooled, scales), ()
+        return default_collection(pooled, units, rng), ()
     if kernel == "learned" and scale:
         found, doubts = learned_for(pooled, rng)
-        return (found,), (), doubts
+        return (found,), doubts
     if kernel == "learned":
         fit = learned_multiple(pooled, rng)
-        return (fit.kernel,), (), fit.report.notes
-    return (at_median(RBF(units), pooled, rng),), (), ()
+        return (fit.kernel,), fit.report.notes
+    return (at_median(RBF(units), pooled, rng),), ()
 
 
 def _widths(together: Any) -> dict[str, int]:
@@ -218,18 +269,6 @@ def columns_of(samples: Samples) -> tuple[str, ...]:
     if not in_columns(samples.pooled):
         return tuple(places_of_columns(samples.kernels[0].domain, samples.pooled, widths=samples.widths))
     return samples.names or tuple(f"column {j}" for j in range(samples.pooled.shape[1]))
-
-
-def values_of(data: Data, name: str) -> np.ndarray | None:
-    """A sample of numbers, text, truth values or times as an array; None for other things."""
-    if is_sparse(data) or hasattr(data, "as_matrix") or not hasattr(data, "__len__"):
-        return None
-    try:
-        array = plain(data, name)
-    except ShapeError:  # bags of different lengths, say
-        return None
-    array = array.astype(str) if is_categorical(data) else array
-    return array if array.ndim in (1, 2) and array.dtype.kind in "fiubSUTmM" else None
 
 
 def _together(samples: list[Any], kinds: Mapping[str, str]) -> Any:

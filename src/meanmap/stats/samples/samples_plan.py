@@ -4,33 +4,38 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError
-from meanmap.core.pieces.sources import comes_in_pieces, is_stream
-from meanmap.core.points import is_dask
+from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
-from meanmap.core.tables.chunks import chunks_of, count_rows
+from meanmap.core.tables.chunks import any_once, chunks_of, count_rows, sampled
+from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import Table, values_of
 from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import Value
 from meanmap.features.states.feature_map import FeatureMap
-from meanmap.features.states.passes import SAMPLE, SampleState, drawn, known_seed, one_pass
-from meanmap.features.states.reading import Reading, left_out
+from meanmap.features.states.passes import SAMPLE, SampleState, known_seed, one_pass
+from meanmap.features.states.reading import Reading, left_out_of
 from meanmap.linalg.moments import Moments
+from meanmap.stats.asked import OfSamples
 from meanmap.stats.samples.feature_statistics import feature_map
-from meanmap.stats.samples.samples import columns_of, read_samples, values_of
+from meanmap.stats.samples.rank_features import without_columns
+from meanmap.stats.samples.samples import columns_of, read_samples
 from meanmap.stats.settings import LEAST_POINTS, PERMUTED
 
-__all__ = ["SamplesPlan", "begun", "is_long"]
+__all__ = ["SamplesPlan", "in_one_pass", "is_long"]
 
 # Of two samples `SAMPLE` rows each make a plan, of more fewer, but so many.
 LEAST = 256
+
+
+Made = TypeVar("Made", bound="SamplesPlan")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,11 +80,11 @@ class SamplesPlan(Value):
     ) -> Self:
         """From some rows of each source, with their correlations if they were drawn from all rows."""
         seed, most = known_seed(random), max(2 * SAMPLE // len(sources), LEAST)
-        sample = [drawn([each], random.generator, [name], most)[0] for each, name in zip(sources, names, strict=True)]
+        sample = [sampled([each], random.generator, [name], most)[0] for each, name in zip(sources, names, strict=True)]
         reading, sample = Reading.of(sample, names, missing, kinds, LEAST_POINTS)
         with Door() as door:
-            samples = read_samples(sample, names, kernel, random.generator, door, scale)
-            features = feature_map(samples, random.generator, door, correlated)
+            samples = read_samples(sample, names, kernel, random.generator, door, scale, fusing=True)
+            features = feature_map(samples, random.generator, door, correlated, columns=True)
         notes = *reading.notes, *samples.doubts
         return cls(reading, samples.kernels, features, columns_of(samples), seed, tuple(names), notes)
 
@@ -93,22 +98,7 @@ class SamplesPlan(Value):
         name : str
             What to call them in errors.
         """
-        if is_dask(rows):
-            return one_pass(self, SamplesPlan.state, [rows], [name])[0]
-        came, gaps = 0, Counter()
-
-        def points(door: Door) -> Iterator[Any]:
-            nonlocal came
-            for piece, number, missing in self.reading.pieces(rows, name):
-                where = f"{name}[{came}:]" if came else name
-                came += number
-                gaps.update(missing)
-                if piece is not None:
-                    yield self.features.features.read(piece, where, door)
-
-        with Door() as door:
-            sums = self.features.sums(points(door))
-        return SampleState(sums, came, dict(sorted(gaps.items())))
+        return one_pass(self, _added, [rows], [name])[0]
 
     def _moments(self, states: Sequence[SampleState]) -> list[Moments]:
         """Means and covariances of the features in each sample."""
@@ -118,7 +108,7 @@ class SamplesPlan(Value):
 
     def _told(self, states: Sequence[SampleState]) -> tuple[str, ...]:
         """What is said of missing values and of the sample that the plan was made from."""
-        told = (left_out(n, state.rows, state.n, state.gaps) for n, state in zip(self.names, states, strict=True))
+        told = map(left_out_of, self.names, states)
         return (*(note for notes in told for note in notes), *self.notes)
 
     @property
@@ -126,22 +116,55 @@ class SamplesPlan(Value):
         """Draws of the limit, the same for every result."""
         return np.random.default_rng([self.seed, 1])
 
-    def _label(self, statistic: str) -> str:
-        return f"{statistic} fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else statistic
+    def fused(self, columns: bool = False) -> str:
+        """Over which kernels a statistic is fused, in words, and perhaps over how many columns."""
+        _, ranks = without_columns(self.features.features)
+        kernels = f" fused over {len(self.kernels)} kernels" if len(self.kernels) > 1 else ""
+        return kernels if ranks is None else f"{kernels} and over ranks in each of {len(self.columns)} columns"
+
+
+def _added(plan: SamplesPlan, rows: Data, name: str) -> SampleState:
+    """What rows add that are read here."""
+    came, gaps = 0, Counter()
+
+    def points(door: Door) -> Iterator[Any]:
+        nonlocal came
+        for piece, number, missing in plan.reading.pieces(rows, name):
+            where = f"{name}[{came}:]" if came else name
+            came += number
+            gaps.update(missing)
+            if piece is not None:
+                yield plan.features.features.read(piece, where, door)
+
+    with Door() as door:
+        sums = plan.features.sums(points(door))
+    return SampleState(sums, came, dict(sorted(gaps.items())))
+
+
+def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleState]] | None:
+    """A plan for samples of many rows, and the states of all of them; None where they are few, after all."""
+    missing, kinds = (asked.missing, asked.kinds) if asked.by is None else ("raise", None)
+    drawn = not any_once(asked.parts)
+    asked.parts, whole = _begun(asked.parts, asked.names, missing, kinds)
+    if whole is None:
+        return None
+    made = plan.made(asked.parts, asked.names, asked.kernel, asked.scale, missing, kinds, asked.random, drawn)
+    asked.tell(alike_in_order(asked.parts, asked.names))
+    return made, one_pass(made, _added, whole, asked.names)
 
 
 def is_long(sources: Sequence[Any]) -> bool:
     """Whether samples have so many rows in all that they are compared in one pass, as iterators may."""
-    if any(map(is_stream, sources)):
+    if any_once(sources):
         return True
     return all(map(_has_rows, sources)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
 
 
-def begun(
+def _begun(
     sources: Sequence[Any], names: Sequence[str], missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], list[Any] | None]:
     """What a plan is made from, and whole samples, of which iterators have begun; None where those were all."""
-    if not any(map(is_stream, sources)):
+    if not any_once(sources):
         return list(sources), list(sources)
     admitted(sources, names, missing, kinds)  # refuses what needs rows in memory
     streams = [chunks_of(source, SAMPLE, name) for source, name in zip(sources, names, strict=True)]

@@ -1,4 +1,4 @@
-"""Several samples as they come: a list, a mapping of names, or one table with a column that tells them apart."""
+"""Samples as they come: two, a list, a mapping of names, or one table with a column that tells them apart."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["named", "several_samples"]
 def several_samples(
     samples: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[str], list[Any], tuple[str, ...]]:
-    """What samples are called, the samples as they came or as the groups of one table, and what is to be told.
+    """What samples are called, the samples as they came or as the groups of one table, and notes.
 
     Of groups missing values are seen to, and columns are what `kinds` says.
     """

@@ -9,7 +9,7 @@ from meanmap.core.domains import Columns, Each
 from meanmap.core.points import in_columns
 from meanmap.core.types import Points
 
-__all__ = ["Place", "places_of_columns", "with_shuffled"]
+__all__ = ["Place", "leaf_at", "places_of_columns", "with_shuffled"]
 
 
 class Place(NamedTuple):
@@ -36,6 +36,13 @@ def places_of_columns(
     for name, place in _places(domain, points, (), widths):
         found.setdefault(str(name), []).append(place)
     return found
+
+
+def leaf_at(points: Any, place: Place) -> Any:
+    """The array of a column's values at one of its places."""
+    for step in place.path:
+        points = points[step]
+    return points if place.coordinates is None else points[:, place.coordinates]
 
 
 def with_shuffled(points: Points, places: Sequence[Place], order: np.ndarray) -> Any:

@@ -1,38 +1,38 @@
 """Do two samples come from one distribution?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ParameterError, ShapeError
-from meanmap.core.pieces.sources import comes_in_pieces, is_stream
-from meanmap.core.points import on_host
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.points import in_columns
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
-from meanmap.core.tables.chunks import in_memory
+from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.schema import Schema, admitted
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
-from meanmap.features.states.passes import one_pass
 from meanmap.kernels.reading import is_flat
 from meanmap.learning.default import is_default
-from meanmap.stats.designs.reading import check_permuted, design_of, from_strata, grouped, without_design
-from meanmap.stats.encoding import deep_samples, encoded_samples
+from meanmap.stats.asked import Found, OfSamples
+from meanmap.stats.collections import column_kernel
+from meanmap.stats.designs.reading import check_permuted, grouped
+from meanmap.stats.encoding import deep_samples
 from meanmap.stats.result import flat
 from meanmap.stats.samples.blocks import block_null
 from meanmap.stats.samples.exchanged import design_test
 from meanmap.stats.samples.samples import Outcome, Samples, columns_of, read_samples
-from meanmap.stats.samples.samples_plan import begun, is_long
+from meanmap.stats.samples.samples_plan import in_one_pass, is_long
 from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
-from meanmap.stats.samples.ways import choices, way
-from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, check_draws, doubt_about_limit
-from meanmap.stats.texts import read_texts
+from meanmap.stats.samples.ways import choices, fitting, way
+from meanmap.stats.settings import LEAST_POINTS, PERMUTED, WHOLE, check_choice, doubt_about_limit
 
 __all__ = ["two_sample_test", "two_samples"]
 
@@ -77,7 +77,7 @@ def two_sample_test(
         and samples are compared inside of them, so that what differs between strata plays no part. The rows of one of
         the `clusters` (people, schools) stay together; a whole number stands for blocks of so many consecutive rows of
         a series. The level is exact if rows of a stratum, or its clusters, are exchangeable under the hypothesis.
-        An array has a value for each row of x, then of y.
+        An array has a value for each row of x, then of y. `within` may be an [`Exchange`][] of your own.
     weights : column name or array, optional
         How much each row counts in the means. They stay with their rows, hence the level is exact where a row and its
         weight have one law in both, as in one survey.
@@ -88,11 +88,13 @@ def two_sample_test(
         The level holds for both. In memory.
     kernel : Kernel, Features, "median", "learned", "deep", a sequence of kernels, or None
         None, the default: for numbers, five Laplace kernels over the range of distances, whose statistics are fused
-        into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed, and under permutations one more for
-        each of 2 to 32 columns, a little behind (not with the limit as null nor within strata, where each would need
-        features of its own: name them if few columns matter); for labels and mixed tables their default kernel.
+        into one (MMD-FUSE, Biggs et al. 2023), so that no scale has to be guessed; for labels and mixed tables their
+        default kernel. Where there are two columns or more, the ranks in each column and in each pair of columns are
+        compared as well, so that a difference in one column of many is seen. With more than 20,000 rows, where the null
+        is the limit, only the ranks in each column are, of 2 to 256 columns of numbers.
         "median" is one RBF kernel at the median distance of the pooled sample, "learned" one whose lengthscale
-        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact. "deep" is a
+        [`learn_kernel`][] finds in the pooled sample, labels unseen, so that permutations stay exact, fused with the
+        default ones where several may be. "deep" is a
         network (Liu et al. 2020) that half of the rows of each sample train and the others test, which keeps the level;
         for a few hundred rows or more of numbers, in memory. A sequence of kernels is fused like the default.
     scale : bool
@@ -101,7 +103,7 @@ def two_sample_test(
         share one, such as coordinates, which see more of a change in one of them so.
     missing : {"raise", "drop", "category"}
         What happens to missing values: an error; the rows are left out, which the warnings tell by column; or
-        missing labels are a label of their own.
+        missing labels are a label of their own. A list of marks, such as ["?", -999], leaves out rows with these, too.
     kinds : mapping of column to kind, optional
         What columns mean where their data type does not say, such as {"zip": "label"}: see [`Schema.of`][].
     statistic : {"auto", "unbiased", "biased", "features", "block", "linear"}
@@ -141,114 +143,126 @@ def two_sample_test(
     (True, True)
     """
     check_choice(statistic, null, choices())
-    check_draws(n_permutations)
-    random = Rng.of(rng)
-    one = _for_one_kernel(statistic, null)
-    kernel = "median" if one and kernel is None else kernel
-    designed = any(given is not None for given in (within, clusters, weights))
-    if designed:
-        check_permuted(statistic, null)
-        if any(map(comes_in_pieces, (x, y))):
-            raise ParameterError("within=, clusters= and weights= are for samples in memory.")
-    elif by is None and y is not None and features is None and not (isinstance(kernel, str) and kernel == "deep"):
-        x, y = (on_host(data) for data in (x, y))
-        if _in_one_pass((x, y), statistic, null):
-            pair = "x", "y"
-            drawn = not (is_stream(x) or is_stream(y))
-            (x, y), whole = begun((x, y), pair, missing, kinds)
-            if whole is not None:
-                plan = TwoSamplePlan.made((x, y), pair, kernel, scale, missing, kinds, random, drawn)
-                of_x, of_y = one_pass(plan, TwoSamplePlan.state, whole, pair)
-                return plan.result(of_x, of_y, n_permutations)
-        x, y = in_memory(x, "x"), in_memory(y, "y")
-    (x, y), names, told = two_samples(x, y, by, missing, kinds)
-    design = design_of((x, y), names, within, clusters, weights, missing, by)
-    x, y = without_design((x, y), names, within, clusters, weights)
-    if features is not None:
-        if design is not None and hasattr(features, "fit"):
-            raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
-        (x, y), heard = encoded_samples((x, y), features, names, random.generator)
-        told += heard
-    (x, y), heard = read_texts((x, y), names, kernel, kinds)
-    told += heard
-    if isinstance(kernel, str) and kernel == "deep":
-        if design is not None:
+    asked = [x, y], (kernel,), (within, clusters, weights), n_permutations, missing, kinds, Rng.of(rng)
+    own = {"by": by, "scale": scale, "features": features, "statistic": statistic, "null": null}
+    return _TwoSamples(*asked, **own).answer()
+
+
+@dataclass
+class _TwoSamples(OfSamples):
+    """Two samples, and how they are compared."""
+
+    statistic: str = "auto"
+    null: str = "auto"
+
+    def pick(self) -> None:
+        own = [name for name in choices(exchanged=True) if name != "auto"]
+        if self.designed and self.statistic in own:
+            check_choice(self.statistic, self.null, choices(exchanged=True))
+        elif self.designed:
+            check_permuted(self.statistic, self.null, *own)
+        if self.one_kernel and self.kernel is None:
+            self.wanted = ("median",)
+        x, y = self.parts
+        self.parts, self.names, self.told = _picked(x, y, self.by, self.missing, self.kinds)
+
+    @property
+    def one_kernel(self) -> bool:
+        """Whether all ways that fit what was asked for are for one kernel."""
+        return all(each.one_kernel for each in fitting(self.statistic, self.null))
+
+    @property
+    def deep(self) -> bool:
+        """Whether half of the rows train a network."""
+        return is_default(self.kernel) and self.kernel == "deep"
+
+    def in_one_pass(self) -> Found | None:
+        if self.designed or self.features is not None or self.deep or not is_long(self.parts):
+            return None
+        if ways := [each for each in fitting(self.statistic, self.null) if each.of_sums]:
+            made = in_one_pass(self, TwoSamplePlan)
+            return made and made[0]._found(made[1], self.n_draws, ways[0])
+        if any(map(comes_in_pieces, self.parts)):
+            raise ParameterError(
+                "samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
+                f"{PERMUTED} rows are compared by statistic='features' with null='spectral', not {self.statistic!r} "
+                f"with {self.null!r}: pass arrays for these."
+            )
+        return None
+
+    def read_texts(self) -> None:
+        super().read_texts()
+        if not self.deep:
+            return
+        if self.exchange is not None:
             raise ParameterError("kernel='deep' is for samples without within=, clusters= or weights=.")
-        (x, y), kernel, heard = deep_samples((x, y), names, random.generator)
-        told += heard
-    if is_default(kernel):
-        x, y = from_strata((x, y), names, design)
-    with Door() as door:
-        samples = read_samples((x, y), names, kernel, random.generator, door, scale)
+        self.parts, kernel, told = deep_samples(self.parts, self.names, self.random.generator)
+        self.wanted = (kernel,)
+        self.tell(told)
+
+    def compute(self, door: Door) -> Found:
+        one, generator = self.one_kernel, self.random.generator
+        samples = read_samples(self.parts, self.names, self.kernel, generator, door, self.scale, fusing=not one)
         if one and len(samples.kernels) > 1:
-            raise ParameterError(f"statistic={statistic!r} with null={null!r} takes one kernel, not several.")
-        if design is not None:
-            found, doubts = design_test(samples, design, n_permutations, random.generator, door)
-            told += doubts
+            asked = f"statistic={self.statistic!r} with null={self.null!r}"
+            raise ParameterError(f"{asked} takes one kernel, not several.")
+        exchange = self.exchange
+        if exchange is None:
+            chosen, told = way(*_automatic(samples, self.statistic, self.null, self.n_draws)), ()
+            found, label = chosen.compute(samples, self.n_draws, generator, door), chosen.label(samples)
+        elif self.statistic == "auto":
+            found, told = design_test(samples, exchange, self.n_draws, generator, door)
+            label = exchange.told("squared mean difference")
         else:
-            statistic, null = _automatic(samples, statistic, null, n_permutations)
-            found = way(statistic, null).compute(samples, n_permutations, random.generator, door)
-    label = design.label("squared mean difference") if design else way(statistic, null).label(samples)
-    return TwoSampleResult(
-        statistic=found.statistic,
-        pvalue=found.null.pvalue(found.statistic),
-        null=found.null,
-        kernel=samples.kernel,
-        method=f"two-sample test{' of ' + ' and '.join(names) if by else ''}, {label}",
-        sizes=samples.sizes,
-        seed=random.seed,
-        warnings=(*_warnings(found, n_permutations, samples.sizes), *told, *samples.doubts),
-        witness=_witness(found, samples, x),
-        columns=columns_of(samples),
-        widths=dict(samples.widths),
-    )
+            chosen = next(each for each in fitting(self.statistic, self.null) if each.exchanges)
+            told = exchange.doubts_of_labels(exchange.of_units(samples.groups))
+            samples = replace(samples, exchange=exchange)
+            found, label = chosen.compute(samples, self.n_draws, generator, door), exchange.told(chosen.label(samples))
+        method = f"two-sample test{' of ' + ' and '.join(self.names) if self.by else ''}, {label}"
+        told = (*told, *samples.doubts, *_warnings(found, self.n_draws, samples.sizes))
+        more = {
+            "witness": _witness(found, samples, self.parts[0]),
+            "columns": columns_of(samples),
+            "widths": dict(samples.widths),
+            "shared": samples.kernels[found.strongest] if samples.by_columns else None,
+        }
+        seen = found.statistic, found.null, samples.kernel, method, samples.sizes
+        return Found(*seen, told, TwoSampleResult, more)
 
 
 def two_samples(
     x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
-    """Two samples as they came or as the groups of one table, what they are called, and what is to be told."""
+    """Two samples as they came or as the groups of one table, what they are called, and notes."""
+    samples, names, told = _picked(x, y, by, missing, kinds)
+    if by is None:
+        samples, told = admitted(samples, names, missing, kinds, least=LEAST_POINTS)
+    return samples, names, told
+
+
+def _picked(
+    x: Data, y: Data, by: str | None, missing: str, kinds: Mapping[str, Any] | None
+) -> tuple[list[Any], Sequence[str], tuple[str, ...]]:
+    """Two samples, of which missing values of a pair are not seen to yet, their names, and notes."""
     if (y is None) == (by is None):
         raise ParameterError("pass two samples, or one table and by= with the column that tells its two groups apart.")
     if by is None:
-        samples, told = admitted((x, y), ("x", "y"), missing, kinds, least=LEAST_POINTS)
-        return samples, ("x", "y"), told
+        return [x, y], ("x", "y"), ()
     groups, told = grouped(x, by, missing, kinds)
     if len(groups) > 2:
         raise InputError(f"there are {len(groups)} groups by {by!r}; expected two: k_sample_test takes them all.")
     return list(groups.values()), tuple(groups), told
 
 
-def _in_one_pass(samples: Sequence[Any], statistic: str, null: str) -> bool:
-    """Whether samples are compared in one pass: by features, with the limit as null."""
-    features = statistic in ("auto", "features") and null in ("auto", "spectral")
-    long = is_long(samples)
-    if long and not features and any(map(comes_in_pieces, samples)):
-        raise ParameterError(
-            f"samples that come in pieces (iterators, Parquet files, collections of Dask, memory maps) of more than "
-            f"{PERMUTED} rows are compared by statistic='features' with null='spectral', not {statistic!r} with "
-            f"{null!r}: pass arrays for these."
-        )
-    return long and features
-
-
-def _for_one_kernel(statistic: str, null: str) -> bool:
-    """Whether all ways that fit these names are for one kernel."""
-    known = choices()
-    statistics = [s for s in known if s != "auto"] if statistic == "auto" else [statistic]
-    fitting = [way(s, n) for s in statistics for n in known[s] if null in ("auto", n)]
-    return all(each.one_kernel for each in fitting)
-
-
 def _automatic(samples: Samples, statistic: str, null: str, n_draws: int) -> tuple[str, str]:
     """The statistic and the null that "auto" stands for."""
     size = sum(samples.sizes)
     if statistic == "auto":
-        fitting = [name for name, nulls in choices().items() if name != "auto" and null in nulls]
+        known = [name for name, nulls in choices().items() if name != "auto" and null in nulls]
         large = size > WHOLE or any(isinstance(kernel, FeatureKernel) for kernel in samples.kernels)
         large = large or (null == "spectral" and len(samples.kernels) > 1)
         preferred = "features" if large else "biased" if null == "spectral" else "unbiased"
-        statistic = preferred if null == "auto" or preferred in fitting else fitting[0]
+        statistic = preferred if null == "auto" or preferred in known else known[0]
     if statistic in ("unbiased", "biased") and size > MOST_POINTS:
         raise InputError(
             f"x and y have {size} points together, and whole Gram matrices are for at most {MOST_POINTS}: "
@@ -279,7 +293,10 @@ def _witness(found: Outcome, samples: Samples, x: Data) -> Embedding:
     schema = Schema.of_points(x, "x", brief=True)
     if found.difference is not None:
         return found.difference if schema is None else replace(found.difference, schema=schema)
-    kernel = (*samples.kernels, *samples.alone)[found.strongest]
+    kernel = samples.kernels[found.strongest]
+    if samples.scores is not None and found.column >= 0 and in_columns(samples.pooled) and not samples.widths:
+        column = columns_of(samples).index(samples.scores.names[found.column])
+        kernel = column_kernel(robust_scales(samples.pooled), column)
     n, m = samples.sizes
     weights = np.r_[np.full(n, 1 / n), np.full(m, -1 / m)]
     return PointEmbedding(kernel, samples.pooled, weights, is_flat(x, kernel), schema=schema)

@@ -1,19 +1,20 @@
 """The two-sample test on data of any size: a plan, states of parts of the samples, and the result."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.types import Data, KernelLike, Seed
-from meanmap.embeddings.coordinates import FeatureEmbedding
 from meanmap.features.states.passes import SampleState
+from meanmap.stats.asked import Found, alone
 from meanmap.stats.result import flat
-from meanmap.stats.samples.feature_statistics import gaussian_limit
+from meanmap.stats.samples.feature_statistics import of_moments
 from meanmap.stats.samples.samples_plan import SamplesPlan
 from meanmap.stats.samples.two_sample_result import TwoSampleResult
-from meanmap.stats.settings import check_draws, doubt_about_limit
+from meanmap.stats.samples.ways import Way, choices, way
+from meanmap.stats.settings import check_choice, check_draws, doubt_about_limit
 
 __all__ = ["TwoSamplePlan"]
 
@@ -69,22 +70,30 @@ class TwoSamplePlan(SamplesPlan):
         """
         return cls.made((x, y), ("x", "y"), kernel, scale, missing, kinds, Rng.of(rng))
 
-    def result(self, x: SampleState, y: SampleState, n_permutations: int = 1000) -> TwoSampleResult:
-        """The test, from the states of both samples; `n_permutations` draws stand for the limit."""
+    def result(
+        self,
+        x: SampleState,
+        y: SampleState,
+        n_permutations: int = 1000,
+        *,
+        statistic: str = "features",
+        null: str = "spectral",
+    ) -> TwoSampleResult:
+        """The test, from the states of both samples; `n_permutations` draws stand for the limit.
+
+        Another `statistic`, or `null`, is one that `register_two_sample` was given `of_sums` for.
+        """
         check_draws(n_permutations)
-        first, second = self._moments((x, y))
-        value, null = gaussian_limit(first, second, self.features.sizes, n_permutations, self._draws)
-        names = self.reading.schema if self.reading.schema is not None and self.reading.schema.named else None
-        doubts = *doubt_about_limit(null.exact, (x.n, y.n)), *flat(null, value)
-        return TwoSampleResult(
-            statistic=value,
-            pvalue=null.pvalue(value),
-            null=null,
-            kernel=self.kernels[0] if len(self.kernels) == 1 else self.kernels,
-            method=f"two-sample test, {self._label('unbiased MMD² of features')}",
-            sizes=(x.n, y.n),
-            seed=self.seed,
-            warnings=(*doubts, *self._told((x, y))),
-            witness=FeatureEmbedding(self.features.features, first.mean - second.mean, schema=names),
-            columns=self.columns,
-        )
+        check_choice(statistic, null, choices(summed=True))
+        return self._found((x, y), n_permutations, way(statistic, null)).result(self.seed)
+
+    def _found(self, states: Sequence[SampleState], n_draws: int, chosen: Way) -> Found:
+        assert chosen.of_sums is not None
+        first, second = self._moments(states)
+        found = of_moments(chosen.of_sums, first, second, self.features.features, n_draws, self._draws)
+        schema, sizes = self.reading.schema, (first.n, second.n)
+        names = schema if schema is not None and schema.named else None
+        method = f"two-sample test, {chosen.label(self)}"
+        told = (*self._told(states), *doubt_about_limit(found.null.exact, sizes), *flat(found.null, found.statistic))
+        more = {"witness": replace(found.difference, schema=names), "columns": self.columns}
+        return Found(found.statistic, found.null, alone(self.kernels), method, sizes, told, TwoSampleResult, more)

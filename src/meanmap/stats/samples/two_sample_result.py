@@ -14,11 +14,15 @@ from meanmap.core.points import in_columns, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
-from meanmap.core.types import Axes, Data, Points, Seed
+from meanmap.core.types import Axes, Points, Seed
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.kernels.gram import gram_matrix
+from meanmap.stats.permutations import root_mean_square
 from meanmap.stats.result import Interval, TestResult
+from meanmap.stats.samples.attribution import gram_alone, tested_columns
+from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns, with_shuffled
+from meanmap.stats.settings import check_draws
 
 __all__ = ["TwoSampleResult"]
 
@@ -44,6 +48,8 @@ class TwoSampleResult(TestResult):
         Names of the columns, where points are rows of numbers or of a table.
     widths : dict
         How many coordinates columns have that have several, such as texts.
+    shared : Kernel or None
+        Of default kernels, beside which columns are looked at alone, the one of all columns that saw most.
 
     Examples
     --------
@@ -52,14 +58,16 @@ class TwoSampleResult(TestResult):
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(100, 3)), rng.normal([0.0, 2.0, 0.0], 1.0, size=(100, 3))
     >>> r = mm.two_sample_test(x, y, rng=0)
-    >>> shares = r.driving_columns(rng=0)
-    >>> max(shares, key=shares.get)
+    >>> next(iter(r.driving_columns(rng=0)))
     'column 1'
+    >>> [column for column, pvalue in r.column_pvalues(rng=0).items() if pvalue <= 0.05]
+    ['column 1']
     """
 
     witness: Any = field(default=None, repr=False)
     columns: tuple[str, ...] = field(default=(), repr=False)
     widths: dict[str, int] = field(default_factory=dict, repr=False)
+    shared: Any = field(default=None, repr=False)
 
     def driving_points(self, number: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of x where x is most denser than y, and of y where y is, the strongest first."""
@@ -73,11 +81,14 @@ class TwoSampleResult(TestResult):
     @overload
     def driving_columns(self, rng: Seed = None, *, level: float) -> dict[str, Interval]: ...
     def driving_columns(self, rng: Seed = None, *, level: float | None = None) -> Any:
-        """The share of MMD² that is lost when one column is shuffled over both samples; near 0, it plays no part.
+        """The share of MMD² that is lost when one column is shuffled over both samples, the largest first.
 
         A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
-        removes both. Shares need not sum to one. Under the kernel of the witness, with at most 1000 points, of a small
-        sample all that may be; O(N² d) for each column, hence O(N² d²) for all: hours for thousands of columns, with a
+        removes both. Shares lie between 0, where it plays no part, and 1, and need not sum to one. Which of them are
+        more than chance is what [`column_pvalues`][meanmap.stats.TwoSampleResult.column_pvalues] says. MMD² is that of
+        the kernel of the witness; by default that of the kernel of all columns that saw most and of one for each column
+        alone, each in units of its root mean square, whichever of them saw most. At most 1000 points, of a small sample
+        all that may be; O(N² d) for each column, hence O(N² d²) for all: hours for thousands of columns, with a
         progress bar.
 
         Parameters
@@ -86,41 +97,81 @@ class TwoSampleResult(TestResult):
             Draws the points and shuffles them.
         level : float, optional
             With 0.95, each share comes with its interval, by a jackknife over 20 groups of points, inside of which
-            columns are shuffled. It has no bounds where the samples may not differ at all. At least 100 points of each.
+            columns are shuffled. It is all of 0 to 1 where the samples may not differ at all. At least 100 points of
+            each.
         """
-        witness = self._on_points()
-        if not self.columns:
-            raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
         generator = Rng.of(rng).generator
-        n, m = self.sizes
-        # Half of the points from each sample, and what a small one leaves from the other.
-        sizes = min(n, max(MOST_POINTS // 2, MOST_POINTS - m)), min(m, max(MOST_POINTS // 2, MOST_POINTS - n))
-        parts = [np.sort(generator.choice(k, size, replace=False)) for k, size in zip((n, m), sizes, strict=True)]
-        chosen = np.concatenate([parts[0], n + parts[1]])
+        chosen, sizes = self._some(generator)
+        witness = self._on_points()
+        kernel = witness.kernel if self.shared is None else self.shared
         points = rows(witness.points, chosen)
-        places = places_of_columns(witness.kernel.domain, points, self.columns, self.widths)
+        places = places_of_columns(kernel.domain, points, self.columns, self.widths)
         number, groups = 1, np.zeros(len(chosen), int)
         if level is not None:
-            probability(level)
+            probability(level, "level")
             check_rows(min(sizes), "the smaller sample", 5 * GROUPS)
             number = GROUPS
             groups = np.concatenate([generator.permutation(np.arange(size) % GROUPS) for size in sizes])
         second = np.arange(len(chosen)) >= sizes[0]
-
-        def squares(data: Data) -> np.ndarray:
-            return _without_each_group(gram_matrix(witness.kernel, data), second, groups, number)
-
         found = {}
         with Door():
-            whole = squares(points)
+            gram = gram_matrix(kernel, points)
+            unit = root_mean_square(gram)
+            of_all = _without_each_group(gram, second, groups, number) / unit
+            # Of a column alone nothing is left on average where it is shuffled.
+            alone = dict.fromkeys(places, np.zeros_like(of_all))
+            for name, where in places.items() if self.shared is not None and len(places) > 1 else ():
+                own = gram_alone(points, where)
+                if own is not None and (size := root_mean_square(own)) > 0:
+                    alone[name] = _without_each_group(own, second, groups, number) / size
+            whole = of_all + np.sum(list(alone.values()), axis=0)
             for name, where in track(places.items(), "columns"):
                 orders = (shuffled_within(groups, generator) for _ in range(SHUFFLES))
-                shuffled = np.mean([squares(with_shuffled(points, where, order)) for order in orders], axis=0)
-                if level is not None:
-                    found[name] = _share_with_interval(whole - shuffled, whole, level)
-                else:
-                    found[name] = float(1 - shuffled[0] / whole[0]) if whole[0] > 0 else 0.0
-        return found
+                grams = (gram_matrix(kernel, with_shuffled(points, where, order)) for order in orders)
+                left = np.mean([_without_each_group(each, second, groups, number) for each in grams], axis=0) / unit
+                found[name] = _share(of_all - left + alone[name], whole, level)
+        return dict(sorted(found.items(), key=lambda item: -float(getattr(item[1], "estimate", item[1]))))
+
+    def column_pvalues(self, rng: Seed = None, *, n_permutations: int = 999) -> dict[str, float]:
+        """A p-value for each column, corrected for the number of columns, the smallest first.
+
+        Whether a column's own law differs (by scores of its ranks), or how it goes with one other column (by products
+        of these, of at most 1000 points). The chance of calling any column different that is not is at most the level,
+        exactly for its own law whatever other columns do, in the limit for its products. What is seen in three columns
+        or more together has no column here.
+
+        Parameters
+        ----------
+        rng : None, int, numpy.random.Generator or JAX key
+            Draws permutations and points.
+        n_permutations : int
+            Of the samples. O(B N) for each column and each pair of columns.
+        """
+        check_draws(n_permutations)
+        generator = Rng.of(rng).generator
+        chosen, _ = self._some(generator)
+        if self.null.kind == "exchanges":
+            raise KindError(
+                "columns are tested by permutations of all rows, and this test was within strata, by clusters or with "
+                "weights: test single columns with the same within=, clusters= or weights= instead."
+            )
+        witness = self._on_points()
+        points = witness.points
+        scores = Scores.of(witness.kernel.domain, points, self.columns, self.widths, least=1)
+        n, m = self.sizes
+        tested = {} if scores is None else tested_columns(scores, (n, m), chosen, n_permutations, generator)
+        places = places_of_columns(witness.kernel.domain, points, self.columns, self.widths)
+        return tested | {name: 1.0 for name in places if name not in tested}
+
+    def _some(self, generator: np.random.Generator) -> tuple[np.ndarray, tuple[int, int]]:
+        """Rows to look at, half of them from each sample, and what a small one leaves from the other."""
+        self._on_points()
+        if not self.columns:
+            raise KindError("these points are neither rows of numbers nor of a table: there are no columns to shuffle.")
+        n, m = self.sizes
+        sizes = min(n, max(MOST_POINTS // 2, MOST_POINTS - m)), min(m, max(MOST_POINTS // 2, MOST_POINTS - n))
+        parts = [np.sort(generator.choice(k, size, replace=False)) for k, size in zip((n, m), sizes, strict=True)]
+        return np.concatenate([parts[0], n + parts[1]]), sizes
 
     def plot_witness(self, ax: Axes = None, *, names: tuple[str, str] = ("x", "y")) -> Any:
         """Draw the witness over both samples, in one or two columns; returns the matplotlib Axes.
@@ -205,18 +256,21 @@ def _without_each_group(gram: np.ndarray, second: np.ndarray, groups: np.ndarray
     return np.array([square(keep) for keep in kept])
 
 
-def _share_with_interval(lost: np.ndarray, whole: np.ndarray, level: float) -> Interval:
-    """lost / whole with its interval, from both of them without each of several groups.
+def _share(lost: np.ndarray, whole: np.ndarray, level: float | None) -> Any:
+    """lost / whole, between 0 and 1, with its interval from both of them without each of several groups.
 
-    Fieller's (1954): all shares s for which lost − s · whole may be zero, whose variance is a jackknife's. Without a
-    bound where the whole may be zero itself.
+    Fieller's (1954): all shares s for which lost − s · whole may be zero, whose variance is a jackknife's. It is all
+    shares where the whole may be zero itself.
     """
+    estimate = float(np.clip(lost[0] / whole[0], 0, 1)) if whole[0] > 0 else 0.0
+    if level is None:
+        return estimate
     number = len(whole) - 1
     (v, c), (_, w) = (number - 1) ** 2 / number * np.cov(np.stack([whole[1:], lost[1:]]))
     square = stdtrit(number - 1, (1 + level) / 2) ** 2
     a, b, c = whole[0] ** 2 - square * v, whole[0] * lost[0] - square * c, lost[0] ** 2 - square * w
-    estimate = float(lost[0] / whole[0]) if whole[0] > 0 else 0.0
     if whole[0] <= 0 or a <= 0:
-        return Interval(estimate, -np.inf, np.inf)
+        return Interval(estimate, 0.0, 1.0)
     reach = np.sqrt(max(b * b - a * c, 0.0))
-    return Interval(estimate, float((b - reach) / a), float((b + reach) / a))
+    low, high = np.clip([(b - reach) / a, (b + reach) / a], 0, 1)
+    return Interval(estimate, float(low), float(high))

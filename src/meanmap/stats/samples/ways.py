@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
 from meanmap.stats.samples.blocks import block_length, block_test
-from meanmap.stats.samples.feature_statistics import feature_test
-from meanmap.stats.samples.gram_statistics import gram_test, limit_test
+from meanmap.stats.samples.feature_statistics import OfSums, gaussian_limit, summed
+from meanmap.stats.samples.gram_statistics import feature_test, gram_test, limit_test
 from meanmap.stats.samples.samples import Outcome, Samples
 
-__all__ = ["Compute", "Way", "choices", "register_two_sample", "way"]
+__all__ = ["Compute", "Way", "choices", "fitting", "register_two_sample", "way"]
 
 # From two samples with their kernels, how many draws the null distribution has, a generator and an open door.
 Compute = Callable[[Samples, int, np.random.Generator, Door], Outcome]
@@ -32,20 +33,33 @@ class Way:
         From the samples to the statistic's name in the result.
     one_kernel : bool
         Whether it is for one kernel only.
+    exchanges : bool
+        Whether it draws from `samples.labels`, so that rows may be exchanged by any design.
+    of_sums : callable or None
+        The same from sums over rows, of which there may be any number.
     """
 
     statistic: str
     null: str
     compute: Compute
-    label: Callable[[Samples], str]
+    label: Callable[[Any], str]
     one_kernel: bool = False
+    exchanges: bool = False
+    of_sums: OfSums | None = None
 
 
 _WAYS: dict[tuple[str, str], Way] = {}
 
 
 def register_two_sample(
-    statistic: str, null: str, compute: Compute, *, label: str | None = None, one_kernel: bool = False
+    statistic: str,
+    null: str,
+    compute: Compute | None = None,
+    *,
+    of_sums: OfSums | None = None,
+    label: str | None = None,
+    one_kernel: bool = False,
+    exchanges: bool = False,
 ) -> None:
     """Add a statistic, or a null distribution of one, to what [`two_sample_test`][] can be asked for.
 
@@ -55,11 +69,17 @@ def register_two_sample(
         Their names; the pair must be new. The first null of a statistic is what null="auto" takes.
     compute : callable
         `compute(samples, n_draws, generator, door)` gives an `Outcome`. `samples[0]` and `samples[1]` are the points,
-        `samples.pooled` both, `samples.kernels` the kernels, `samples.sizes` the numbers of points.
+        `samples.pooled` both, `samples.kernels` the kernels, `samples.sizes` the numbers of points;
+        `samples.labels(n_draws, generator)` says which sample each point is of, (1 + B, N): in the data, then in draws.
+    of_sums : callable, instead of `compute`
+        `of_sums(x, y, features, n_draws, generator)` gives an `Outcome` from means and covariances of features of both
+        samples (`x.n`, `x.mean`, `x.covariance()`), which are added up over any number of rows, wherever they lie.
     label : str, optional
         What the statistic is called in the result; its name by default.
     one_kernel : bool
         Whether it is for one kernel only; the default kernel is then that of the median distance.
+    exchanges : bool
+        Whether all its draws are those of `samples.labels`: it then goes with `within=` and `clusters=`.
 
     Examples
     --------
@@ -69,11 +89,10 @@ def register_two_sample(
     >>> import meanmap as mm
     >>> from meanmap.stats import Null, Outcome, register_two_sample
     >>> def distance(samples, n_draws, generator, door):
-    ...     n, points = samples.sizes[0], np.asarray(samples.pooled)
-    ...     orders = [np.arange(len(points)), *(generator.permutation(len(points)) for _ in range(n_draws))]
-    ...     found = [np.linalg.norm(points[o[:n]].mean(axis=0) - points[o[n:]].mean(axis=0)) for o in orders]
+    ...     points, labels = np.asarray(samples.pooled), samples.labels(n_draws, generator)
+    ...     found = [np.linalg.norm(points[z == 0].mean(axis=0) - points[z == 1].mean(axis=0)) for z in labels]
     ...     return Outcome(found[0], Null("permutation", np.array(found[1:]), exact=True))
-    >>> register_two_sample("mean distance", "permutation", distance)
+    >>> register_two_sample("mean distance", "permutation", distance, exchanges=True)
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(40, 2)), rng.normal(1.0, 1.0, size=(30, 2))
     >>> mm.two_sample_test(x, y, statistic="mean distance", n_permutations=99, rng=0).reject(0.05)
@@ -84,7 +103,11 @@ def register_two_sample(
             raise ParameterError(f"{name} is 'auto', which stands for one of the others: give it a name of its own.")
     if (statistic, null) in _WAYS:
         raise ParameterError(f"statistic={statistic!r} with null={null!r} is known already: give one another name.")
-    _WAYS[statistic, null] = Way(statistic, null, compute, lambda samples: label or statistic, one_kernel)
+    if (compute is None) == (of_sums is None):
+        raise ParameterError("pass compute, for points in memory, or of_sums, for any number of rows: one of the two.")
+    compute = compute if of_sums is None else _of_rows(of_sums)
+    assert compute is not None  # one of the two was given
+    _WAYS[statistic, null] = Way(statistic, null, compute, lambda _: label or statistic, one_kernel, exchanges, of_sums)
 
 
 def way(statistic: str, null: str) -> Way:
@@ -92,16 +115,29 @@ def way(statistic: str, null: str) -> Way:
     return _WAYS[statistic, null]
 
 
-def choices() -> dict[str, tuple[str, ...]]:
-    """Which null distributions each statistic has; with "auto" all of them go."""
-    found: dict[str, tuple[str, ...]] = {"auto": tuple(dict.fromkeys(null for _, null in _WAYS))}
-    for statistic, null in _WAYS:
+def choices(*, summed: bool = False, exchanged: bool = False) -> dict[str, tuple[str, ...]]:
+    """Which null distributions each statistic has; with "auto" all of them go.
+
+    Perhaps only those that are `summed` over any number of rows, or under which rows are `exchanged` by any design.
+    """
+    known = [k for k, each in _WAYS.items() if each.of_sums or not summed if each.exchanges or not exchanged]
+    found: dict[str, tuple[str, ...]] = {"auto": tuple(dict.fromkeys(null for _, null in known))}
+    for statistic, null in known:
         found[statistic] = (*found.get(statistic, ()), null)
     return found
 
 
-def _fused(name: str, alone: bool = False) -> Callable[[Samples], str]:
-    return lambda samples: name + samples.fused(alone)
+def fitting(statistic: str, null: str) -> list[Way]:
+    """All ways of these names, of which "auto" is any."""
+    return [each for s, n in _WAYS if statistic in ("auto", s) and null in ("auto", n) for each in [_WAYS[s, n]]]
+
+
+def _of_rows(of_sums: OfSums) -> Compute:
+    return lambda s, n, g, d: summed(s, of_sums, n, g, d)
+
+
+def _fused(name: str, columns: bool = True) -> Callable[[Samples], str]:
+    return lambda samples: name + samples.fused(columns)
 
 
 def _own() -> Iterator[Way]:
@@ -112,7 +148,7 @@ def _own() -> Iterator[Way]:
                 statistic,
                 null,
                 lambda s, n, g, d, u=statistic == "unbiased", k=null: gram_test(s, u, k, n, g, d),
-                _fused(f"{statistic} MMD²", alone=null == "permutation"),
+                _fused(f"{statistic} MMD²"),
             )
     for null in ("gamma", "spectral"):
         yield Way(
@@ -122,13 +158,10 @@ def _own() -> Iterator[Way]:
             lambda samples: "biased MMD² × nm/(n + m)",
             one_kernel=True,
         )
-    for null in ("permutation", "spectral"):
-        yield Way(
-            "features",
-            null,
-            lambda s, n, g, d, k=null: feature_test(s, k, n, g, d),
-            _fused("unbiased MMD² of features", alone=null == "permutation"),
-        )
+    label = "unbiased MMD² of features"
+    yield Way("features", "permutation", feature_test, _fused(label))
+    limit = gaussian_limit
+    yield Way("features", "spectral", _of_rows(limit), _fused(label, columns=False), of_sums=limit)
     for statistic in ("block", "linear"):
         for null in ("wild", "normal"):
             yield Way(

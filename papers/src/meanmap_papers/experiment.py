@@ -1,0 +1,235 @@
+"""What an experiment is: a figure or table of a paper, its claim as numbers, and a function that measures them.
+
+To add one, write a module in the folder of its paper (such as ``trees``) that defines
+``EXPERIMENT``; it is then found by its id. Heavy imports belong inside its ``run``.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from meanmap_papers.parts import Parts
+
+__all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_many_hold", "verdict"]
+
+Scale = Literal["smoke", "quick", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
+Verdict = Literal[
+    "reproduced", "partly", "not reproduced", "not settled", "not shown at this scale", "no claim of the paper"
+]
+Held = Literal[
+    "yes",
+    "yes, within two standard errors",
+    "no",
+    "not settled: no standard error",
+    "not settled: not measured yet",
+    "not shown at this scale",
+]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A measured number with its standard error: 0 where it is exact, None where it is unknown."""
+
+    value: float
+    error: float | None = None
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "not measured yet"
+        return f"{self.value:.3g}" if not self.error else f"{self.value:.3g} ± {self.error:.1g}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, as a band in which a measured number should lie.
+
+    A statement with one end ("better", "at most") holds if the number clears that end by two standard errors: a rival
+    that is as good clears it once in forty times. A band with two ends says that a number is about what was printed,
+    and two standard errors are allowed at either end. A number without a standard error settles
+    nothing.
+
+    Attributes
+    ----------
+    says : str
+        The statement in words, with the place where it is made.
+    number : str
+        The name of the measured number (a key of `Outcome.numbers`).
+    low, high : float
+        The band, ends included.
+    scales : tuple of str
+        The scales at which the measurement is able to show it.
+    ours : bool
+        Whether the statement is ours and not the paper's; then it stands beside the verdict and does not enter it.
+
+    Examples
+    --------
+    >>> better = Claim("fewer errors than the rival (figure 3B)", "lead", low=0.0)
+    >>> better.holds(Number(0.05, 0.02)), better.holds(Number(0.03, 0.02)), better.holds(Number(0.05))
+    (True, False, False)
+    >>> about = Claim("80 % of intervals hold the truth", "share", low=0.8, high=0.8)
+    >>> about.holds(Number(0.77, 0.02)), about.holds(Number(0.75, 0.02))
+    (True, False)
+    """
+
+    says: str
+    number: str
+    low: float = -math.inf
+    high: float = math.inf
+    scales: tuple[Scale, ...] = SCALES
+    ours: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high or (self.low == -math.inf and self.high == math.inf):
+            raise ValueError(f"The claim {self.says!r} needs a band with low <= high, got [{self.low}, {self.high}].")
+
+    def holds(self, number: Number) -> bool:
+        """Whether a measured number shows the statement."""
+        return self.judged(number).startswith("yes")
+
+    def judged(self, number: Number) -> Held:
+        """Whether a measured number shows the statement, in words."""
+        if math.isnan(number.value):
+            return "not settled: not measured yet"
+        if number.error is None:
+            return "not settled: no standard error"
+        slack, inside = 2.0 * number.error, self.low <= number.value <= self.high
+        if self.low == -math.inf or self.high == math.inf:
+            return "yes" if self.low + slack <= number.value <= self.high - slack else "no"
+        if inside:
+            return "yes"
+        return "yes, within two standard errors" if self.low - slack <= number.value <= self.high + slack else "no"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How an experiment is run: its scale and its seed.
+
+    With `parts` a long run that was stopped goes on where it was.
+
+    Examples
+    --------
+    >>> setting = Setting("quick", seed=1)
+    >>> setting.choose(smoke=10, quick=100, paper=1000)
+    100
+    """
+
+    scale: Scale = "quick"
+    seed: int = 0
+    parts: Parts | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise ValueError(f"The scale should be one of {', '.join(SCALES)}, got {self.scale!r}.")
+
+    def choose(self, *, smoke: Value, quick: Value, paper: Value) -> Value:
+        """The value that belongs to the scale."""
+        return {"smoke": smoke, "quick": quick, "paper": paper}[self.scale]
+
+    def rng(self, *stream: int) -> np.random.Generator:
+        """A generator of random numbers; different `stream` numbers give independent ones."""
+        return np.random.default_rng([self.seed, *stream])
+
+    def part(self, name: str, measure: Callable[[], Value]) -> Value:
+        """What `measure` gives, as JSON can hold it; what an earlier run measured under this name is not run again."""
+        return measure() if self.parts is None else self.parts.measured(name, measure)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    answer : str
+        What came out, in a sentence.
+    numbers : dict of str to Number
+        The measured numbers, by the names that claims use.
+    figures : tuple of (matplotlib Figure, str)
+        Pictures, each with a caption that also serves those who cannot see it.
+    table : tuple of tuples of str
+        Rows of a table, the first being its header.
+    notes : tuple of str
+        What a reader must know: where the paper is silent or wrong, what differs here and why.
+    """
+
+    answer: str
+    numbers: Mapping[str, Number]
+    figures: tuple[tuple[Any, str], ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of a paper, ready to be run.
+
+    Attributes
+    ----------
+    id : str
+        What one types to run it: the folder of its paper and the figure, as in ``trees-figure-1``.
+    title : str
+        What it is about, in a few words.
+    source : str
+        The paper and the place in it.
+    claims : tuple of Claim
+        What the paper says of it, as numbers.
+    minutes : dict
+        Minutes on two cores, by scale.
+    run : callable
+        From a `Setting` to an `Outcome`.
+    data : tuple of str
+        The functions of `meanmap.datasets` that it needs; without their data it cannot run.
+    """
+
+    id: str
+    title: str
+    source: str
+    claims: tuple[Claim, ...]
+    minutes: Mapping[Scale, float]
+    run: Callable[[Setting], Outcome] = field(repr=False)
+    data: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        missing = [scale for scale in SCALES if scale not in self.minutes]
+        if missing:
+            raise ValueError(f"The experiment {self.id!r} should say its minutes at the scale {missing[0]!r}.")
+
+
+def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale) -> Verdict:
+    """Whether all, some or none of the paper's claims that a scale is able to show hold.
+
+    Where none holds and some lack a standard error, nothing is settled.
+
+    Examples
+    --------
+    >>> claims = (Claim("more than 1", "a", low=1.0), Claim("less than 1", "b", high=1.0))
+    >>> verdict(claims, {"a": Number(2.0, 0.1), "b": Number(2.0, 0.1)}, "smoke")
+    'partly'
+    """
+    if all(claim.ours for claim in claims):
+        return "no claim of the paper"
+    held, shown = how_many_hold(claims, numbers, scale)
+    if not shown:
+        return "not shown at this scale"
+    if held == shown:
+        return "reproduced"
+    if held:
+        return "partly"
+    judged = [claim.judged(numbers[claim.number]) for claim in claims if scale in claim.scales and not claim.ours]
+    return "not reproduced" if all(word == "no" for word in judged) else "not settled"
+
+
+def how_many_hold(
+    claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale, *, ours: bool = False
+) -> tuple[int, int]:
+    """How many claims of the paper, or of `ours`, hold, of how many that a scale is able to show."""
+    unknown = [claim.number for claim in claims if scale in claim.scales and claim.number not in numbers]
+    if unknown:
+        raise KeyError(f"The experiment did not measure {unknown[0]!r}, of which one of its claims speaks.")
+    shown = [claim for claim in claims if scale in claim.scales and claim.ours == ours]
+    return sum(claim.holds(numbers[claim.number]) for claim in shown), len(shown)

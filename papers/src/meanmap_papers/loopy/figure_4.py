@@ -1,0 +1,174 @@
+"""Topics of papers from their words and from the papers they cite or are cited by."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.types import Data
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+
+PROJECTED = 10  # d: the paper projects 367 categories to 100 numbers; here are 5 topics
+SWEEPS = 5
+ALWAYS_KNOWN = 10  # papers with more links are always in the training set
+AT = 1, 2, 3, 4  # k; at 5, the number of topics, every method finds all
+# Which methods are compared, by their place in the list of names.
+COMPARED = {
+    "over regression": (0, 1),
+    "over direct regression": (0, 2),
+    "regression over frequent": (1, 3),
+}
+
+
+def run(setting: Setting) -> Outcome:
+    """Recall at k of kernel belief propagation, of independent regressions and of the most frequent topics."""
+    from matplotlib import pyplot
+
+    from meanmap.datasets import citation
+
+    data = citation()
+    tops = range(1, data.topics.shape[1] + 1)
+    splits = setting.choose(smoke=1, quick=3, paper=10)
+    names = "kernel belief propagation", "regression of projected topics", "regression of each topic", "most frequent"
+    recalls = np.zeros((len(names), splits, len(tops)))
+    for split in range(splits):
+        guesses, held = _one_split(data, setting.rng(split))
+        truth = data.topics[held]
+        for i, ranked in enumerate(guesses):
+            found = np.cumsum(np.take_along_axis(truth, ranked, axis=1), axis=1)
+            recalls[i, split] = np.mean(found / truth.sum(axis=1, keepdims=True), axis=0)[: len(tops)]
+    figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for name, values in zip(names, recalls, strict=True):
+        spread = values.std(axis=0, ddof=1) if splits > 1 else np.zeros(len(tops))
+        axes.errorbar(tops, values.mean(axis=0), spread, marker="o", capsize=3, label=name)
+    axes.set(xlabel="k", ylabel="recall at k", xticks=list(tops))
+    axes.legend()
+    numbers = {}
+    for what, (upper, lower) in COMPARED.items():
+        for k in AT:
+            gain = recalls[upper, :, k - 1] - recalls[lower, :, k - 1]
+            error = float(gain.std(ddof=1) / np.sqrt(splits)) if splits > 1 else None
+            numbers[f"{what}, k = {k}"] = Number(float(gain.mean()), error)
+    table = [("", *(f"recall at {k}" for k in tops))]
+    table += [(name, *(f"{v:.3f}" for v in values.mean(axis=0))) for name, values in zip(names, recalls, strict=True)]
+    return Outcome(
+        f"Recall at 1, 2 and 3: {_three(recalls[0])} for kernel belief propagation, {_three(recalls[1])} for "
+        f"independent regression of projected topics, {_three(recalls[2])} for that of each topic, "
+        f"{_three(recalls[3])} for the most frequent topics.",
+        numbers,
+        ((figure, "Recall at k of the four methods; bars are standard deviations over splits."),),
+        tuple(table),
+        notes=(
+            (
+                "The paper's 143,086 papers with 367 categories are not available. These are 9360 papers with 5 "
+                "topics, of which at k = 5 every method finds all: projecting 5 topics saves nothing."
+            ),
+            (
+                "Known papers are evidence through the likelihood operator. The label vector is decoded from the mean "
+                "of the projected label under the belief, instead of its unit maximiser."
+            ),
+        ),
+    )
+
+
+def _three(values: np.ndarray) -> str:
+    return ", ".join(f"{v:.3f}" for v in values.mean(axis=0)[:3])
+
+
+def _one_split(data: Data, rng: np.random.Generator) -> tuple[list[np.ndarray], np.ndarray]:
+    """Topics in the order in which each method names them, for the held-out papers."""
+    import meanmap as mm
+    from meanmap import bp
+
+    number, topics = data.topics.shape
+    projection: Any = rng.normal(size=(PROJECTED, topics)) / np.sqrt(PROJECTED)
+    projection /= np.linalg.norm(projection, axis=0)  # as orthogonal matching pursuit needs
+    projected = data.topics @ projection.T
+    degree = np.diff(data.links.indptr)
+    known = degree > ALWAYS_KNOWN
+    rest = rng.permutation(np.flatnonzero(~known))
+    known[rest[: max(number // 3 - int(known.sum()), 0)]] = True
+    seen, held = np.flatnonzero(known), np.flatnonzero(~known)
+
+    guess, left_out = regression(data.words, projected, seen)
+    direct = regression(data.words, data.topics.astype(float), seen)[0]
+    edges = np.stack(data.links.nonzero(), axis=1)
+    edges = edges[edges[:, 0] < edges[:, 1]]
+    inside = edges[known[edges].all(axis=1)]
+    field = mm.KernelField(
+        mm.Graph.of(edges, nodes=range(number)),
+        kernels=mm.kernels.Linear(),
+        schedule=mm.graphs.Flooding(SWEEPS),
+    ).fit(
+        (projected[inside[:, 0]], projected[inside[:, 1]]),
+        observed=(projected[seen], left_out),
+        likelihood=bp.NoiseLikelihood,
+    )
+    observations = np.where(known[:, None], np.nan, guess)
+    beliefs = field.query({int(node): projected[node] for node in seen}, targets=held.tolist(), observed=observations)
+    means = np.stack([beliefs[int(node)].mean() for node in held])
+    order = np.argsort(-data.topics[seen].mean(axis=0))
+    frequent = np.tile(order, (len(held), 1))
+    ranked = np.argsort(-direct[held], axis=1)
+    return [decoded(projection, means), decoded(projection, guess[held]), ranked, frequent], held
+
+
+def regression(words: Any, targets: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Kernel ridge regression with a linear kernel on tf-idf vectors (Hsu, Kakade, Langford & Zhang 2009).
+
+    Guesses for all papers, and leave-one-out guesses for those that were learned from.
+    """
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    from meanmap.linalg import choose_ridge
+
+    features: Any = TfidfTransformer(sublinear_tf=True).fit(words[seen]).transform(words)
+    mean = targets[seen].mean(axis=0)
+    gram = np.asarray((features[seen] @ features[seen].T).todense())
+    ridge = float(choose_ridge(gram, targets[seen] - mean).best)
+    inverse = np.linalg.inv(gram + ridge * len(seen) * np.eye(len(seen)))
+    weights = inverse @ (targets[seen] - mean)
+    left_out = targets[seen] - weights / inverse.diagonal()[:, None]
+    return np.asarray(features @ (features[seen].T @ weights)) + mean, left_out
+
+
+def decoded(projection: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Topics in the order in which orthogonal matching pursuit takes them."""
+    import warnings
+
+    from sklearn.linear_model import orthogonal_mp
+
+    topics = projection.shape[1]
+    orders = np.zeros((len(vectors), topics), dtype=np.int64)
+    taken = np.zeros((len(vectors), topics), dtype=bool)
+    columns: Any = vectors.T
+    for k in range(1, topics + 1):
+        with warnings.catch_warnings():
+            # A belief that is certain is a column itself: nothing is left for a second one.
+            warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended prematurely", RuntimeWarning)
+            coefficients: Any = orthogonal_mp(projection, columns, n_nonzero_coefs=k)
+            found = np.reshape(coefficients, (topics, -1)).T != 0
+        new: Any = np.argmax(found & ~taken, axis=1)
+        none = ~(found & ~taken).any(axis=1)  # a coefficient of exactly zero: any topic that is left
+        new[none] = np.argmin(taken[none], axis=1)
+        orders[:, k - 1] = new
+        taken[np.arange(len(vectors)), new] = True
+    return orders
+
+
+EXPERIMENT = Experiment(
+    "loopy-figure-4",
+    "Topics of papers on a citation network",
+    "Song et al. (2011), appendix, figure 4",
+    tuple(
+        Claim(f"{words} (appendix 4, figure 4), k = {k}", f"{name}, k = {k}", 0.001)
+        for name, words in (
+            ("over regression", "kernel belief propagation is better than independent regression"),
+            ("over direct regression", "and than regression of each topic without a projection"),
+            ("regression over frequent", "independent regression is better than the most frequent categories"),
+        )
+        for k in AT
+    ),
+    {"smoke": 0.5, "quick": 1.5, "paper": 5},
+    run,
+    data=("citation",),
+)

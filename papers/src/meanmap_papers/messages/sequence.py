@@ -1,0 +1,153 @@
+"""Four synthetic problems, then four UCI sets, with one operator that is never reset (figures 2 and 3 of the paper)."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+
+__all__ = ["EXPERIMENT"]
+
+# The paper runs ten iterations without a test of convergence; so does its preset here.
+PUBLISHED_SWEEPS = 10
+
+
+def run(setting: Setting) -> Outcome:
+    """Quadrature in every factor, messages learned just in time, and the paper's preset, side by side."""
+    from meanmap import ep
+    from meanmap_papers.messages.problems import four_synthetic, four_uci, logistic_model, observed_beta_model
+
+    rows = setting.choose(smoke=32, quick=200, paper=200)
+    ours = ep.Learned(initial=setting.choose(smoke=32, quick=300, paper=300))
+    oracle = setting.choose(smoke=ep.Quadrature(), quick=ep.Quadrature(), paper=None)
+    published = ep.Learned.published(oracle, initial=setting.choose(smoke=32, quick=300, paper=300))
+    lines, trace, scores = [], [], []
+    uci = four_uci(setting.seed, most=rows)
+    problems = [*((f"synthetic {i + 1}", p) for i, p in enumerate(four_synthetic(setting.seed, rows)))]
+    problems += list(zip(("banknote", "transfusion", "ionosphere", "fertility"), uci, strict=True))
+    if setting.scale == "smoke":
+        problems = problems[:2]
+    for name, (X, y, X_test, y_test) in problems:
+        exact = ep.infer(logistic_model(X, y))
+        learned = ep.infer(logistic_model(X, y), messages=ours, rng=setting.seed)
+        old = ep.infer(
+            observed_beta_model(X, y), messages=published, rng=setting.seed, sweeps=PUBLISHED_SWEEPS, improper="force"
+        )
+        diary = ours.diary("Logistic(z)")
+        trace += [(name, asked / max(total, 1), novelty) for asked, total, novelty in diary.sweeps]
+        scores += diary.scores
+        wrong = [_wrong(post, X_test, y_test) for post in (exact, learned, old)]
+        lines.append(
+            {
+                "problem": name,
+                "calls": len(y) * (exact.report.steps + 1),
+                "asked": diary.asked + diary.audited,
+                "KL": float(exact["w"].kl(learned["w"])),
+                "KL published": float(exact["w"].kl(old["w"])) if bool(old["w"].is_proper()) else np.inf,
+                "wrong": wrong,
+            }
+        )
+    z = float(np.sqrt(np.nanmean(np.stack(scores) ** 2, axis=0)).max()) if scores else 0.0
+    share = sum(line["asked"] for line in lines) / sum(line["calls"] for line in lines)
+    numbers = {
+        "largest KL": Number(max(line["KL"] for line in lines)),
+        "share asked": Number(share),
+        "rms z": Number(z),
+        "largest KL published": Number(max(line["KL published"] for line in lines)),
+        "change of test error": Number(max(abs(line["wrong"][1] - line["wrong"][0]) for line in lines)),
+        "change of test error published": Number(
+            float(np.median([abs(li["wrong"][2] - li["wrong"][0]) for li in lines]))
+        ),
+    }
+    header = ("problem", "KL learned", "KL published", "asked / calls", "test errors: quadrature, learned, published")
+    table: list[tuple[str, ...]] = [header]
+    for line in lines:
+        shown = ", ".join(f"{value:.3f}" for value in line["wrong"])
+        table.append(
+            (
+                line["problem"],
+                f"{line['KL']:.1e}",
+                f"{line['KL published']:.2g}",
+                f"{line['asked']} / {line['calls']}",
+                shown,
+            )
+        )
+    answer = (
+        f"Learned messages end within {numbers['largest KL'].value:.1e} nats of quadrature and ask for {share:.0%} of "
+        f"its calls; the published setting ends up to {numbers['largest KL published'].value:.0f} nats away, and its "
+        "test errors hardly show it."
+    )
+    notes = (
+        "Share asked: questions to the oracle, audits included, over the calls that quadrature EP makes to converge.",
+        "Unlike the code of its authors the published setting centres its numbers and draws its batch over two sweeps.",
+        "Splits of the UCI sets are drawn anew: those of the authors are in their repository.",
+    )
+    return Outcome(answer, numbers, ((_draw(trace, lines), _CAPTION),), tuple(table), notes)
+
+
+_CAPTION = (
+    "Above, the part of the messages in each sweep that was asked of the oracle; it rises at a new problem and falls. "
+    "Middle, the median novelty: the variance that learning would take away, in units of the noise. Below, the "
+    "divergence of the posterior from that of quadrature, learned and as published."
+)
+
+
+def _wrong(post: Any, X: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean((X @ np.asarray(post["w"].mean()) > 0) != y))
+
+
+def _draw(trace: list, lines: list) -> Any:
+    from matplotlib import pyplot
+
+    figure, (asked, novelty, divergence) = pyplot.subplots(3, 1, figsize=(8, 7), constrained_layout=True)
+    names = [entry[0] for entry in trace]
+    starts = [at for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+    for axes, column, label in ((asked, 1, "part asked"), (novelty, 2, "median novelty")):
+        axes.plot([entry[column] for entry in trace], color="C0")
+        for at in starts:
+            axes.axvline(at, color="0.8", zorder=0)
+        axes.set_ylabel(label)
+        axes.set_xlim(0, len(trace) - 1)
+    asked.set_xticks(starts, [names[at] for at in starts], rotation=20, ha="left", fontsize=8)
+    asked.xaxis.tick_top()
+    novelty.set_xlabel("sweep")
+    novelty.set_yscale("log")
+    place = np.arange(len(lines))
+    divergence.bar(place - 0.2, [line["KL"] for line in lines], 0.4, label="learned")
+    divergence.bar(place + 0.2, [min(line["KL published"], 1e3) for line in lines], 0.4, label="as published")
+    divergence.axhline(1e-3, color="0.5", linestyle=":")
+    divergence.set(yscale="log", ylim=(1e-7, 1e5))
+    divergence.set_ylabel("KL (nats)")
+    divergence.set_xticks(place, [line["problem"] for line in lines], rotation=20, ha="right", fontsize=8)
+    divergence.legend(frameon=False, ncol=2)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    "messages-sequence",
+    "One operator over four synthetic problems and four UCI sets",
+    "Jitkrittum et al. (2015), figures 2 and 3; its draft, figures 5, 6 and 8",
+    (
+        Claim(
+            "test errors are those of the oracle (figure 3)",
+            "change of test error",
+            high=0.01,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            "the posterior is that of quadrature: KL at most 1e-3",
+            "largest KL",
+            high=1e-3,
+            scales=("quick", "paper"),
+            ours=True,
+        ),
+        Claim(
+            "at most 15% of the calls go to the oracle", "share asked", high=0.15, scales=("quick", "paper"), ours=True
+        ),
+        Claim("audited errors are below what was said", "rms z", high=1.0, ours=True),
+        Claim("the published setting is right too", "largest KL published", high=1e-2, scales=("quick", "paper")),
+    ),
+    {"smoke": 0.6, "quick": 3, "paper": 15},
+    run,
+    data=("uci",),
+)

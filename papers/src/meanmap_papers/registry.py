@@ -1,0 +1,46 @@
+"""All experiments by id. An experiment is a module below one of the papers' folders that defines ``EXPERIMENT``."""
+
+import difflib
+from importlib import import_module
+from pkgutil import iter_modules
+
+from meanmap_papers.experiment import Experiment
+
+__all__ = ["PAPERS", "all_experiments", "find"]
+
+# The folders of the papers, in the order in which they are listed.
+PAPERS = {
+    "kernel_learning": "Flaxman, Sejdinovic, Cunningham & Filippi (2016), Bayesian learning of kernel embeddings",
+    "trees": "Song, Gretton & Guestrin (2010), Nonparametric tree graphical models",
+    "loopy": "Song, Gretton, Bickson, Low & Guestrin (2011), Kernel belief propagation",
+    "messages": "Jitkrittum et al. (2015), Kernel-based just-in-time learning for passing EP messages, and its draft",
+}
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """Every experiment by its id, papers in their order."""
+    found: dict[str, Experiment] = {}
+    for folder in PAPERS:
+        package = import_module(f"meanmap_papers.{folder}")
+        for module in sorted(iter_modules(package.__path__), key=lambda each: each.name):
+            experiment = getattr(import_module(f"{package.__name__}.{module.name}"), "EXPERIMENT", None)
+            if experiment is not None:
+                if experiment.id in found:
+                    raise RuntimeError(f"Two experiments have the id {experiment.id!r}.")
+                found[experiment.id] = experiment
+    return found
+
+
+def find(id: str) -> Experiment:
+    """The experiment with this id.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message names the nearest ids.
+    """
+    known = all_experiments()
+    if id not in known:
+        near = difflib.get_close_matches(id, known, n=3, cutoff=0.3) or list(known)[:3]
+        raise ValueError(f"No experiment is called {id!r}. The nearest: {', '.join(near)}. `meanmap list` shows all.")
+    return known[id]

@@ -1,0 +1,86 @@
+"""The report of a reproduction: each figure of the papers beside its claims."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from meanmap.core.saved.files import write_whole
+from meanmap.plots.page import Section, render
+from meanmap_papers.experiment import Claim, Experiment, Number, Verdict, how_many_hold
+from meanmap_papers.record import Record
+from meanmap_papers.reproduce import Failure
+
+__all__ = ["claim_row", "report", "write_report"]
+
+
+def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure]) -> str:
+    """One HTML page: an overview, and a section for each experiment with its claims, numbers and pictures."""
+    pairs = list(zip(experiments, records, strict=True))
+    ran = [record for record in records if isinstance(record, Record)]
+    words: tuple[Verdict, ...] = get_args(Verdict)
+    counts = {word: sum(record.verdict == word for record in ran) for word in words}
+    answer = ", ".join(f"{count} {word}" for word, count in counts.items() if count or word in words[:3])
+    answer += f", {len(records) - len(ran)} not run" if len(ran) < len(records) else ""
+    header = ("experiment", "verdict", "claims that hold", "processor seconds", "where")
+    overview = Section("Overview", answer + ".", tables=((header, *map(_row, pairs)),))
+    lead = (
+        "Each figure of the papers beside what it claims. A claim of superiority holds if it is ahead by two standard "
+    )
+    lead += (
+        "errors, a printed number if ours lies in its band, give or take two. Claims of ours do not enter a verdict."
+    )
+    return render("meanmap: the papers, reproduced", lead, [overview, *map(_section, pairs)], _footer(ran))
+
+
+def write_report(folder: Path, experiments: Sequence[Experiment], records: Sequence[Record | Failure]) -> Path:
+    """Write the page into the folder of the records; returns where it is."""
+    return write_whole(folder / "report.html", report(experiments, records))
+
+
+def _row(pair: tuple[Experiment, Record | Failure]) -> tuple[str, ...]:
+    experiment, record = pair
+    if isinstance(record, Failure):
+        return (experiment.id, "not run", "", "", experiment.source)
+    held, shown = how_many_hold(experiment.claims, record.numbers, record.setting.scale)
+    return (experiment.id, record.verdict, f"{held} of {shown}", f"{record.seconds:.0f}", experiment.source)
+
+
+def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
+    experiment, record = pair
+    title = f"{experiment.title} ({experiment.id})"
+    if isinstance(record, Failure):
+        return Section(title, f"Not run. {record.reason}", experiment.source)
+    scale = record.setting.scale
+    claims = tuple(claim_row(claim, record.numbers[claim.number], scale in claim.scales) for claim in experiment.claims)
+    table = (("the paper's claim", "band", "measured", "holds"), *claims)
+    claimed = {claim.number for claim in experiment.claims}
+    others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
+    return Section(
+        title,
+        f"{record.verdict.capitalize()}. {record.answer}",
+        " ".join((f"{experiment.source}.", *record.notes)),
+        f"meanmap reproduce {record.id} --scale {scale} --seed {record.setting.seed}",
+        record.figures,
+        tables=(table, record.table, (("other numbers", "measured"), *others)),
+    )
+
+
+def claim_row(claim: Claim, number: Number, shown: bool) -> tuple[str, ...]:
+    """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
+    says = f"{claim.says} (ours)" if claim.ours else claim.says
+    return (says, _band(claim), str(number), claim.judged(number) if shown else "not shown at this scale")
+
+
+def _band(claim: Claim) -> str:
+    if claim.low == float("-inf"):
+        return f"at most {claim.high:.3g}"
+    if claim.high == float("inf"):
+        return f"at least {claim.low:.3g}"
+    return f"{claim.low:.3g} to {claim.high:.3g}"
+
+
+def _footer(records: Sequence[Record]) -> str:
+    if not records:
+        return ""
+    versions = ", ".join(f"{name} {version}" for name, version in records[0].versions.items())
+    return f"{versions}; scale {records[0].setting.scale}, seed {records[0].setting.seed}."

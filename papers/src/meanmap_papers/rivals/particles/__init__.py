@@ -1,0 +1,8 @@
+"""Particles as messages: where they are put, what is sent from them, how they are moved."""
+
+from meanmap_papers.rivals.particles.cloud import Cloud
+from meanmap_papers.rivals.particles.functions import MessageFunctions
+from meanmap_papers.rivals.particles.model import NodeFactors
+from meanmap_papers.rivals.particles.proposals import Adaptive, Metropolis, Proposal
+
+__all__ = ["Adaptive", "Cloud", "MessageFunctions", "Metropolis", "NodeFactors", "Proposal"]

@@ -1,0 +1,167 @@
+"""Figure 1: a document is looked for in one language from its translations in others.
+
+At the paper's scale, on ten splits that nothing was chosen on (seed 20261), all claims held: along the chain the
+learned tree found .922 ± .005 of the pages with two languages and .30 ± .02 with nine, the topic model .71 ± .02 and
+.083 ± .005; with all evidence .929 ± .006 against .713 ± .008 on the linguistic tree and .986 ± .003 against
+.952 ± .008 on the Chow-Liu tree. Document length, which sees whole pages, was best from six languages on.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+from meanmap_papers.trees.languages import CHAIN, LINGUISTIC, Corpus
+from meanmap_papers.trees.retrieval_figures import GRAPHS, SHOWN, case_of, curves_against_depth, summary
+from meanmap_papers.trees.searching import METHODS, Split, inwards, recall
+
+__all__ = ["EXPERIMENT", "run"]
+
+
+def run(setting: Setting) -> Outcome:
+    """All three graphs on several random splits."""
+    from meanmap.core.progress import track
+    from meanmap.datasets import parallel_help
+    from meanmap_papers.trees.languages import dependence_tree
+
+    languages = CHAIN[-setting.choose(smoke=5, quick=9, paper=9) :]
+    searched = setting.choose(smoke=60, quick=300, paper=300)
+    pairs = setting.choose(smoke=60, quick=100, paper=100)
+    texts = parallel_help()
+    corpus = Corpus({name: texts[name] for name in languages}, words=40)
+    tails = [[name] for name in languages[:-1]][::-1]
+    chain = list(pairwise(languages))
+    tree = [edge for edge in LINGUISTIC if set(edge) <= set(languages)]
+    curves: dict[tuple[str, str], list[np.ndarray]] = {}
+    for number in track(range(setting.choose(smoke=1, quick=2, paper=10)), "splits"):
+        split = Split(corpus, searched, pairs, setting.rng(number))
+        learned = dependence_tree({name: corpus.features[name][split.others[:pairs]] for name in languages})
+        graphs = {
+            "chain": (chain, "sv", tails),
+            "linguistic tree": (tree, "en", inwards(tree, "en")),
+            "Chow-Liu tree": (learned, "en", inwards(learned, "en")),
+        }
+        for graph, question in graphs.items():
+            answers = split.learned_tree(*question), split.topic_model(*question), split.length(*question)
+            for method, scores in zip(METHODS, answers, strict=True):
+                curves.setdefault((graph, method), []).append(np.array([recall(score) for score in scores]))
+    return _outcome({key: np.array(value) for key, value in curves.items()}, searched)
+
+
+def _outcome(curves: Mapping[tuple[str, str], np.ndarray], searched: int) -> Outcome:
+    """Numbers, pictures and a table from curves (splits, cases, depth) of each graph and method."""
+    shown = {key: curve[:, :, SHOWN[key[0]] - 1] for key, curve in curves.items()}
+    ours, topics, length = (shown["chain", method] for method in METHODS)
+    last = min(4, ours.shape[1]) - 1  # five languages
+    chance = SHOWN["chain"] / searched
+    kept = [(found[:, last] - chance) / (found[:, 0] - chance) for found in (ours, topics)]
+    numbers = {
+        "least lead over topics on the chain": _least(ours - topics),
+        "share kept from 2 to 5 languages, ours minus topics": _mean(kept[0] - kept[1]),
+        "lead over length with 2 languages": _mean(ours[:, 0] - length[:, 0]),
+    }
+    for graph in GRAPHS[1:]:
+        ours, topics = shown[graph, METHODS[0]], shown[graph, METHODS[1]]
+        numbers[f"least lead over topics, {graph}"] = _least(ours - topics)
+        numbers[f"gain from all evidence, {graph}"] = _mean(ours[:, -1] - ours[:, 0])
+    for (graph, method), found in shown.items():
+        for case in (0, found.shape[1] - 1):
+            numbers[f"{graph}, {method}, {case_of(graph, case, found.shape[1])}"] = _mean(found[:, case])
+    best, worst = numbers["chain, learned tree, 2 languages"], _mean(shown["chain", METHODS[0]][:, -1])
+    answer = (
+        f"The learned tree finds {best.value:.0%} of the pages among the first {SHOWN['chain']} along a chain of two "
+        f"languages and {worst.value:.0%} along the longest, the topic model "
+        f"{shown['chain', METHODS[1]][:, 0].mean():.0%} and {shown['chain', METHODS[1]][:, -1].mean():.0%}."
+    )
+    return Outcome(answer, numbers, (summary(shown), curves_against_depth(curves)), _table(shown), NOTES)
+
+
+NOTES = (
+    (
+        "The documents are 876 pages of the help of LibreOffice instead of Europarl, cut to their first 40 "
+        "words, for whole pages are too easy. `meanmap.datasets.europarl` reads Europarl where a user has it."
+    ),
+    (
+        "300 pages are looked for, as in the paper; training pairs come from the other pages, which is harder "
+        "than pairs of the same 300."
+    ),
+    (
+        "What the messages make of each candidate is standardised over the queries (the paper is silent); for the "
+        "topic model that was measured to change nothing."
+    ),
+    (
+        "The topic model is fitted by variational inference (scikit-learn) instead of Gibbs sampling; of 50 "
+        "topics with priors of .2, .5 and 1 the best on another split, .5, is shown."
+    ),
+    ("Words are cut to six letters instead of stemmed; those of more than half the documents stand in for stop words."),
+    "Lengths are those of whole pages: more than the other two methods see.",
+    ("The edges of the linguistic tree cannot be read off the paper: leaves and inner nodes are those it names."),
+    "The Chow-Liu tree has English at its centre, nearly a star: evidence has nowhere nearer to move.",
+)
+
+
+def _mean(values: np.ndarray) -> Number:
+    """The mean over splits and its standard error, where there are several."""
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return Number(float(values.mean()), error)
+
+
+def _least(leads: np.ndarray) -> Number:
+    """The smallest mean of several columns, with its error."""
+    return _mean(leads[:, leads.mean(axis=0).argmin()])
+
+
+def _table(shown: Mapping[tuple[str, str], np.ndarray]) -> tuple[tuple[str, ...], ...]:
+    rows: list[tuple[str, ...]] = [("graph", "evidence", *METHODS)]
+    for graph in GRAPHS:
+        cases = shown[graph, METHODS[0]].shape[1]
+        for case in range(cases):
+            cells = (str(_mean(shown[graph, method][:, case])) for method in METHODS)
+            rows.append((graph, case_of(graph, case, cases), *cells))
+    return tuple(rows)
+
+
+SHOWING = ("quick", "paper")
+EXPERIMENT = Experiment(
+    "trees-figure-1",
+    "Finding translations in nine languages",
+    "Song, Gretton & Guestrin (2010), figure 1",
+    (
+        Claim(
+            "along the chain the learned tree finds more than the topic model, whatever the length (b, c)",
+            "least lead over topics on the chain",
+            low=0.0,
+            scales=SHOWING,
+        ),
+        Claim(
+            "the topic model drops significantly faster with the length (section 6.1)",
+            "share kept from 2 to 5 languages, ours minus topics",
+            low=0.0,
+            scales=SHOWING,
+        ),
+        Claim(
+            "length is no better than the learned tree where the chain is short (b, d)",
+            "lead over length with 2 languages",
+            low=0.0,
+        ),
+        Claim(
+            "retrieval improves as evidence moves to the root of the linguistic tree (f)",
+            "gain from all evidence, linguistic tree",
+            low=0.0,
+            scales=SHOWING,
+        ),
+        *(
+            Claim(
+                f"the learned tree finds much more than the topic model on the {graph} ({panels})",
+                f"least lead over topics, {graph}",
+                low=0.0,
+                scales=SHOWING,
+            )
+            for graph, panels in (("linguistic tree", "f, g"), ("Chow-Liu tree", "j, k"))
+        ),
+    ),
+    {"smoke": 0.5, "quick": 2.0, "paper": 10.0},
+    run,
+    data=("parallel_help",),
+)

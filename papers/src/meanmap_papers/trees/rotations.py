@@ -1,0 +1,234 @@
+"""Figure 2: where a camera points that turns in a room, from noisy pictures.
+
+At the paper's scale, on three walks that nothing was chosen on (seed 20263), the learned tree was ahead at every noise:
+2.86 ± .04, 2.75 ± .05, 2.78 ± .02 and 2.66 ± .04 at noise 0, .2, .4 and .8, conditional embeddings 2.67 ± .08,
+2.42 ± .2, 2.25 ± .2 and 1.97 ± .2, the Kalman filter 2.02 ± .3, 2.03 ± .2, 1.99 ± .2 and 1.55 ± .2.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
+
+__all__ = ["EXPERIMENT", "embedding_dynamics", "kalman_filter", "learned_tree", "trace"]
+
+METHODS = ("learned tree", "conditional embeddings", "Kalman filter")
+HEIGHT, WIDTH = 24, 32
+# Three times the standard deviation of a pixel along a walk: where the others fell on walks that were tried.
+MODERATE = 0.4
+# exp(−‖R − R'‖² / 2): about 40 degrees.
+LENGTHSCALE = 1.0
+# Conditional embeddings have nothing to choose their settings by: the best on the last quarter of the training path.
+RIDGES, LENGTHSCALES = (1e-2, 1e-3, 1e-4), (0.5, 1.0)
+
+
+def trace(rotations: np.ndarray, estimates: np.ndarray) -> np.ndarray:
+    """tr(Rᵀ R̂), 1 + 2 cos θ for the angle θ between the two: 3 where they are equal, −1 where they are opposite."""
+    return np.sum(rotations * estimates, axis=(1, 2))
+
+
+def most_probable(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The highest points on SO(3) of beliefs with weights (n, m) on rotations (m, 3, 3)."""
+    from meanmap import kernels
+    from meanmap.embeddings import PointEmbedding
+
+    return np.asarray(PointEmbedding(kernels.Rotation(LENGTHSCALE), points, weights, False).mode(n_starts=1))
+
+
+def nearest(matrices: np.ndarray) -> np.ndarray:
+    """The rotations nearest to matrices (n, 3, 3)."""
+    left, _, right = np.linalg.svd(matrices)
+    signs = np.ones((len(matrices), 1, 3))
+    signs[:, 0, 2] = np.linalg.det(left @ right)
+    return (left * signs) @ right
+
+
+def learned_tree(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Filtering along the caterpillar tree of rotations, each with its image; ridges are chosen from the data."""
+    from meanmap import KernelGraph, kernels, median_heuristic
+    from meanmap.bp import Stream
+
+    rotation, image = kernels.Rotation(LENGTHSCALE), kernels.RBF(median_heuristic(images, rng=0))
+    table = {"now": rotations[:-1], "next": rotations[1:], "image": images[:-1]}
+    given = {"now": rotation, "next": rotation, "image": image}
+    model = KernelGraph([("now", "next"), ("now", "image")], kernels=given).fit(table)
+    stream, weights = Stream.of(model, "now", "next"), []
+    for picture in new:
+        stream = stream.step({"image": picture})
+        weights.append(stream.belief.weights)
+    return most_probable(stream.belief.points, np.array(weights))
+
+
+def embedding_dynamics(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Filtering by conditional embeddings, with settings that did best on the last quarter of the training path."""
+    from meanmap import kernels, median_heuristic
+    from meanmap_papers.trees.baselines.embedding_dynamics import EmbeddingDynamics
+
+    image = kernels.RBF(median_heuristic(images, rng=0))
+    begin = 3 * len(rotations) // 4
+
+    def learned(lengthscale: float, ridge: float, known: slice) -> EmbeddingDynamics:
+        return EmbeddingDynamics(rotations[known], images[known], kernels.Rotation(lengthscale), image, ridge)
+
+    def held_out(setting: tuple[float, float]) -> float:
+        model = learned(*setting, slice(begin))
+        means = np.einsum("tm,mij->tij", model.filter(images[begin:]), model.following)
+        return float(trace(rotations[begin:], nearest(means)).mean())
+
+    best = max(((lengthscale, ridge) for lengthscale in LENGTHSCALES for ridge in RIDGES), key=held_out)
+    model = learned(*best, slice(None))
+    return most_probable(model.following, model.filter(new))
+
+
+def kalman_filter(rotations: np.ndarray, images: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The Kalman filter of quaternions, all its parameters by linear regression."""
+    from scipy.spatial.transform import Rotation
+
+    from meanmap_papers.trees.baselines.kalman import LinearDynamics
+
+    quaternions = Rotation.from_matrix(rotations).as_quat()
+    # q and −q are one rotation: the sign that is nearer to the one before makes the path smooth.
+    turns = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0
+    quaternions[1:] *= np.where(np.cumsum(turns) % 2 == 1, -1.0, 1.0)[:, None]
+    means, _ = LinearDynamics.fit(quaternions, images).filter(new)
+    return Rotation.from_quat(means).as_matrix()
+
+
+def run(setting: Setting) -> Outcome:
+    """All methods on several walks at growing noise."""
+    from meanmap.core.progress import track
+
+    half = setting.choose(smoke=100, quick=600, paper=1800)
+    noises = (0.0, 0.4) if setting.scale == "smoke" else (0.0, 0.2, 0.4, 0.8)
+    walks = setting.choose(smoke=1, quick=2, paper=3)
+    means = [on_a_walk(setting, walk, half, noises) for walk in track(range(walks), "walks")]
+    return outcome(np.array(means), noises)
+
+
+def on_a_walk(setting: Setting, walk: int, half: int, noises: tuple[float, ...]) -> np.ndarray:
+    """Mean traces (noises, methods) on the second half of a walk, all methods learned from the first."""
+    from meanmap_papers.trees.room import frames, random_walk
+
+    rng = setting.rng(walk)
+    rotations = random_walk(2 * half, rng)
+    clean = frames(rotations, HEIGHT, WIDTH).reshape(2 * half, -1)
+    means = np.zeros((len(noises), len(METHODS)))
+    for at, noise in enumerate(noises):
+        images = clean + noise * rng.normal(size=clean.shape)
+        for method, answer in enumerate((learned_tree, embedding_dynamics, kalman_filter)):
+            measure = partial(mean_trace, answer, rotations, images, half)
+            means[at, method] = setting.part(f"walk {walk}, noise {noise:g}, {METHODS[method]}", measure)
+    return means
+
+
+def mean_trace(answer: Callable[..., np.ndarray], rotations: np.ndarray, images: np.ndarray, half: int) -> float:
+    """Of what a method that has learned from the first half says about the second."""
+    return float(trace(rotations[half:], answer(rotations[:half], images[:half], images[half:])).mean())
+
+
+def outcome(means: np.ndarray, noises: tuple[float, ...]) -> Outcome:
+    """Numbers and pictures from mean traces (walks, noises, methods)."""
+    numbers = {}
+    for method, name in enumerate(METHODS):
+        for at, noise in enumerate(noises):
+            numbers[f"trace, {name}, noise {noise:g}"] = _mean(means[:, at, method])
+    for method, name in enumerate(METHODS[1:], start=1):
+        leads = (means[:, :, 0] - means[:, :, method])[:, np.array(noises) >= MODERATE]
+        numbers[f"least lead over {name} from moderate noise on"] = _mean(leads[:, leads.mean(axis=0).argmin()])
+    better = means[:, -1, 1:].max(axis=1)
+    numbers["times the better of the others at the largest noise"] = _mean(means[:, -1, 0] / better)
+    level = numbers[f"trace, learned tree, noise {noises[-1]:g}"]
+    others = ", ".join(f"{numbers[f'trace, {name}, noise {noises[-1]:g}']} ({name})" for name in METHODS[1:])
+    answer = f"With noise {noises[-1]:g} the trace is {level} (learned tree), {others}; 3 would be perfect."
+    pictures = (_against_noise(np.array(noises), means), _seen(noises))
+    return Outcome(answer, numbers, pictures, notes=NOTES)
+
+
+def _mean(values: np.ndarray) -> Number:
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return Number(float(values.mean()), error)
+
+
+def _against_noise(noises: np.ndarray, means: np.ndarray) -> tuple[Any, str]:
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
+    for method, name in enumerate(METHODS):
+        found = means[:, :, method]
+        error = found.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else None
+        axes.errorbar(noises, found.mean(axis=0), error, marker="o", ms=4, label=name)
+    axes.set(xlabel="standard deviation of the noise (colours 0 to 1)", ylabel="trace measure", ylim=(-0.2, 3.05))
+    axes.legend(frameon=False)
+    return (
+        figure,
+        "The mean of tr(RᵀR̂) over the second half of a walk against the noise, mean and standard error of walks",
+    )
+
+
+def _seen(noises: tuple[float, ...]) -> tuple[Any, str]:
+    from matplotlib import pyplot
+
+    from meanmap_papers.trees.room import frames, random_walk
+
+    rng = np.random.default_rng(0)
+    pictures = frames(random_walk(121, rng)[::40], HEIGHT, WIDTH)
+    figure, panels = pyplot.subplots(len(noises), len(pictures), figsize=(7, 1.3 * len(noises)), layout="constrained")
+    for row, noise in zip(panels, noises, strict=True):
+        for axes, picture in zip(row, pictures, strict=True):
+            axes.imshow(np.clip(picture + noise * rng.normal(size=picture.shape), 0, 1))
+            axes.set(xticks=[], yticks=[])
+        row[0].set_ylabel(f"{noise:g}")
+    return figure, "What the camera sees at four times, with each noise."
+
+
+NOTES = (
+    (
+        "Frames have 32 by 24 pixels in colour; the paper does not say its size. Training pictures are noisy, too. In "
+        "grey two walls of this room look alike, and no method did well on walks that were tried."
+    ),
+    (
+        "The camera does not move, so that all frames are parts of one picture of the room, rendered by POV-Ray with "
+        "shadows and radiosity."
+    ),
+    (
+        "Conditional embeddings of the state and the observation are combined by the sum of their kernels, the "
+        "approximation of Song et al. (2009); lengthscale and ridge are the best of six on held-out training frames."
+    ),
+    (
+        "With 600 training frames and little noise, conditional embeddings were ahead on two of three walks that were "
+        "tried: their weights have signs and go beyond training rotations, which beliefs rest on; and errors of the "
+        "likelihood where frames are few repeat from frame to frame, as if each were new evidence."
+    ),
+    "The Kalman filter does not overtake conditional embeddings here, as it does in the paper for large noise.",
+)
+
+EXPERIMENT = Experiment(
+    "trees-figure-2",
+    "Finding camera rotations",
+    "Song, Gretton & Guestrin (2010), figure 2",
+    (
+        *(
+            Claim(
+                f"from moderate noise on, {words} (section 6.2)",
+                f"least lead over {name} from moderate noise on",
+                low=0.0,
+                scales=("quick", "paper"),
+            )
+            for name, words in (
+                ("conditional embeddings", "the learned tree is better than Song et al. (2009)"),
+                ("Kalman filter", "the learned tree is better than the Kalman filter"),
+            )
+        ),
+        Claim(
+            "for large noise its trace is much higher; in the paper by 40 % (section 6.2)",
+            "times the better of the others at the largest noise",
+            low=1.2,
+            scales=("quick", "paper"),
+        ),
+    ),
+    {"smoke": 0.5, "quick": 5.0, "paper": 60.0},
+    run,
+)

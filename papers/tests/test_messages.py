@@ -1,0 +1,48 @@
+"""Smoke runs of the experiments on learned messages, and what their parts are made of."""
+
+import math
+
+import numpy as np
+import pytest
+
+from meanmap_papers.experiment import Setting, verdict
+from meanmap_papers.messages import doubt_in_time, features, methods, simulator
+from meanmap_papers.messages.jointly import Jointly
+
+
+def test_the_simulator_follows_all_ways_an_infection_can_go():
+    rate = 1.7
+    small, large = simulator.chances(math.log(rate))
+    assert small + large == pytest.approx(1)
+    # The same by drawing: infections and recoveries one after the other.
+    rng, outbreaks = np.random.default_rng(0), 0
+    for _ in range(2000):
+        ill, infected = 1, 1
+        while ill:
+            spreads = rate / simulator.WARD * (simulator.WARD - infected)
+            caught = rng.uniform() < spreads / (spreads + 1)
+            ill, infected = (ill + 1, infected + 1) if caught else (ill - 1, infected)
+        outbreaks += infected >= simulator.MANY
+    assert large == pytest.approx(outbreaks / 2000, abs=4 * math.sqrt(0.25 / 2000))  # 1 in 16,000 false alarms
+    assert simulator.log_chance(-200.0, 1.0) == -math.inf
+
+
+def test_joint_outputs_are_those_of_the_dense_formula():
+    from meanmap import ep
+
+    rng = np.random.default_rng(1)
+    came, new = (ep.Normal(rng.normal(size=n), rng.uniform(0.5, 2, n)) for n in (30, 5))
+    numbers = rng.normal(size=(30, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    fitted = Jointly().fit((came,), numbers)
+    phi, at = fitted.separate.features((came,)), fitted.separate.features((new,))
+    correlation = np.corrcoef(numbers.T)
+    gram = np.kron(correlation, phi @ phi.T) + fitted.separate.noise * np.eye(60)
+    dense = np.kron(correlation, at @ phi.T) @ np.linalg.solve(gram, numbers.T.ravel())
+    np.testing.assert_allclose(fitted.predict((new,)).mean.T.ravel(), dense, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", [doubt_in_time, features, methods, simulator])
+def test_smoke_runs_show_what_they_can(module):
+    outcome = module.EXPERIMENT.run(Setting("smoke"))
+    assert verdict(module.EXPERIMENT.claims, outcome.numbers, "smoke") in ("reproduced", "not shown at this scale")

@@ -1,0 +1,76 @@
+"""The pages of reproductions are those of the kept records, with pictures that load quickly."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from meanmap_papers.experiment import Setting
+from meanmap_papers.registry import all_experiments
+from meanmap_papers.reproduce import run_one
+from papers import pages as papers
+
+
+def test_every_page_is_the_one_that_kept_records_make():
+    for path, text in papers.written(papers.kept()).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: type python -m papers.pages"
+
+
+def test_every_record_has_its_pictures():
+    for id, record in papers.kept().items():
+        pictures = sorted(papers.FOLDER.glob(f"{id}-[0-9].png"))
+        assert len(pictures) == len(record["captions"])
+        assert all(path.stat().st_size <= papers.LARGEST for path in pictures)
+
+
+def test_errata_stand_beside_the_figures_that_they_name():
+    known, pages = all_experiments(), papers.written({})
+    for paper, told in papers.errata().items():
+        for each in told["errata"] if paper != "about" else ():
+            page, read = pages[papers.FOLDER / f"{paper}.rst"], " ".join(each["read"].split())
+            assert page.count(read) == len(each.get("figures", ()))
+            for figure in each.get("figures", ()):
+                _, section = page.split(f".. _{figure}:")
+                assert paper in known[figure].run.__module__.replace("_", "-")
+                assert read in section.split(".. _")[0]
+
+
+def test_a_page_says_what_does_not_hold_with_its_number():
+    id, records = "kernel-learning-figure-1", papers.kept()
+    page = papers.FOLDER / "kernel-learning.rst"
+    records[id]["numbers"] |= {"ours_50_0.25": [0.6, 0.01], "printed_400_0.25": [0.8, 0.01]}
+    text = papers.written(records)[page]
+    assert "What does not hold: the posterior of n = 50 points holds the truth (figure 1C): 0.6 ± 0.01, where" in text
+    assert "lengthscale .25: 0.8" not in text
+
+
+def test_large_pictures_become_small_ones_and_small_ones_stay():
+    noise = np.random.default_rng(0).integers(0, 255, size=(800, 900, 3), dtype=np.uint8)
+    written = io.BytesIO()
+    Image.fromarray(noise).save(written, format="PNG")
+    found = papers.small(written.getvalue())
+    assert len(found) <= papers.LARGEST
+    assert papers.small(found) == found
+
+
+def test_a_smaller_scale_does_not_replace_a_larger_one(tmp_path, monkeypatch):
+    for name in ("FOLDER", "RECORDS"):
+        monkeypatch.setattr(papers, name, tmp_path / name)
+        (tmp_path / name).mkdir()
+    id = "loopy-figure-2"
+    run_one(id, Setting("smoke", 3), tmp_path)
+    papers.take(tmp_path, "abc")
+    kept = papers.kept()[id]
+    assert (kept["commit"], kept["seed"], kept["scale"]) == ("abc", 3, "smoke")
+    assert (papers.FOLDER / f"{id}-1.png").exists()
+    large = papers.RECORDS / f"{id}.json"
+    text = large.read_text(encoding="utf-8")
+    large.write_text(text.replace("{", '{"afterwards": "Measured since.",', 1), encoding="utf-8")
+    papers.take(tmp_path, "abd")
+    assert (papers.kept()[id]["commit"], papers.kept()[id]["afterwards"]) == ("abd", "Measured since.")
+    large.write_text(large.read_text(encoding="utf-8").replace('"smoke"', '"paper"'), encoding="utf-8")
+    papers.take(tmp_path, "def")
+    assert papers.kept()[id]["scale"] == "paper"
+    text = papers.written(papers.kept())[papers.FOLDER / "loopy.rst"]
+    assert f"meanmap reproduce {id} --scale paper --seed 3" in text
+    assert "Not run yet" in text

@@ -1,0 +1,59 @@
+"""What has to be adjusted for: the graph says which variables close every way that is no effect."""
+
+from collections.abc import Collection, Hashable
+
+from meanmap.core.errors import InputError
+from meanmap.graphs.partial import PDAG
+from meanmap.graphs.relevance import Parents, ancestors
+
+__all__ = ["adjustment"]
+
+
+def adjustment(
+    graph: PDAG, cause: Hashable, target: Hashable, there: Collection[Hashable]
+) -> tuple[Hashable, ...] | None:
+    """The variables that an effect is adjusted for, or None if no path leads from the cause to the target.
+
+    The other parents of all variables along the ways of the effect, which leave the least variance of all sets that
+    will do (Henckel et al. 2022; Rotnitzky & Smucler 2020). Where the table lacks some of these, all ancestors that are
+    there: if any set will do, this one does (van der Zander et al. 2014).
+
+    Parameters
+    ----------
+    graph : PDAG
+        With all edges directed.
+    cause, target : names
+        What is set, and the outcome.
+    there : names
+        The variables that the table has.
+    """
+    parents = {name: [a for a, b in graph.named("directed") if b == name] for name in graph.names}
+    children = {name: [b for a, b in graph.named("directed") if a == name] for name in graph.names}
+    along = (ancestors(children, [cause]) & ancestors(parents, [target])) - {cause}
+    if not along:
+        return None
+    forbidden = ancestors(children, along) | {cause}
+    best = {parent for name in along for parent in parents[name]} - forbidden
+    order = list(graph.names)
+    if best <= set(there):
+        return tuple(sorted(best, key=order.index))
+    rest = (ancestors(parents, [cause, target]) & set(there)) - forbidden
+    other_ways = {name: [p for p in above if p != cause or name not in along] for name, above in parents.items()}
+    if target in _connected(other_ways, cause, target, rest):
+        lacking = " and ".join(repr(name) for name in sorted(best - set(there), key=order.index))
+        raise InputError(
+            f"the effect of {cause!r} on {target!r} is not identified by adjustment: {lacking} is missing from data, "
+            "and the columns that are there do not close every way by which both are associated without an effect. "
+            "Expected a table with it, or a graph in which it does not act on both."
+        )
+    return tuple(sorted(rest, key=order.index))
+
+
+def _connected(parents: Parents, cause: Hashable, target: Hashable, known: Collection[Hashable]) -> set[Hashable]:
+    """What a path joins to the cause without meeting what is known, among ancestors (Lauritzen et al. 1990)."""
+    neighbours: dict[Hashable, set[Hashable]] = {}
+    for name in ancestors(parents, (cause, target, *known)):
+        family = {name, *parents[name]}.difference(known)
+        for each in family:
+            neighbours.setdefault(each, set()).update(family)
+    return ancestors(neighbours, [cause])

@@ -1,0 +1,186 @@
+"""What an effect is found to be: the laws of two arms and their differences, each with an interval."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.settings import ends, probability
+from meanmap.core.types import Array
+from meanmap.core.values import Value
+
+__all__ = ["Arm", "CausalEffect", "Estimate"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Value):
+    """A number, or several, with what resampled rows say instead.
+
+    Attributes
+    ----------
+    value : float or array (...)
+    draws : array (B, ...)
+        The same of rows that are weighted anew.
+
+    Examples
+    --------
+    >>> found = Estimate(2.0, np.linspace(1, 3, 101))
+    >>> print(found)
+    2 (1.1 to 2.9)
+    """
+
+    value: Any
+    draws: np.ndarray
+
+    def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
+        """Between which two values the truth lies with this confidence."""
+        low, high = np.quantile(self.draws, ends(confidence), axis=0)
+        return low[()], high[()]
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        if np.ndim(self.value):
+            return "; ".join(f"{v:.3g} ({a:.3g} to {b:.3g})" for v, a, b in zip(self.value, low, high, strict=True))
+        return f"{self.value:.3g} ({low:.3g} to {high:.3g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Arm(Value):
+    """The law of the outcome where the cause is set to one value.
+
+    Attributes
+    ----------
+    average : Estimate
+        The mean of a number, (), or the share of each label, (L,).
+    at : array (G,) or None
+        Values of a number, rising.
+    below : Estimate or None
+        The probability of values up to each of these, (G,).
+    rows : float
+        As many rows of the arm alone would say as much: what weighting has left of them.
+    """
+
+    average: Estimate
+    at: np.ndarray | None
+    below: Estimate | None
+    rows: float
+
+    def mean(self) -> Estimate:
+        """The mean of a number; of labels their shares, in the order of `effect.labels`."""
+        return self.average
+
+    def cdf(self, grid: Array) -> Estimate:
+        """The probability of values up to each point of `grid`, (m,)."""
+        at, below, grid = *self._law(), np.asarray(grid, dtype=float)
+        step = np.searchsorted(at, grid, side="right")
+
+        def read(rows: np.ndarray) -> np.ndarray:
+            return np.concatenate([np.zeros((*rows.shape[:-1], 1)), rows], axis=-1)[..., step]
+
+        return Estimate(read(below.value), read(below.draws))
+
+    def quantile(self, q: float) -> Estimate:
+        """The value with a share `q` of the law below it."""
+        at, below, level = *self._law(), probability(q, "q", 0.5)
+
+        def read(rows: np.ndarray) -> Any:
+            return at[np.minimum((rows < level).sum(axis=-1), len(at) - 1)]
+
+        return Estimate(float(read(below.value)), read(below.draws))
+
+    def _law(self) -> tuple[np.ndarray, Estimate]:
+        if self.at is None or self.below is None:
+            raise KindError("the outcome is a label, which has no quantiles; expected mean(), the shares of labels.")
+        return self.at, self.below
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CausalEffect(Value):
+    """What becomes of one variable when another is set to `to` and not to `from_`, by `BayesianNetwork.effect`.
+
+    Attributes
+    ----------
+    on, of : names
+        The outcome, and what is set.
+    from_, to : values
+    arms : tuple of Arm
+        The law of the outcome under each.
+    labels : tuple
+        Those of the outcome, or none.
+    adjusted : tuple of names
+        What the effect is adjusted for.
+    path : bool
+        Whether the graph has a path from the cause to the outcome; without one the effect is exactly 0.
+    unsupported : float
+        The share of rows like which few have one of the two values.
+    rows : int
+        How many rows were used.
+    notes : tuple of str
+        What a careful reader should know.
+    """
+
+    on: Hashable
+    of: Hashable
+    from_: Any
+    to: Any
+    arms: tuple[Arm, Arm]
+    labels: tuple
+    adjusted: tuple
+    path: bool
+    unsupported: float
+    rows: int
+    notes: tuple[str, ...] = ()
+
+    def difference(self, label: Any = None) -> Estimate:
+        """The difference of means, `to` less `from_`; of labels of their shares, (L,), or of the share of one."""
+        before, after = (arm.mean() for arm in self.arms)
+        found = Estimate(after.value - before.value, after.draws - before.draws)
+        if label is None:
+            return found
+        if label not in self.labels:
+            shown = ", ".join(map(repr, self.labels)) or "none, it is a number"
+            raise InputError(f"label is {label!r}; the labels of {self.on!r} are: {shown}.")
+        at = self.labels.index(label)
+        return Estimate(float(found.value[at]), found.draws[:, at])
+
+    def quantiles(self, q: float = 0.5) -> Estimate:
+        """The difference of quantiles, such as the medians."""
+        before, after = (arm.quantile(q) for arm in self.arms)
+        return Estimate(after.value - before.value, after.draws - before.draws)
+
+    def interval(self, confidence: float = 0.9) -> tuple[Any, Any]:
+        """The interval of the difference of means, or of shares."""
+        return self.difference().interval(confidence)
+
+    def to_dict(self, confidence: float = 0.9) -> dict[str, Any]:
+        """The effect as plain Python values, ready for JSON."""
+
+        def plain(found: Estimate) -> Any:
+            return np.stack([found.value, *found.interval(confidence)], axis=-1).tolist()
+
+        means = {"difference": plain(self.difference()), "arms": [plain(arm.mean()) for arm in self.arms]}
+        named = {"labels": list(self.labels)} if self.labels else {"median": plain(self.quantiles())}
+        asked = {"on": str(self.on), "of": str(self.of), "from": str(self.from_), "to": str(self.to)}
+        basis = {"adjusted": [str(name) for name in self.adjusted], "path": self.path, "rows": self.rows}
+        overlap = {"unsupported": self.unsupported, "arm_rows": [arm.rows for arm in self.arms]}
+        return {**asked, **means, **named, "confidence": confidence, **basis, **overlap, "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        lines = [f"the effect of {self.of!r} from {self.from_!r} to {self.to!r} on {self.on!r}, with intervals of 90 %"]
+        if self.labels:
+            lines += [f"  share of {label!r}: {self.difference(label)}" for label in self.labels]
+        else:
+            lines += [f"  mean: {self.difference()}", f"  median: {self.quantiles()}"]
+        if not self.path:
+            lines.append("  no path of the graph leads there: the effect is exactly 0")
+        else:
+            names = ", ".join(map(repr, self.adjusted))
+            lines.append(f"  adjusted for {names}" if names else "  nothing has to be adjusted for")
+            before, after = (f"{arm.rows:.0f}" for arm in self.arms)
+            lines.append(
+                f"  {self.rows} rows, worth {before} and {after} of one arm alone; "
+                f"{100 * self.unsupported:.0f} % of rows have little support"
+            )
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

@@ -1,0 +1,179 @@
+"""Models of a table as numbers with gaps, the same for each: how rows are read, queries answered, gaps filled."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanmap.bp.beliefs.beliefs import Beliefs
+from meanmap.bp.conditionals.columns import CodedColumn, CodedTable
+from meanmap.bp.evidence.named import as_columns
+from meanmap.bp.rows import RowModel
+from meanmap.core.arrays import check_lengths
+from meanmap.core.door import Door
+from meanmap.core.errors import InputError, KindError
+from meanmap.core.points import slices
+from meanmap.core.tables.missing import take
+from meanmap.core.threads import one_blas_thread
+from meanmap.core.types import Data, Seed
+
+__all__ = ["ROWS_AT_ONCE", "CodedModel", "CodedRows"]
+
+# Rows are answered so many at a time, for what is said about them takes memory.
+ROWS_AT_ONCE = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows of a table as numbers.
+
+    Attributes
+    ----------
+    table : CodedTable
+    raw : dict
+        The columns that came, as they came, by the names of variables; those that are hidden are left out.
+    numbers : dict
+        Of each variable (n, width) in its own unit, NaN where nothing is known.
+    notes : tuple of str
+        What is odd about values.
+    single : bool
+        Whether it is one row that came as single values.
+    fixed : names
+        Which of these are set, whatever their causes say, and not seen.
+    """
+
+    table: CodedTable
+    raw: Mapping[Hashable, Any]
+    numbers: Mapping[Hashable, np.ndarray]
+    size: int
+    notes: tuple[str, ...]
+    single: bool = False
+    fixed: Collection[Hashable] = ()
+
+    @classmethod
+    def of(
+        cls, table: CodedTable, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable] = ()
+    ) -> "CodedRows":
+        """Of columns as they came, some of which are hidden; others than variables are not looked at."""
+        known = {name: columns[str(name)] for name in table.columns if str(name) in columns}
+        if not known:
+            raise InputError(f"{argument} has no column of the model; expected some of {table.shown}.")
+        size = check_lengths({name: len(values) for name, values in known.items()}, argument)
+        raw = {name: values for name, values in known.items() if name not in hidden}
+        return cls(table, raw, table.numbers(raw, size, argument), size, table.oddities(raw, argument))
+
+    def there(self, name: Hashable) -> np.ndarray:
+        """In which rows a variable is known."""
+        return ~np.isnan(self.numbers[name][:, 0])
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """All variables side by side, (n, d)."""
+        return np.concatenate(list(self.numbers.values()), axis=1)
+
+    def setting(self, fixed: "CodedRows") -> "CodedRows":
+        """With what another row knows set."""
+        raw, numbers = {**self.raw, **fixed.raw}, {**self.numbers, **{name: fixed.numbers[name] for name in fixed.raw}}
+        return replace(self, raw=raw, numbers=numbers, notes=(*self.notes, *fixed.notes), fixed=tuple(fixed.raw))
+
+    def kept(self, name: Hashable, drawn: np.ndarray) -> np.ndarray:
+        """Draws (rows, n) of a variable with what came where it is known."""
+        there = np.flatnonzero(self.there(name))
+        if not len(there):
+            return drawn
+        told = np.asarray(self.table.columns[name].seen(take(self.raw[name], there), "evidence"))
+        drawn = drawn.astype(np.result_type(drawn, told))
+        drawn[there] = told[:, None]
+        return drawn
+
+
+class CodedModel(RowModel):
+    """A model of the rows of a `CodedTable`."""
+
+    if TYPE_CHECKING:
+        table: CodedTable
+
+    @property
+    def columns(self) -> Mapping[Hashable, CodedColumn]:
+        """How each variable is read."""
+        return self.table.columns
+
+    @one_blas_thread()
+    def query(
+        self, evidence: Data | None = None, targets: Iterable[Hashable] | None = None, *, rng: Seed = None
+    ) -> Beliefs[Any]:
+        """Beliefs about variables, given values of others that were seen.
+
+        Parameters
+        ----------
+        evidence : mapping from names to values, or table with a row for each query
+            What was seen: a number, a label, a time. B values are B queries at once, and single ones are repeated for
+            all of them. Functions are refused: `mm.KernelGraph` takes them.
+        targets : names, optional
+            All other variables unless given.
+        rng : None, int, Generator or JAX key
+            What repeats the draws of a `BayesianNetwork`.
+
+        Returns
+        -------
+        Beliefs
+            `.mean()`, `.quantile(q)`, `.density(grid)`, `.sample(n, rng)` of numbers, `.probabilities()` of labels;
+            `beliefs.report` says how they were found.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import meanmap as mm
+        >>> rng = np.random.default_rng(0)
+        >>> a = rng.normal(size=200)
+        >>> model = mm.bp.DependencyNetwork().fit({"a": a, "b": a + 0.1 * rng.normal(size=200)})
+        >>> bool(abs(model.query({"a": 1.0})["b"].mean() - 1) < 0.1)
+        True
+        """
+        columns, sizes = as_columns(evidence)
+        known = self._known(columns, "evidence", not sizes)
+        return self._told(known, self._targets(targets, known.raw), rng)
+
+    def _known(self, columns: Mapping[Any, Any], argument: str, single: bool) -> CodedRows:
+        """Columns of evidence as numbers; labels that were never seen are refused."""
+        raw = {self._called(name): values for name, values in columns.items()}
+        for name, values in raw.items():
+            self.table.columns[name].check_known(values, argument, name)
+        size = len(next(iter(raw.values()), [None]))
+        numbers = self.table.numbers(raw, size, argument)
+        return CodedRows(self.table, raw, numbers, size, self.table.oddities(raw, argument), single)
+
+    def _targets(self, targets: Iterable[Hashable] | None, known: Collection[Hashable]) -> tuple[Hashable, ...]:
+        """The targets, by default whatever is not known."""
+        if targets is None:
+            return tuple(name for name in self.table.columns if name not in known)
+        chosen = tuple(map(self._called, targets))
+        twice = next((name for name in chosen if name in known), None)
+        if twice is not None:
+            raise InputError(f"{twice!r} is a target and known already; expected one or the other.")
+        return chosen
+
+    def _asked(self, columns: Mapping[str, Any], argument: str, hidden: Collection[Hashable], door: Door) -> CodedRows:
+        return CodedRows.of(self.table, columns, argument, hidden)
+
+    def _single(self, evidence: Data | None, door: Door | None = None, argument: str = "evidence") -> CodedRows:
+        columns, sizes = as_columns(evidence, argument)
+        for name, number in sizes.items():
+            raise KindError(f"{argument}[{name!r}] has {number} values; expected a single one.")
+        return self._known(columns, argument, True)
+
+    def _best(self, asked: CodedRows, rng: Seed) -> Iterator[tuple[Hashable, np.ndarray, np.ndarray]]:
+        for part in slices(asked.size, ROWS_AT_ONCE):
+            gaps = {name: part.start + np.flatnonzero(~asked.there(name)[part]) for name in asked.raw}
+            for name, belief in self._in_rows(asked, {name: rows for name, rows in gaps.items() if len(rows)}, rng):
+                column = self.table.columns[name]
+                yield name, gaps[name], belief.mode() if column.labels is not None else column.given(belief.mean())
+
+    @abstractmethod
+    def _in_rows(
+        self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
+    ) -> Iterable[tuple[Hashable, Any]]:
+        """The belief about each variable in some of the rows."""

@@ -1,0 +1,72 @@
+"""Each variable given its parents: a regression of numbers, counts or a logistic regression of labels."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from meanmap.bp.conditionals.columns import FAR, CodedColumn
+from meanmap.bp.conditionals.given_parents import GivenParents, joined
+from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
+
+__all__ = ["Law", "beyond_data", "law_given"]
+
+Law = GivenParents | LabelsGivenParents
+
+
+def law_given(parents: Sequence[np.ndarray], values: np.ndarray) -> Law:
+    """From what stands for each parent in n rows (n, width), and for the variable: one number, or zeros and a one."""
+    rows = joined(list(parents), len(values))
+    if values.shape[1] == 1:
+        return GivenParents.fit(rows, values)
+    return LabelsGivenParents.fit(rows, tuple(each.shape[1] for each in parents), values)
+
+
+def beyond_data(
+    columns: Mapping[Hashable, CodedColumn],
+    laws: Mapping[Hashable, Law],
+    parents: Mapping[Hashable, Sequence[Hashable]],
+    known: Mapping[Hashable, np.ndarray],
+    names: Iterable[Hashable],
+) -> tuple[str, ...]:
+    """What is said where an answer rests on more than the rows say.
+
+    Numbers that are known, (1, 1), may be beyond all that a law was learned with, and labels may have been merged.
+    """
+    notes: list[str] = []
+    heard: dict[Hashable, Hashable] = {}
+    for name in names:
+        starts = np.cumsum([0, *(columns[parent].width for parent in parents[name])])
+        for parent, start in zip(parents[name], starts.tolist(), strict=False):
+            heard.setdefault(parent, name)
+            if parent in known and columns[parent].labels is None:
+                notes.append(_beyond(columns[parent], float(known[parent][0, 0]), laws[name], start, (parent, name)))
+    notes += [_pooled(columns[parent], parent, name) for parent, name in heard.items()]
+    return tuple(filter(None, notes))
+
+
+def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[Hashable, Hashable]) -> str:
+    """Of a parent and the variable whose law it is in: a number beyond those that this was learned with, or nothing."""
+    low, high = law.ends(start)
+    out = max(low - value, value - high)
+    regression = isinstance(law, GivenParents)
+    if out <= 0 or (regression and out > FAR * (high - low)):  # which is noted where evidence is read
+        return ""
+    ends = column.back(np.array([low, high]))
+    first, last = (f"{end:.4g}" if ends.dtype.kind == "f" else str(end) for end in ends)
+    labels = "its probabilities are those at the end, drawn towards those of all rows."
+    numbers = "its mean goes on along a line, which rows do not say."
+    return (
+        f"the value of {of[0]!r} is beyond those that {of[1]!r} was learned with ({first} to {last}): "
+        f"{numbers if regression else labels}"
+    )
+
+
+def _pooled(column: CodedColumn, parent: Hashable, name: Hashable) -> str:
+    """Labels that were merged, or nothing."""
+    labels = 0 if column.labels is None else len(column.labels)
+    if labels <= column.width:
+        return ""
+    return (
+        f"of the {labels} labels of {parent!r} {labels - column.width + 1}, the rarest, count as one: {name!r} is not "
+        "adjusted for what differs among these."
+    )

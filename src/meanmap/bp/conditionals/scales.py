@@ -1,0 +1,71 @@
+"""How far residuals spread where the parents are what they are: a regression of the logarithm of their size."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.bp.edges.regression import Regression
+from meanmap.bp.edges.samples import NodeSample
+from meanmap.kernels.base import Kernel
+
+__all__ = ["Scales"]
+
+# A residual counts as this share of their mean size at least, and as this many times what is expected of it at most.
+LEAST, MOST = 1e-3, 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """s(parents) > 0, about one on the whole: residuals divided by it have the same size everywhere.
+
+    Attributes
+    ----------
+    regression : Regression
+        Of log s.
+    centre : float
+        The mean of log s in the rows.
+    low, high : array (q,)
+        The ends of the rows: beyond them s is what it is there.
+    least, most : float
+        The ends of log s in the rows.
+    """
+
+    regression: Regression
+    centre: float
+    low: np.ndarray
+    high: np.ndarray
+    least: float
+    most: float
+
+    @classmethod
+    def fit(cls, kernel: Kernel, rows: np.ndarray, residuals: np.ndarray) -> "Scales | None":
+        """From rows of the parents and residuals (n,) there; None where one size predicts those left out as well.
+
+        Notes
+        -----
+        The regression of log |residual| is a start, as logarithms of small residuals say little about their size; a
+        step of Fisher scoring from there, log s + |residual| / s − 1, is that of Laplace's law (Harvey 1976 has the
+        normal one). What is kept lowers the leave-one-out score log s + |residual| / s by more than two standard
+        errors.
+        """
+        sizes = np.maximum(np.abs(residuals), LEAST * np.mean(np.abs(residuals)))
+        if not sizes.max() > 0:
+            return None
+        sample = NodeSample(kernel, rows, False, False)
+        start, left = Regression.fit(sample, np.log(sizes)[:, None])
+        about = start(rows)[:, 0]
+        about += np.log(np.mean(sizes / np.exp(about)))
+        step = about + np.minimum(sizes / np.exp(about), MOST) - 1
+        found, left = Regression.fit(sample, step[:, None])
+        logs = np.clip(step - left[:, 0], about.min(), about.max())  # of each row without itself
+        usual = np.log(np.mean(sizes))
+        gain = usual + sizes / np.exp(usual) - logs - sizes / np.exp(logs)
+        if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+            return None
+        logs = found(rows)[:, 0]
+        return cls(found, float(logs.mean()), rows.min(axis=0), rows.max(axis=0), float(logs.min()), float(logs.max()))
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """s at rows of the parents, (m,)."""
+        logs = self.regression(np.clip(rows, self.low, self.high))[:, 0]
+        return np.exp(np.clip(logs, self.least, self.most) - self.centre)

@@ -1,0 +1,58 @@
+"""Evidence as it comes: by name, single values or a column of them, one for each query."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import InputError, KindError, ShapeError
+from meanmap.core.points import refuse_unread
+from meanmap.core.tables.missing import is_missing, length, present
+from meanmap.core.tables.table import named_columns
+from meanmap.core.types import Data
+
+__all__ = ["as_columns", "named", "number_of_queries", "refuse_missing"]
+
+
+def named(evidence: Data, argument: str = "evidence") -> Mapping[Any, Any]:
+    """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
+    if evidence is None:
+        return {}
+    if isinstance(evidence, Mapping):
+        return evidence
+    if columns := named_columns(evidence, argument):
+        return columns
+    if hasattr(evidence, "items") and hasattr(evidence, "index"):  # a row of a pandas table
+        return dict(evidence.items())
+    raise KindError(f'{argument} is a {type(evidence).__name__}; expected a mapping such as {{"height": 1.8}}.')
+
+
+def number_of_queries(sizes: Mapping[Hashable, int]) -> int:
+    """How many queries columns of evidence stand for, one where there is none."""
+    if len(set(sizes.values())) > 1:
+        raise ShapeError(f"evidence comes for different numbers of queries: {dict(sizes)}.")
+    return next(iter(sizes.values()), 1)
+
+
+def refuse_missing(value: Any, where: str) -> None:
+    """Refuse a single value that is missing."""
+    if is_missing(value):
+        raise InputError(f"{where} is missing ({value!r}); leave out what is not known.")
+
+
+def as_columns(evidence: Data, argument: str = "evidence") -> tuple[dict[Hashable, Any], dict[Hashable, int]]:
+    """Single values and columns as columns of one length, and how many values each had that came as a column."""
+    known, sizes = named(evidence, argument), {}
+    for name, value in known.items():
+        where = f"{argument}[{name!r}]"
+        if callable(value):
+            raise KindError(f"{where} is a function; expected a value: mm.KernelGraph takes functions as likelihoods.")
+        refuse_unread(value, where)
+        if isinstance(value, str) or np.ndim(value) == 0:
+            refuse_missing(value, where)
+            continue
+        sizes[name] = length(value)
+        if not present(value).all():
+            raise InputError(f"{where} misses values: predict takes tables with gaps.")
+    size = number_of_queries(sizes)
+    return {name: value if name in sizes else [value] * size for name, value in known.items()}, sizes

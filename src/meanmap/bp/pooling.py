@@ -1,0 +1,131 @@
+"""Estimates from tables whose gaps were filled several times, pooled by Rubin's rules."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.settings import ends, is_number
+from meanmap.core.tables.filling import columns_of
+from meanmap.core.types import Data
+from meanmap.core.values import Value
+
+__all__ = ["Pooled", "pooled"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pooled(Value):
+    """An estimate from a table with gaps, with what the gaps add to its variance.
+
+    Made by [`bp.pooled`][].
+
+    Attributes
+    ----------
+    estimate : array (...)
+        The mean over completed tables.
+    variance : array (...)
+        Within the tables and between them.
+    freedom : array (...)
+        Degrees of freedom of Student's law about the estimate (Barnard & Rubin 1999).
+    lost : array (...)
+        The share of the variance that is due to the gaps.
+    """
+
+    estimate: np.ndarray
+    variance: np.ndarray
+    freedom: np.ndarray
+    lost: np.ndarray
+
+    def sd(self) -> np.ndarray:
+        """The standard error."""
+        return np.sqrt(self.variance)
+
+    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Between which two values each truth lies with this confidence."""
+        from scipy.special import stdtrit
+
+        low, high = ends(confidence)
+        return (
+            self.estimate + stdtrit(self.freedom, low) * self.sd(),
+            self.estimate + stdtrit(self.freedom, high) * self.sd(),
+        )
+
+
+def pooled(
+    function: Callable[[Any], tuple[Any, Any]], tables: Sequence[Data], *, freedom: float | None = None
+) -> Pooled:
+    """An estimate from several completed tables, by Rubin's rules.
+
+    With the mean W of the variances of m tables and the variance B of their estimates the variance is
+    T = W + (1 + 1/m) B (Rubin 1987).
+
+    Parameters
+    ----------
+    function : callable
+        From a completed table to estimates and the variance of each: numbers, or two arrays of one shape. The laws of
+        estimates should be near normal: logarithms of odds, not odds.
+    tables : sequence of tables
+        As `impute(frame, draws=20)` gives them.
+    freedom : float, optional
+        Degrees of freedom that the estimate has in a table without gaps. By default the number of rows less the number
+        of estimates; infinity is large samples.
+
+    Returns
+    -------
+    Pooled
+        `.estimate`, `.sd()`, `.interval(confidence)`, and the share of the variance that is due to the gaps, `.lost`.
+
+    References
+    ----------
+    Rubin (1987), Multiple Imputation for Nonresponse in Surveys. Barnard & Rubin (1999), Small-sample degrees of
+    freedom with multiple imputation, Biometrika 86.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> tables = [{"a": np.array([1.0, 2.0, 3.0, filled])} for filled in (2.0, 3.0, 4.0)]
+    >>> mean = mm.bp.pooled(lambda table: (table["a"].mean(), table["a"].var(ddof=1) / 4), tables)
+    >>> mean.estimate.round(2).tolist(), mean.sd().round(2).tolist()
+    (2.25, 0.6)
+    """
+    tables = list(tables)
+    if len(tables) < 2:
+        raise ParameterError(
+            f"tables are {len(tables)}; expected at least two, such as those of impute(frame, draws=20)."
+        )
+    pairs = [_pair(function(table)) for table in tables]
+    shapes = {each.shape for pair in pairs for each in pair}
+    if len(shapes) > 1:
+        raise ShapeError(f"function gave shapes {sorted(shapes)}; expected estimates and variances of one shape.")
+    estimates, variances = (np.stack(each) for each in zip(*pairs, strict=True))
+    if not (np.isfinite(estimates).all() and np.isfinite(variances).all() and (variances >= 0).all()):
+        raise ParameterError("function gave numbers that are not finite, or variances below 0; expected neither.")
+    whole = _freedom(freedom, tables[0], estimates[0].size)
+    m, within = len(tables), variances.mean(axis=0)
+    between = (1 + 1 / m) * estimates.var(axis=0, ddof=1)
+    total = within + between
+    lost = between / np.where(total > 0, total, 1.0)
+    # Where nothing differs between tables, those of complete tables are left.
+    with np.errstate(divide="ignore"):
+        of_draws = lost**2 / (m - 1)
+        of_rows = 1.0 if np.isinf(whole) else (whole + 1) / (whole + 3) * whole
+        seen = 0.0 if np.isinf(whole) else 1 / (of_rows * (1 - lost))
+        known = 1 / (of_draws + seen)
+    return Pooled(estimates.mean(axis=0), total, known, lost)
+
+
+def _pair(found: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise ShapeError(f"function gave a {type(found).__name__}; expected a pair: estimates and their variances.")
+    return np.asarray(found[0], float), np.asarray(found[1], float)
+
+
+def _freedom(freedom: float | None, table: Data, estimates: int) -> float:
+    if freedom is None:
+        freedom = len(next(iter(columns_of(table, "tables[0]").values()))) - estimates
+    if not is_number(freedom) or not freedom > 0:
+        raise ParameterError(f"freedom is {freedom!r}; expected a positive number: rows less what is estimated.")
+    return float(freedom)

@@ -1,1 +1,0 @@
-"""Models whose messages are drawn: mixtures and particles."""

@@ -1,0 +1,129 @@
+"""Columns of a table that a model learns from: which rows, what is missing in each, what is to be said of them."""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.arrays import check_lengths, unmasked
+from meanmap.core.errors import EmptyError, InputError, KindError, ParameterError
+from meanmap.core.pieces.sources import lies_elsewhere
+from meanmap.core.settings import by_name
+from meanmap.core.tables.chunks import count_rows, sampled, source_of
+from meanmap.core.tables.filling import columns_of
+from meanmap.core.tables.missing import by_pairs, length, present, take
+from meanmap.core.tables.table import named_columns
+from meanmap.core.tables.wild import without_wild_cells
+from meanmap.core.types import Data
+
+__all__ = ["LEAST_PAIRS", "Variables", "drawn_rows", "meant"]
+
+LEAST_PAIRS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """What was read of each variable.
+
+    Attributes
+    ----------
+    values : dict
+        The values that are there, as they came.
+    there : dict of arrays (n,) of bool
+        In which rows they are; wild cells count as missing.
+    rows : int
+        How many rows the data have, of which n are learned from.
+    notes : tuple of str
+        What was missing, and what looks like something else.
+    """
+
+    values: Mapping[Any, Any]
+    there: Mapping[Any, np.ndarray]
+    rows: int
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        names: Sequence[Hashable] | None,
+        most: int,
+        missing: str,
+        kinds: Collection[Hashable] = (),
+        numbers: Collection[Hashable] | None = None,
+    ) -> "Variables":
+        """Of a table, with at most so many rows, always the same ones; names are all columns unless they are given.
+
+        Columns of `kinds` were declared; `numbers` are those that may hold wild cells, by default all
+        others.
+        """
+        data, number, argument = _where_they_lie(data, names, most, missing)
+        if names is None:
+            raw: dict[Any, Any] = dict(columns_of(data, "data"))
+        else:
+            columns = named_columns(data, "data") or data
+            raw = {name: _column(columns, name) for name in names}
+        check_lengths({name: length(column) for name, column in raw.items()}, "data")
+        by_text = {str(name): column for name, column in raw.items()}
+        table, notes = by_pairs(by_text, argument, missing, LEAST_PAIRS, list(map(str, kinds)))
+        here = length(next(iter(table.values())))
+        some, values, there = drawn_rows(here, most), {}, {}
+        for name in raw:
+            column = table[str(name)] if len(some) == here else take(table[str(name)], some)
+            mask = present(column)
+            if not mask.any():
+                raise EmptyError(f"data[{name!r}] has no value that is not missing.")
+            if name not in kinds if numbers is None else name in numbers:
+                wild, note = without_wild_cells(column, f"data[{name!r}]")
+                mask, notes = mask & ~wild, (*notes, *filter(None, [note]))
+            values[name] = column if mask.all() else take(column, np.flatnonzero(mask))
+            there[name] = mask
+        return cls(values, there, max(here, number), notes)
+
+
+def meant(kinds: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    """What columns mean, by name."""
+    return by_name(kinds, "kinds", '{"zip": "label"}')
+
+
+def drawn_rows(number: int, most: int) -> np.ndarray:
+    """Rows that are learned from, in order: all, or at most so many, always the same for the same number."""
+    if number <= most:
+        return np.arange(number)
+    return np.sort(np.random.default_rng(0).choice(number, most, replace=False))
+
+
+def _where_they_lie(data: Data, names: Sequence[Hashable] | None, most: int, missing: str) -> tuple[Data, int, str]:
+    """A table in memory as it is; of files and collections of Dask the rows that are learned from, how many rows there
+    are, and what messages call them.
+    """
+    if not lies_elsewhere(data):
+        return data, 0, "data"
+    if missing != "pairwise":
+        raise ParameterError(
+            f"missing={missing!r} is for tables in memory: pass missing='pairwise', or see to it in the "
+            "files or the collection."
+        )
+    if names is not None and source_of(data).named:
+        data = source_of(data).select([str(name) for name in names])
+    number = count_rows(data) or 0
+    (rows,) = sampled([data], np.random.default_rng(0), ["data"], most)
+    return rows, number, "data" if number <= most else f"the {most} rows drawn from data"
+
+
+def _column(data: Data, name: Any) -> Any:
+    """One variable of a table, as it came."""
+    if isinstance(data, Mapping):
+        if str(name) not in data:
+            raise InputError(f"data has no column {name!r}; it has {', '.join(map(repr, data))}.")
+        return data[str(name)]
+    array = np.asarray(unmasked(data))
+    if array.ndim != 2:
+        raise KindError(
+            f"data is a {type(data).__name__}; expected a table with a column for each node, an (n, d) array for nodes "
+            "0 to d − 1, or a mapping from edges to pairs of samples."
+        )
+    if not str(name).isdigit() or int(name) >= array.shape[1]:
+        raise InputError(f"data has columns 0 to {array.shape[1] - 1}, and the graph a node {name!r}.")
+    return array[:, int(name)]

@@ -1,0 +1,42 @@
+"""Commands that other packages bring, by entry points of the group `meanmap.commands`."""
+
+import functools
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from meanmap.cli.options import Command, refused
+
+__all__ = ["Commands"]
+
+# What people type for the figures of the papers, which are a package of their own.
+OF_THE_PAPERS = ("list", "reproduce")
+
+
+class Commands(TyperGroup):
+    """The commands of meanmap, and behind these the ones that are brought; looked for only where a name is not ours."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, for help and for suggestions."""
+        return [*super().list_commands(ctx), *_brought()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name."""
+        found = super().get_command(ctx, cmd_name) or _brought().get(cmd_name)
+        if found is None and cmd_name in OF_THE_PAPERS:
+            raise refused(
+                f"'{cmd_name}' comes with the figures of the papers, a package of their own. From a copy of this "
+                "repository: pip install ./papers"
+            )
+        return found
+
+
+@functools.cache
+def _brought() -> Mapping[str, Any]:
+    app, found = typer.Typer(), entry_points(group="meanmap.commands")
+    for each in sorted(found, key=lambda each: each.name):
+        app.command(each.name, cls=Command)(each.load())
+    return typer.main.get_group(app).commands if found else {}

@@ -1,0 +1,111 @@
+"""Columns and cells of other libraries that NumPy cannot hold as they are, or that mean something is missing."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError
+from meanmap.core.moments import Zoned
+from meanmap.core.texts import check_memory
+
+__all__ = ["in_cells", "is_missing", "readable"]
+
+LISTS = (list, tuple, np.ndarray)
+# Texts of fewer characters fill no memory.
+LONG = 1000
+
+
+def readable(column: Any, argument: str) -> Any:
+    """A column as NumPy can hold it: of Arrow, texts of NumPy's new kind, decimals and some of polars become others.
+
+    Structs, and whole numbers of more than 64 bits, are refused.
+    """
+    if isinstance(column, list | tuple):
+        if column and isinstance(column[0], str):
+            check_memory(column, argument)
+        return _without_decimals(column)
+    if type(column).__module__.startswith("pyarrow"):
+        return _without_decimals(_of_arrow(column))
+    kind = getattr(column, "dtype", None)
+    if getattr(kind, "kind", "") == "T":
+        words = [None if is_missing(word) else word for word in np.asarray(column).ravel().tolist()]
+        return np.array(words, dtype=object if None in words else str).reshape(column.shape)
+    if getattr(kind, "kind", "") == "O":
+        return _without_decimals(column)
+    if type(kind).__module__.startswith("polars"):
+        return _of_polars(column, type(kind).__name__, argument)
+    return column
+
+
+def in_cells(column: Any) -> Any:
+    """A column of lists of different lengths as an array with a list in each cell, which NumPy refuses to make."""
+    if not isinstance(column, list | tuple) or not column or not isinstance(column[0], LISTS):
+        return column
+    try:
+        np.asarray(column)
+    except ValueError:
+        cells = np.empty(len(column), dtype=object)
+        cells[:] = [tuple(cell) if isinstance(cell, list) else cell for cell in column]
+        return cells
+    return column
+
+
+def _of_polars(column: Any, name: str, argument: str) -> Any:
+    if name == "Struct":
+        raise KindError(f"{argument} holds structs; expected one value a row: take them apart, as frame.unnest does.")
+    if name == "Array":
+        return column.to_numpy()
+    if name == "String" and (column.str.len_chars().max() or 0) > LONG:
+        check_memory(column.to_list(), argument)
+    if name == "Decimal":
+        return _without_decimals(column.to_list())
+    if name in ("Int128", "UInt128"):
+        import polars
+
+        try:
+            return column.cast(polars.Int64)
+        except polars.exceptions.PolarsError:
+            raise KindError(
+                f"{argument} holds whole numbers of more than 64 bits; expected shorter ones. If they are labels, make "
+                "text of them: .cast(polars.String)."
+            ) from None
+    return column
+
+
+def _of_arrow(column: Any) -> Any:
+    """A column of Arrow, whose missing whole numbers NumPy would make floats of, and whose zones it would forget."""
+    import pyarrow
+
+    kind, absent = column.type, np.asarray(column.is_null())
+    if pyarrow.types.is_timestamp(kind) and kind.tz is not None:
+        return np.asarray(column.cast(pyarrow.timestamp(kind.unit))).view(Zoned)
+    if pyarrow.types.is_integer(kind) and absent.any():
+        return np.ma.MaskedArray(np.asarray(column.fill_null(0)), absent)
+    return np.asarray(column)
+
+
+def _without_decimals(column: Any) -> Any:
+    """A column of Python's decimals as numbers, whole ones to the last digit; all else as it is."""
+    if getattr(column, "ndim", 1) != 1 or not isinstance(next(filter(_is_there, column), None), Decimal):
+        return column
+    values = np.asarray(column, dtype=object)
+    absent = np.array([is_missing(value) for value in values.tolist()])
+    there = values[~absent].tolist()
+    if not all(isinstance(value, Decimal | int) for value in there):
+        return column
+    if all(value == int(value) for value in there if value.is_finite()) and max(map(abs, there)) >= 2**53:
+        whole = np.array([0 if gone else int(value) for value, gone in zip(values, absent, strict=True)])
+        return np.ma.MaskedArray(whole, absent) if absent.any() else whole
+    return np.array([np.nan if gone else float(value) for value, gone in zip(values, absent, strict=True)])
+
+
+def _is_there(value: object) -> bool:
+    return not is_missing(value)
+
+
+def is_missing(value: object) -> bool:
+    """Whether one value is missing: None, NaN, NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # of pandas, told without importing it
+        return True
+    return isinstance(value, float | Decimal | np.generic) and bool(value != value)

@@ -1,0 +1,60 @@
+"""One grammar of numbers: which texts are numbers, in files and in columns of text.
+
+A number has digits from 0 to 9, a sign before them or none, one decimal point or none, and an exponent such as e-3 or
+none: 12, -0.5, .5, 1e-3. Words such as inf are read, so that they can be refused for what they are. What Python reads
+beyond that is text: 1_2, digits of other scripts. Whole numbers that begin with a zero, such as 007, and those of 20
+digits and more are names unless a column is said to hold numbers.
+"""
+
+import re
+
+__all__ = ["has_comma", "is_name", "reads_as_number", "with_point"]
+
+NUMBER = re.compile(r"\s*[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+NAME = re.compile(r"\s*[-+]?(0\d+|\d{20,})\s*", re.ASCII)
+# The same with a comma instead of the point, and what may be thousands: 1,234 and 12,345,678.
+WITH_COMMA = re.compile(r"\s*[-+]?(\d+,?\d*|,\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*", re.ASCII)
+
+
+def reads_as_number(word: str | float) -> bool:
+    """Whether a word is a number.
+
+    Examples
+    --------
+    >>> [reads_as_number(word) for word in ("12", "-.5", "1e3", "007", "1_2", "1,5", "١٢")]
+    [True, True, True, True, False, False, False]
+    """
+    return not isinstance(word, str) or NUMBER.fullmatch(word) is not None
+
+
+def is_name(word: str) -> bool:
+    """Whether a word made of digits is a name rather than a number, as zip codes and long ids are.
+
+    Examples
+    --------
+    >>> [is_name(word) for word in ("007", "0", "0.7", "12345678901234567890")]
+    [True, False, False, True]
+    """
+    return NAME.fullmatch(word) is not None
+
+
+def with_point(word: str) -> str:
+    """A number with a decimal comma as one with a point; other words as what is no number.
+
+    Examples
+    --------
+    >>> with_point("3,5"), with_point("3.5")
+    ('3.5', '3·5')
+    """
+    return word.translate({ord("."): "·", ord(","): "."})
+
+
+def has_comma(words: list[str]) -> bool | None:
+    """Whether these words are numbers of which some have a decimal comma; None if the comma may mean thousands."""
+    if not all(WITH_COMMA.fullmatch(word) or THOUSANDS.fullmatch(word) for word in words):
+        return False
+    marked = [word for word in words if "," in word]
+    if not marked or any(not WITH_COMMA.fullmatch(word) for word in marked):
+        return None if marked else False
+    return None if all(map(THOUSANDS.fullmatch, marked)) else True

@@ -1,0 +1,188 @@
+"""Rows in an order that matters: series, whose neighbours are alike, and columns that only count the rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jax.core import Tracer
+from scipy.special import ndtri
+
+from meanmap.core.arrays import plain
+from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.points import on_host
+from meanmap.core.tables.doubts import columns_in
+from meanmap.core.texts import text_codes
+
+__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "is_sorted", "series_note"]
+
+# Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
+LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
+# Of wider tables so many columns, spread over all.
+MOST_COLUMNS = 32
+# How often a table of independent rows may be told of, and how large the correlation of neighbours is at least. With a
+# smaller one the spread of a mean is a tenth larger, at most.
+CHANCE, LEAST = 0.002, 0.1
+# Groups of rows, each in one place of the table, have so many rows on average.
+ROWS_OF_A_GROUP = 5
+
+
+def alike_in_order(
+    samples: Sequence[Any], names: Sequence[str], harm: str = "", *, paired: bool = False
+) -> tuple[str, ...]:
+    """What is to be said of samples whose rows follow each other as a series does: tests count rows as independent.
+
+    Ranks of neighbouring rows are multiplied, which no law of independent rows makes large. Rows of `paired` variables
+    (or of the columns of one table) are those of all together; there two variables must be series, or nothing is wrong.
+    Rows of tables that come group by group are compared with those of their group. Where rows are sorted by a column
+    nothing can be seen, except that it counts the rows, one by one. `harm` is what comes of it and what to do where
+    that is not too small p-values and blocks of rows. O(columns), however many rows there are.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=100)
+    >>> alike_in_order([noise], ["x"])
+    ()
+    >>> print(*alike_in_order([noise.cumsum()], ["x"]))
+    rows of x that follow each other are alike (they correlate by 0.98) and count as independent: if they are a \
+series, p-values are too small. Pass clusters=10 for blocks of rows, or within= with what rows share, or test what \
+structure.prewhiten leaves. Rows that were only sorted do no harm.
+    """
+    read = [[(name, *each) for each in columns_in(sample, name)] for sample, name in zip(samples, names, strict=True)]
+    if paired:
+        whole = [column for columns in read for column in columns]
+        read = [[(str(label), label, c) for _, label, c in whole] if len(samples) == 1 else whole]
+    series: dict[str, tuple[float, Any]] = {}
+    notes: list[str] = []
+    rows = 0
+    for columns in read:
+        found, told, n = _looked_at([(name, label, _array(column)) for name, label, column in columns])
+        series, notes, rows = series | found, [*notes, *told], max(rows, n)
+    if len(series) < 1 + paired:
+        return tuple(notes)
+    own = paired and len(samples) == 1  # then names are those of columns
+    sizes = [f"{r:.2f}" + ("" if label is None or own else f" in {_called(label)}") for r, label in series.values()]
+    return (*notes, series_note(list(series), sizes, max(r for r, _ in series.values()), rows, harm))
+
+
+def _looked_at(
+    columns: Sequence[tuple[str, Any, np.ndarray | None]],
+) -> tuple[dict[str, tuple[float, Any]], list[str], int]:
+    """Of columns side by side: those whose neighbours are alike, by name, what is said of others, and the rows."""
+    listed = [(name, label, column) for name, label, column in columns if column is not None]
+    if not listed or len({len(column) for *_, column in listed}) > 1 or len(listed[0][2]) < LEAST_ROWS:
+        return {}, [], 0
+    rows, next_to = _blocks(len(listed[0][2]))
+    listed = [(name, label, column[rows]) for name, label, column in listed[:: -(-len(listed) // MOST_COLUMNS)]]
+    by = [each for each in listed if is_sorted(each[2])]
+    if by:
+        return {}, [_counts(*each, len(listed) > 1) for each in by if _is_counter(each[2], next_to)], 0
+    group = _groups([column for *_, column in listed])
+    needed = float(ndtri(1 - CHANCE / len(listed)))
+    series: dict[str, tuple[float, Any]] = {}
+    for name, label, column in listed:
+        size, score = _alike(column, group, next_to)
+        if size >= LEAST and score >= needed and size > series.get(name, (0.0, None))[0]:
+            series[name] = size, label
+    return series, [], len(rows)
+
+
+def _called(label: Any) -> str:
+    return f"column {label}" if isinstance(label, int) else repr(label)
+
+
+def series_note(names: Sequence[str], sizes: Sequence[str], longest: float, n: int, harm: str = "") -> str:
+    """What is said of variables whose neighbouring rows correlate, the most by `longest`."""
+    # The variance of a mean is (1 + r) / (1 − r) times that of independent rows.
+    block = int(np.clip(5 * (1 + longest) / (1 - min(longest, 0.99)), 5, max(5, n // 10)))
+    usual = (
+        f"if they are a series, p-values are too small. Pass clusters={block} for blocks of rows, or within= with what "
+        "rows share, or test what structure.prewhiten leaves. Rows that were only sorted do no harm."
+    )
+    return (
+        f"rows of {' and '.join(names)} that follow each other are alike (they correlate by {' and '.join(sizes)}) "
+        f"and count as independent: {harm or usual}"
+    )
+
+
+def _array(column: Any) -> np.ndarray | None:
+    """Numbers, times, labels or truth values of a column without gaps."""
+    column = on_host(column) if not isinstance(column, Tracer) else column
+    if isinstance(column, Tracer | np.ma.MaskedArray) or getattr(column, "ndim", 1) != 1:
+        return None
+    try:
+        array = plain(column, "a column")
+    except (KindError, ShapeError):  # of lists of different lengths, structs
+        return None
+    return array if array.ndim == 1 and array.dtype.kind in "biufmMUSO" else None
+
+
+def _blocks(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are looked at, and whether each of them, but the last, is followed by its neighbour."""
+    if n <= BLOCKS * LENGTH:
+        rows = np.arange(n)
+    else:
+        starts = np.linspace(0, n - LENGTH, BLOCKS).astype(int)
+        rows = (starts[:, None] + np.arange(LENGTH)).ravel()
+    return rows, np.diff(rows) == 1
+
+
+def _codes(column: np.ndarray) -> np.ndarray:
+    """Ranks, ties alike; of labels their places in order."""
+    values = text_codes(column) if column.dtype.kind == "O" else column
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - counts / 2)[places.ravel()]
+
+
+def is_sorted(column: np.ndarray) -> bool:
+    """Whether rows are sorted by a column of numbers or times, with many values."""
+    if column.dtype.kind not in "iufmM":
+        return False
+    steps = np.diff(column.astype(np.float64))
+    many = np.count_nonzero(steps) >= len(column) / ROWS_OF_A_GROUP
+    return bool(many and ((steps >= 0).all() or (steps <= 0).all()))
+
+
+def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:
+    """Whether a column rises by one from row to row, as an id does, or is times in equal steps."""
+    if column.dtype.kind in "mM":
+        steps = np.diff(column.astype(np.int64))[next_to]
+        return bool((steps == steps[0]).all())
+    return bool((np.abs(np.diff(column.astype(np.float64))[next_to]) == 1).all())
+
+
+def _counts(name: str, label: Any, column: np.ndarray, several: bool) -> str:
+    which = name if label is None or not several else f"column {label!r} of {name}"
+    what = "times in equal steps" if column.dtype.kind in "mM" else "whole numbers one by one"
+    return (
+        f"{which} holds {what}, as a clock or an id does: whatever changes along the rows goes with it. Leave it out "
+        "if it says nothing but where a row stands."
+    )
+
+
+def _groups(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """For each row the number of its group, where columns hold values that have one place in the table each."""
+    group = np.zeros(len(columns[0]), int)
+    for column in columns:
+        codes = _codes(column)
+        runs = 1 + np.count_nonzero(np.diff(codes))
+        if runs <= len(codes) / ROWS_OF_A_GROUP and runs == len(np.unique(codes)):
+            group = group + np.concatenate([[0], np.cumsum(np.diff(codes) != 0)])
+    return np.concatenate([[0], np.cumsum(np.diff(group) != 0)])
+
+
+def _alike(column: np.ndarray, group: np.ndarray, next_to: np.ndarray) -> tuple[float, float]:
+    """The correlation of ranks of neighbours in a group, and how many standard deviations that is."""
+    ranks, sizes = _codes(column), np.bincount(group)
+    left = ranks - (np.bincount(group, ranks) / sizes)[group]
+    variance = np.bincount(group, left**2) / sizes
+    pairs = next_to & (np.diff(group) == 0)
+    products = (left[:-1] * left[1:])[pairs]
+    total = float(np.sum(variance[group[:-1]][pairs]))
+    spread = float(np.sqrt(np.sum(products**2)))
+    if not total > 0 or not spread > 0:
+        return 0.0, 0.0
+    # Ranks less their mean lean on each other: −variance / (rows − 1) a pair.
+    expected = -float(np.sum((variance / np.maximum(sizes - 1, 1))[group[:-1]][pairs]))
+    excess = float(products.sum()) - expected
+    return excess / total, excess / spread

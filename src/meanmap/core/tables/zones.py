@@ -1,0 +1,50 @@
+"""Times with a zone and times without one: nobody knows which of them came first."""
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import KindError
+from meanmap.core.moments import Zoned, is_zoned
+from meanmap.core.pieces.sources import comes_in_pieces
+from meanmap.core.points import is_sparse
+from meanmap.core.tables.table import named_columns
+from meanmap.core.types import Data
+
+__all__ = ["check_zones", "one_zone"]
+
+
+def check_zones(samples: Sequence[Data], names: Sequence[str], times: Container[str] = ()) -> None:
+    """Refuse samples as they came in which a column has times with a zone here and without one there.
+
+    Those of NumPy have none. Columns of text that are named in `times` are to be read as such.
+    """
+    found: dict[Any, dict[bool, str]] = {}
+    for sample, name in zip(samples, names, strict=True):
+        for key, column in _columns(sample, name):
+            where = name if key is None else f"{name}[{key!r}]"
+            bare = isinstance(column, np.ndarray) and column.dtype.kind == "M" and not isinstance(column, Zoned)
+            zoned = False if bare else is_zoned(column, where, read_as_times=str(key) in times)
+            if zoned is not None:
+                found.setdefault(key, {}).setdefault(zoned, where)
+    for where in found.values():
+        if len(where) > 1:
+            raise one_zone(where[True], where[False])
+
+
+def _columns(sample: Data, name: str) -> Sequence[tuple[Any, Any]]:
+    if comes_in_pieces(sample) or is_sparse(sample):
+        return ()
+    if named := named_columns(sample, name):
+        return list(named.items())
+    return [(None, sample)] if isinstance(sample, list | tuple) or hasattr(sample, "dtype") else ()
+
+
+def one_zone(zoned: str, naive: str) -> KindError:
+    """The error for two columns of times of which one alone has a zone."""
+    return KindError(
+        f"{zoned} holds times with a zone, and {naive} holds times without one: they cannot be compared. Say which "
+        f"zone is meant, for example with {naive}.dt.tz_localize('Europe/Berlin'), or take the zone of {zoned} "
+        "away with .dt.tz_localize(None)."
+    )

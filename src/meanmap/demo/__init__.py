@@ -1,0 +1,40 @@
+"""The demo: each part of the library on data made on the spot, as one HTML page."""
+
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+
+from meanmap import __version__
+from meanmap.core.progress import track
+from meanmap.core.saved.files import write_whole
+from meanmap.demo import algebra, graphs, ground, learning, messages, testing
+from meanmap.plots.page import Section, render
+
+__all__ = ["PARTS", "run"]
+
+# One entry per part of the library, each a function from a generator to sections.
+PARTS = {
+    "kernels and features": ground.sections,
+    "elements and operators": algebra.sections,
+    "tests": testing.sections,
+    "learning": learning.sections,
+    "graphical models": graphs.sections,
+    "expectation propagation": messages.sections,
+}
+
+
+def run(path: str | Path = "meanmap-demo.html", seed: int = 0) -> tuple[Path, list[Section], float]:
+    """Run every part and write the page; returns where it is, what it says and the seconds it took."""
+    start = time.perf_counter()
+    made: list[Section] = []
+    for number, name in enumerate(track(list(PARTS), "demo")):
+        made += PARTS[name](np.random.default_rng([seed, number]))
+    seconds = time.perf_counter() - start
+    footer = (
+        f"meanmap {__version__}, Python {platform.python_version()}, seed {seed}, {seconds:.0f} seconds. "
+        "Run it again with: meanmap demo"
+    )
+    lead = "A probability distribution is an element of a Hilbert space. Everything below was computed just now."
+    return write_whole(path, render("meanmap: the demo", lead, made, footer)), made, seconds

@@ -1,0 +1,9 @@
+"""For factors and oracles of your own: what they are asked, what they answer, and messages as derivatives of log Z."""
+
+from meanmap.ep.derivatives import from_log_z_derivatives, log_z_derivatives
+from meanmap.ep.factor import Answer, Factor
+from meanmap.ep.oracles.host import HostOracle
+from meanmap.ep.oracles.oracle import Oracle
+from meanmap.ep.oracles.questions import Questions
+
+__all__ = ["Answer", "Factor", "HostOracle", "Oracle", "Questions", "from_log_z_derivatives", "log_z_derivatives"]

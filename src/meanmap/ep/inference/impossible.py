@@ -1,0 +1,50 @@
+"""Whether data cannot be under a model at all: its evidence is zero then, and no beliefs follow."""
+
+import numpy as np
+
+from meanmap.ep.factor import Factor
+from meanmap.ep.factors.interval import Interval
+from meanmap.ep.factors.table import Table
+from meanmap.ep.inference.run import Run
+from meanmap.ep.sweeps.plan import State, fetched
+from meanmap.ep.sweeps.sweep import compiled_cavities
+
+__all__ = ["excluded", "forbidden"]
+
+# What tables forbid has e⁻¹⁰⁰⁰⁰⁰ for its weight, so that a share above this is none that other weights could give.
+_SHARE = 1e-30
+
+
+def excluded(factors: tuple[Factor, ...]) -> str:
+    """Which sharp intervals of one unknown have nothing in common, in words; empty where all have."""
+    ends: dict[str, list[np.ndarray]] = {}
+    for factor in factors:
+        if isinstance(factor, Interval) and factor.noise == 0:
+            z, low, high = factor.arguments
+            held = ends.setdefault(z.name, [np.full(z.variable.plate or 1, sign * np.inf) for sign in (-1, 1)])
+            members = np.broadcast_to(z.index, (factor.plate or 1,)) if len(z.index) == 1 else z.index
+            np.maximum.at(held[0], members, low.values)
+            np.minimum.at(held[1], members, high.values)
+            wrong = np.flatnonzero(held[0] >= held[1])
+            if len(wrong):
+                where = "" if z.variable.plate is None else f" at [{wrong[0]}]"
+                return (
+                    f"{z.name!r}{where} would have to be above {held[0][wrong[0]]:g} and below {held[1][wrong[0]]:g} "
+                    f"by {factor.name} and the intervals before it"
+                )
+    return ""
+
+
+def forbidden(run: Run, state: State) -> str:
+    """Which table is left with nothing but what it forbids, in words; empty where none is.
+
+    Where labels exist that all tables allow, messages on trees and in loops leave what is forbidden no share.
+    """
+    for at, factor in enumerate(run.plan.factors):
+        if isinstance(factor, Table) and factor.forbids:
+            incoming, _ = compiled_cavities(run.plan, state, at, run.power)
+            shares = np.atleast_1d(fetched(factor.forbidden_share(incoming)))[: int(run.plan.sizes[at])]
+            if (shares > _SHARE).any():
+                where = f" at [{np.argmax(shares > _SHARE)}]" if run.plan.shapes[at] else ""
+                return f"{factor.name}{where} gives probability 0 to all labels that the rest of the model leaves"
+    return ""

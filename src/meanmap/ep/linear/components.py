@@ -1,0 +1,160 @@
+"""Standard deviations and correlations of group effects, and parameters of likelihoods, on the whole line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from meanmap.ep.linear.predictor import Prior
+
+__all__ = ["Components", "GammaLog", "HalfStudent"]
+
+
+@dataclass(frozen=True)
+class HalfStudent:
+    """A number above 0 with the law of |t|, of so many degrees of freedom and this scale; met by its log."""
+
+    degrees: float
+    scale: float
+
+    def log_density(self, log: float) -> float:
+        """Of the log."""
+        nu, square = self.degrees, (np.exp(log) / self.scale) ** 2
+        constant = np.log(2) + gammaln((nu + 1) / 2) - gammaln(nu / 2) - np.log(nu * np.pi) / 2 - np.log(self.scale)
+        return float(constant - (nu + 1) / 2 * np.log1p(square / nu) + log)
+
+    def slope(self, log: float) -> float:
+        """Derivative of the log density by the log."""
+        square = (np.exp(log) / self.scale) ** 2
+        return float(1 - (self.degrees + 1) * square / (self.degrees + square))
+
+
+@dataclass(frozen=True)
+class GammaLog:
+    """A number with a Gamma law, met by its log."""
+
+    shape: float
+    rate: float
+
+    def log_density(self, log: float) -> float:
+        """Of the log."""
+        return float(self.shape * (np.log(self.rate) + log) - gammaln(self.shape) - self.rate * np.exp(log))
+
+    def slope(self, log: float) -> float:
+        """Derivative of the log density by the log."""
+        return float(self.shape - self.rate * np.exp(log))
+
+
+@dataclass(frozen=True)
+class Components:
+    """What a vector φ means: for each set of correlated effects log sds and atanh of partial correlations; then logs.
+
+    Correlations have the uniform prior over correlation matrices (Lewandowski, Kurowicka & Joe 2009, with η = 1), whose
+    partial correlations are independent.
+
+    Attributes
+    ----------
+    fixed : tuple of (mean, covariance)
+        Of the first blocks, which are known.
+    sets : tuple of tuples of int
+        For each of the other blocks, how many effects vary together: (2, 1) is a pair, and one by itself.
+    scales : tuple of HalfStudent
+        Priors of all sds, in order.
+    parameters : tuple
+        Priors of the parameters of the likelihood.
+    """
+
+    fixed: tuple[tuple[np.ndarray, np.ndarray], ...]
+    sets: tuple[tuple[int, ...], ...]
+    scales: tuple[HalfStudent, ...]
+    parameters: tuple[HalfStudent | GammaLog, ...]
+
+    @property
+    def size(self) -> int:
+        """Numbers in φ."""
+        return sum(k + k * (k - 1) // 2 for sets in self.sets for k in sets) + len(self.parameters)
+
+    def parts(self) -> list[tuple[int, int, int]]:
+        """Block, width and place in φ of each set."""
+        found, start = [], 0
+        for block, sets in enumerate(self.sets):
+            for k in sets:
+                found.append((block, k, start))
+                start += k + k * (k - 1) // 2
+        return found
+
+    def likelihood(self, phi: np.ndarray) -> np.ndarray:
+        """The parameters of the likelihood."""
+        return phi[len(phi) - len(self.parameters) :]
+
+    def covariances(self, phi: np.ndarray) -> list[np.ndarray]:
+        """Of the effects of a group, block by block."""
+        found = [np.zeros((sum(sets), sum(sets)), phi.dtype) for sets in self.sets]
+        filled = [0] * len(self.sets)
+        for block, k, start in self.parts():
+            here = slice(filled[block], filled[block] + k)
+            found[block][here, here] = covariance(phi[start : start + k], phi[start + k : start + k + k * (k - 1) // 2])
+            filled[block] += k
+        return found
+
+    def prior(self, phi: np.ndarray) -> Prior:
+        """Of all effects, given φ."""
+        groups = self.covariances(phi)
+        means = [*(mean for mean, _ in self.fixed), *(np.zeros(len(each)) for each in groups)]
+        return Prior(tuple(means), (*(covariance for _, covariance in self.fixed), *groups))
+
+    def log_density(self, phi: np.ndarray) -> tuple[float, np.ndarray]:
+        """Of φ a priori, and its gradient."""
+        total, gradient, scale = 0.0, np.zeros(len(phi)), iter(self.scales)
+        for _, k, start in self.parts():
+            for at in range(start, start + k):
+                law = next(scale)
+                total += law.log_density(phi[at])
+                gradient[at] = law.slope(phi[at])
+            at = start + k
+            for i in range(1, k):
+                for level in range(i):
+                    # Beta(b, b) on (−1, 1), and dρ/dz = 1 − ρ².
+                    b = 1 + (k - 2 - level) / 2
+                    total += float(-2 * b * _log_cosh(phi[at]) - _log_beta(b))
+                    gradient[at] = -2 * b * np.tanh(phi[at])
+                    at += 1
+        for at, law in enumerate(self.parameters, start=len(phi) - len(self.parameters)):
+            total += law.log_density(phi[at])
+            gradient[at] = law.slope(phi[at])
+        return total, gradient
+
+    def chain(self, phi: np.ndarray, by_covariance: Sequence[np.ndarray]) -> np.ndarray:
+        """The gradient by φ of a function of the covariances, from its derivative by each."""
+        gradient = np.zeros(len(phi))
+        for at in range(len(phi) - len(self.parameters)):
+            # A complex step this small is a derivative without rounding.
+            moved = phi.astype(complex)
+            moved[at] += 1e-30j
+            parts = zip(by_covariance, self.covariances(moved), strict=True)
+            gradient[at] = sum(float((by * np.imag(moved_one)).sum()) for by, moved_one in parts) / 1e-30
+        return gradient
+
+
+def covariance(logs: np.ndarray, partial: np.ndarray) -> np.ndarray:
+    """From log sds, and atanh of partial correlations row by row."""
+    k, root, at = len(logs), np.zeros((len(logs), len(logs)), np.result_type(logs, float)), 0
+    for i in range(k):
+        left = np.ones((), root.dtype)
+        for j in range(i):
+            root[i, j] = np.tanh(partial[at]) * np.sqrt(left)
+            left = left - root[i, j] ** 2
+            at += 1
+        root[i, i] = np.sqrt(left)
+    scaled = np.exp(logs)[:, None] * root
+    return scaled @ scaled.T
+
+
+def _log_cosh(z: float) -> float:
+    return float(abs(z) + np.log1p(np.exp(-2 * abs(z))) - np.log(2))
+
+
+def _log_beta(b: float) -> float:
+    """log ∫ (1 − ρ²)^(b − 1) dρ over (−1, 1)."""
+    return float((2 * b - 1) * np.log(2) + 2 * gammaln(b) - gammaln(2 * b))

@@ -1,0 +1,203 @@
+"""Components integrated over a few nodes about the mode of their posterior; the gradient of the evidence by them."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.predictor import Predictor
+from meanmap.ep.linear.sites import Settled, log_tilt, settle
+
+__all__ = ["Node", "Problem", "integrate"]
+
+# Nodes lie this far apart in standard deviations, on a lattice of up to so many dimensions: the trapezium rule errs by
+# exp(−2 π² / 1.5²) = 2e-4. They are kept down to so much below the best one.
+_APART, _LATTICE, _DEPTH, _MOST_NODES = 1.5, 2, 6.0, 60
+# Beyond, a central composite design at this radius, over the root of the dimension, as in INLA; corners up to this many
+# dimensions, and points on axes alone for more.
+_RADIUS, _CORNERS = 1.1, 4
+# Half of the step of differences of gradients, and the least and most curvature that is believed.
+_DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
+# Nodes of a smaller share are left out.
+_LEAST_SHARE = 1e-4
+# Steps to the mode, how often each is halved, the gain in log probability not worth another, and the largest log.
+_STEPS, _HALVINGS, _GAIN, _BOUND = 60, 8, 1e-3, 12.0
+
+
+@dataclass(frozen=True)
+class Node:
+    """Components, and effects given them."""
+
+    phi: np.ndarray
+    probability: float
+    settled: Settled
+
+
+@dataclass
+class Problem:
+    """A model whose evidence is a function of its components."""
+
+    predictor: Predictor
+    components: Components
+    family: Family
+    observed: Observed
+    tolerance: float = 1e-4
+    runs: int = 0
+    sweeps: int = 0
+
+    def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
+        """Effects given components, from the sites of another run first; None where there is no joint belief."""
+        prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
+        found = None
+        for begin in (None,) if start is None else (start, None):
+            try:
+                found = settle(self.predictor, prior, self.family, self.observed, parameters, begin, self.tolerance)
+            except np.linalg.LinAlgError:
+                continue
+            self.runs, self.sweeps = self.runs + 1, self.sweeps + found.sweeps
+            if found.converged:
+                break
+        return found
+
+    def gradient(self, phi: np.ndarray, settled: Settled) -> np.ndarray:
+        """Of the log evidence of a settled run: through sites it vanishes, as they are where it is stationary."""
+        by = []
+        first = len(self.components.fixed)
+        for at, covariance in enumerate(self.components.covariances(phi), start=first):
+            precision, size = np.linalg.inv(covariance), self.predictor.blocks[at].size
+            by.append(precision @ (settled.joint.second_moment(at) - size * covariance) @ precision / 2)
+        gradient = self.components.chain(phi, by)
+        count = len(self.components.parameters)
+        if count:
+            gradient[len(phi) - count :] = self._by_parameters(self.components.likelihood(phi), settled)
+        return gradient
+
+    def _by_parameters(self, parameters: np.ndarray, settled: Settled) -> np.ndarray:
+        total, step = np.zeros(len(parameters)), 8192
+        for at in range(0, self.predictor.rows, step):
+            rows = slice(at, at + step)
+            observed = self.observed.taken(rows)
+            eta, log_mass = log_tilt(self.family, observed, parameters, *(
+                each[rows] for each in (settled.means, settled.variances, settled.weights, settled.shifts)
+            ))  # fmt: skip
+            mass = np.exp(log_mass - log_mass.max(1, keepdims=True))
+            mass /= mass.sum(1, keepdims=True)
+            slopes = self.family.weighted_slopes(observed.columns(), eta, parameters)
+            total += [float((mass * each).sum()) for each in slopes]
+        return total
+
+    def height(self, phi: np.ndarray, start: Settled | None = None) -> "Height":
+        """Log evidence plus log prior, its gradient, and the run; −∞ where there is none."""
+        settled = self.run(phi, start)
+        if settled is None:
+            return Height(-np.inf, np.zeros(len(phi)), None)
+        log_prior, slope = self.components.log_density(phi)
+        return Height(settled.log_evidence + log_prior, self.gradient(phi, settled) + slope, settled)
+
+
+class Height(NamedTuple):
+    """Of the posterior of components at one place."""
+
+    value: float
+    gradient: np.ndarray
+    settled: Settled | None
+
+
+def integrate(problem: Problem, begin: np.ndarray) -> tuple[list[Node], float]:
+    """Nodes with their probabilities, and the log evidence of the model with components integrated out."""
+    start = problem.height(begin)
+    if start.settled is None:
+        raise ParameterError(
+            "expectation propagation found no joint belief where it began; rescale numbers far from 1, or look for a "
+            "column that separates the response."
+        )
+    if not len(begin):
+        return [Node(begin, 1.0, start.settled)], start.value
+    mode, best = _mode(problem, begin, start)
+    axes = _axes(problem, mode, best)
+    places = _lattice(problem, mode, axes, best) if len(mode) <= _LATTICE else _design(problem, mode, axes, best)
+    top = max(height.value + log_weight for _, log_weight, height in places)
+    shares = np.array([np.exp(height.value + log_weight - top) for _, log_weight, height in places])
+    log_evidence = top + float(np.log(shares.sum()) + np.linalg.slogdet(axes)[1])
+    kept = [at for at in np.argsort(-shares, kind="stable") if shares[at] > _LEAST_SHARE * shares.sum()]
+    nodes = [(places[at][0], shares[at] / shares[kept].sum(), places[at][2].settled) for at in kept]
+    return [Node(phi, float(share), settled) for phi, share, settled in nodes if settled is not None], log_evidence
+
+
+def _mode(problem: Problem, begin: np.ndarray, start: Height) -> tuple[np.ndarray, Settled | None]:
+    """By quasi-Newton steps (Broyden, Fletcher, Goldfarb & Shanno), none of which moves a log by more than 1."""
+    phi, (height, gradient, settled) = begin, start
+    inverse = np.eye(len(begin)) / max(1.0, float(np.abs(gradient).max()))
+    for _ in range(_STEPS):
+        step = inverse @ gradient
+        if step @ gradient / 2 < _GAIN:
+            break
+        step /= max(1.0, float(np.abs(step).max()))
+        step = np.clip(phi + step, -_BOUND, _BOUND) - phi
+        for _ in range(_HALVINGS):
+            new, slope, run = problem.height(phi + step, settled)
+            if new > height:
+                break
+            step = step / 2
+        else:
+            break
+        turned = gradient - slope
+        along = float(step @ turned)
+        if along > 0:
+            beside = np.eye(len(phi)) - np.outer(step, turned) / along
+            inverse = beside @ inverse @ beside.T + np.outer(step, step) / along
+        phi, height, gradient, settled = phi + step, new, slope, run
+    return phi, settled
+
+
+def _axes(problem: Problem, mode: np.ndarray, best: Settled | None) -> np.ndarray:
+    """Columns are standard deviations along the axes of curvature."""
+    size = len(mode)
+    curvature = np.empty((size, size))
+    for at in range(size):
+        step = np.zeros(size)
+        step[at] = _DIFFERENCE
+        low, high = (problem.height(mode + side * step, best).gradient for side in (-1, 1))
+        curvature[at] = (low - high) / (2 * _DIFFERENCE)
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
+    return vectors / np.sqrt(np.clip(values, _FLAT, _SHARP))
+
+
+# A place, the log of how much of the space it stands for in standard deviations, and what is there.
+Place = tuple[np.ndarray, float, Height]
+
+
+def _lattice(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> list[Place]:
+    """Points of a lattice, as far as their evidence counts, from the middle outwards."""
+    size = len(mode)
+    found: dict[tuple[int, ...], Place] = {}
+    waiting, top = [(0,) * size], -np.inf
+    while waiting and len(found) < _MOST_NODES:
+        at = waiting.pop(0)
+        if at in found:
+            continue
+        phi = mode + _APART * axes @ np.array(at, float)
+        height = problem.height(phi, best)
+        found[at] = phi, size * np.log(_APART), height
+        top = max(top, height.value)
+        if height.value > top - _DEPTH:
+            for axis, side in product(range(size), (-1, 1)):
+                waiting.append(tuple(k + side * (j == axis) for j, k in enumerate(at)))
+    return list(found.values())
+
+
+def _design(problem: Problem, mode: np.ndarray, axes: np.ndarray, best: Settled | None) -> list[Place]:
+    """The middle, points on axes and corners; exact for mass and covariance of a Normal."""
+    size = len(mode)
+    radius = _RADIUS * np.sqrt(size)
+    points = [sign * radius * np.eye(size)[at] for at in range(size) for sign in (-1.0, 1.0)]
+    if size <= _CORNERS:
+        points += [_RADIUS * np.array(corner) for corner in product((-1.0, 1.0), repeat=size)]
+    log_all = size * np.log(2 * np.pi) / 2
+    weights = [np.log(1 - _RADIUS**-2)] + [radius**2 / 2 - np.log(len(points)) - 2 * np.log(_RADIUS)] * len(points)
+    places = [mode + axes @ z for z in (np.zeros(size), *points)]
+    return [(phi, log_all + w, problem.height(phi, best)) for phi, w in zip(places, weights, strict=True)]

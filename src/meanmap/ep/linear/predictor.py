@@ -1,0 +1,120 @@
+"""A linear predictor η = A θ: rows of fixed effects, and of effects of groups, of which each row has one a factor."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["Block", "Predictor", "Prior"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Effects u of `size` groups, `width` numbers each: row i adds design[i] · u[index[i]] to the predictor.
+
+    Fixed effects are the block of one group, to which all rows belong.
+    """
+
+    index: np.ndarray
+    design: np.ndarray
+    size: int
+
+    @classmethod
+    def fixed(cls, design: np.ndarray) -> "Block":
+        """Effects that all rows share."""
+        return cls(np.zeros(len(design), np.intp), design, 1)
+
+    @property
+    def width(self) -> int:
+        """Numbers a group."""
+        return self.design.shape[1]
+
+    @property
+    def total(self) -> int:
+        """Numbers in all groups."""
+        return self.size * self.width
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The columns of A, sparse."""
+        rows, width = self.design.shape
+        columns = self.index[:, None] * width + np.arange(width)
+        starts = np.arange(0, rows * width + 1, max(width, 1))[: rows + 1]
+        return sparse.csr_array((self.design.ravel(), columns.ravel(), starts), shape=(rows, self.total))
+
+    def times(self, effects: np.ndarray) -> np.ndarray:
+        """What the effects (size, width) add to the predictor."""
+        if self.size == 1:
+            return self.design @ effects[0]
+        return np.einsum("na,na->n", self.design, effects[self.index])
+
+    def gathered(self, rows: np.ndarray) -> np.ndarray:
+        """Aᵀ times a vector, (size, width)."""
+        if self.size == 1:
+            return (self.design.T @ rows)[None]
+        columns = [np.bincount(self.index, rows * column, self.size) for column in self.design.T]
+        return np.stack(columns, axis=1)
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """The blocks of Aᵀ W A on the diagonal, (size, width, width)."""
+        if self.size == 1:
+            return ((self.design * weights[:, None]).T @ self.design)[None]
+        found = np.empty((self.size, self.width, self.width))
+        for a in range(self.width):
+            for b in range(a + 1):
+                product = weights * self.design[:, a] * self.design[:, b]
+                found[:, a, b] = found[:, b, a] = np.bincount(self.index, product, self.size)
+        return found
+
+    def taken(self, rows: slice) -> "Block":
+        """Some of the rows, of these effects."""
+        return Block(self.index[rows], self.design[rows], self.size)
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Blocks side by side; θ is theirs one after the other, each in order of groups."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many scalar predictors there are."""
+        return len(self.blocks[0].index)
+
+    @property
+    def total(self) -> int:
+        """Numbers in θ."""
+        return sum(block.total for block in self.blocks)
+
+    def at(self, theta: np.ndarray) -> np.ndarray:
+        """The predictor of every row, A θ."""
+        return sum((b.times(part) for b, part in zip(self.blocks, self.split(theta), strict=True)), np.zeros(self.rows))
+
+    def split(self, theta: np.ndarray) -> list[np.ndarray]:
+        """The effects of each block, (size, width)."""
+        ends = np.cumsum([block.total for block in self.blocks])[:-1]
+        parts = np.split(theta, ends)
+        return [part.reshape(b.size, b.width) for b, part in zip(self.blocks, parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Independent groups: effects of each in block b are N(means[b], covariances[b])."""
+
+    means: tuple[np.ndarray, ...]
+    covariances: tuple[np.ndarray, ...]
+
+    @cached_property
+    def precisions(self) -> tuple[np.ndarray, ...]:
+        """Inverse covariances, block by block."""
+        return tuple(np.linalg.inv(covariance) for covariance in self.covariances)
+
+    def log_normaliser(self, sizes: tuple[int, ...]) -> float:
+        """log ∫ exp(−½ θᵀ Q θ + mᵀ Q θ) dθ without powers of 2π."""
+        total = 0.0
+        for size, mean, precision in zip(sizes, self.means, self.precisions, strict=True):
+            total += size * (mean @ precision @ mean - np.linalg.slogdet(precision)[1]) / 2
+        return float(total)

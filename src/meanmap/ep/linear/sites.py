@@ -1,0 +1,151 @@
+"""Expectation propagation with a Gaussian site on each scalar predictor, all updated at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.ep.linear.joint import Joint
+from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.predictor import Predictor, Prior
+
+__all__ = ["Settled", "settle"]
+
+# The trapezium rule about the belief of each predictor, in its standard deviations. A belief may be a third as wide as
+# what comes in (a count of 0, a label), whose tail the rule must reach: with these its error is 1e-4 at a cavity of
+# sd 5, and below 1e-8 where it is as wide as the belief.
+_STEP, _REACH = 0.4, 12.0
+_NODES = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+_LOG_WEIGHTS = -(_NODES**2) / 2 - np.log(np.exp(-(_NODES**2) / 2).sum())
+# Rows whose nodes are held at once.
+_PIECE = 8192
+# The share of a step is as long as two residuals say (Barzilai & Borwein 1988): rows of one group that all move at once
+# overshoot and come back, and a part of the step meets the middle. Between a least and a most.
+_LEAST, _MOST = 1 / 32, 1.5
+# A variance that shrinks to less than this share in one sweep was met by too few nodes to be believed.
+_SHRINKS = 0.02
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Sites that no longer move, and what follows.
+
+    Attributes
+    ----------
+    joint : Joint
+        The belief about all effects.
+    weights, shifts : (n,) arrays
+        Sites exp(shift η − weight η² / 2).
+    means, variances : (n,) arrays
+        Of each predictor, without its offset.
+    log_evidence : number
+    gains : (n,) array
+        log of the mean of likelihood over site under the belief.
+    """
+
+    joint: Joint
+    weights: np.ndarray
+    shifts: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+    log_evidence: float
+    gains: np.ndarray
+    sweeps: int
+    moved: float
+    converged: bool
+
+
+def settle(
+    predictor: Predictor,
+    prior: Prior,
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    start: Settled | None = None,
+    tolerance: float = 1e-6,
+    most: int = 100,
+) -> Settled:
+    """Sweeps until no mean moves by more than the tolerance, in standard deviations, and no variance by its share.
+
+    A sweep is one factorisation. Where the likelihood is log-concave sites stay positive. What is sent is found by
+    moments of the tilted law less those of the belief.
+    """
+    if start is None or family.exact:
+        weights, shifts = family.first_sites(observed, parameters)
+    else:
+        weights, shifts = start.weights, start.shifts
+    joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), 1.0, None, 0
+    while True:
+        sweep += 1
+        means, variances = predictor.at(joint.mean), joint.variances()
+        if not (np.isfinite(means).all() and (variances > 0).all()):
+            raise np.linalg.LinAlgError("the joint belief is not positive")
+        gains, tilted_means, tilted_variances = _tilted(family, observed, parameters, means, variances, weights, shifts)
+        left = np.stack([(tilted_means - means) / np.sqrt(variances), tilted_variances / variances - 1])
+        moved = float(np.abs(left).max(initial=0))
+        if moved < tolerance or sweep == most:
+            break
+        share = share if before is None else _share(share, before, left)
+        before = left
+        # A belief without room beside its own site has no cavity: this site waits.
+        open_ = 1 / variances - weights > 1e-10 / variances
+        spread = np.maximum(tilted_variances, _SHRINKS * variances)
+        step_weights = np.where(open_, 1 / spread - 1 / variances, 0.0)
+        step_shifts = np.where(open_, tilted_means / spread - means / variances, 0.0)
+        while True:
+            try:
+                joint = Joint.of(predictor, prior, weights + share * step_weights, shifts + share * step_shifts)
+                break
+            except np.linalg.LinAlgError:
+                if share <= _LEAST:
+                    raise
+                share /= 2
+        weights, shifts = weights + share * step_weights, shifts + share * step_shifts
+    sizes = tuple(block.size for block in predictor.blocks)
+    log_evidence = joint.log_normaliser - prior.log_normaliser(sizes) + float(gains.sum())
+    return Settled(joint, weights, shifts, means, variances, log_evidence, gains, sweep, moved, bool(moved < tolerance))
+
+
+def _share(share: float, before: np.ndarray, left: np.ndarray) -> float:
+    """The next share, from what was left to move before and after a step of this share."""
+    turned = float((before * left).sum() / (before * before).sum())
+    return float(np.clip(share / (1 - turned), _LEAST, _MOST)) if turned < 1 else share
+
+
+def _tilted(
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    means: np.ndarray,
+    variances: np.ndarray,
+    weights: np.ndarray,
+    shifts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
+    gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
+    for at in range(0, len(means), _PIECE):
+        rows = slice(at, at + _PIECE)
+        eta, log_tilted = log_tilt(family, observed.taken(rows), parameters, *(
+            each[rows] for each in (means, variances, weights, shifts)
+        ))  # fmt: skip
+        top = log_tilted.max(1, keepdims=True)
+        mass = np.exp(log_tilted - top)
+        total = mass.sum(1)
+        gains[rows] = np.log(total) + top[:, 0]
+        found[rows] = (mass * eta).sum(1) / total
+        spread[rows] = (mass * (eta - found[rows, None]) ** 2).sum(1) / total
+    return gains, found, spread
+
+
+def log_tilt(
+    family: Family,
+    observed: Observed,
+    parameters: np.ndarray,
+    means: np.ndarray,
+    variances: np.ndarray,
+    weights: np.ndarray,
+    shifts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of each row, and the logs of the masses of the tilted law there; both (n, nodes)."""
+    eta = means[:, None] + np.sqrt(variances)[:, None] * _NODES
+    site = shifts[:, None] * eta - weights[:, None] * eta**2 / 2
+    return eta, family.weighted(observed.columns(), eta, parameters) - site + _LOG_WEIGHTS

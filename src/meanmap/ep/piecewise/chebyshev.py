@@ -1,0 +1,52 @@
+"""A polynomial through the values of a function on an interval, and how far it may be from the function."""
+
+import numpy as np
+
+__all__ = ["CHECK", "FEW", "NODES", "ROUNDING", "evaluated", "fitted"]
+
+# Of the finer polynomial; every second node belongs to the rougher one.
+_ORDER = 16
+NODES = -np.cos(np.pi * np.arange(_ORDER + 1) / _ORDER)
+FEW: np.ndarray = np.arange(_ORDER + 1) % 2 == 0
+
+# One more point on [−1, 1], no node of either, where a polynomial has to keep its word.
+CHECK = 0.3147
+
+# Errors of smooth functions are below the last coefficients. These times so much are stated, because they may be small
+# by luck; so are the errors at the point that was left out.
+_OF_TAIL, _OF_CHECK = 10.0, 4.0
+_TAIL = 3
+
+# What is left of a value after rounding, here and in the function.
+ROUNDING = 8 * np.finfo(float).eps
+
+
+def _transform(order: int) -> np.ndarray:
+    """The matrix from values at −cos(π j / order) to coefficients."""
+    j = np.arange(order + 1)
+    ends = np.where((j == 0) | (j == order), 0.5, 1.0)
+    return (2 / order * np.cos(np.pi * np.outer(j, order - j) / order) * ends) * ends[:, None]
+
+
+_FROM_ALL, _FROM_FEW = _transform(_ORDER), _transform(_ORDER // 2)
+
+
+def fitted(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (n, 17) and stated errors (n,) of n polynomials; those that are not `fine` use every second node."""
+    few = np.zeros_like(samples)
+    few[:, : _ORDER // 2 + 1] = samples[:, FEW] @ _FROM_FEW.T
+    filled = np.where(fine[:, None] | FEW, samples, 0.0)
+    coefficients = np.where(fine[:, None], filled @ _FROM_ALL.T, few)
+    last = np.where(fine, _ORDER, _ORDER // 2)
+    tail = np.abs(coefficients[np.arange(len(last))[:, None], last[:, None] - np.arange(_TAIL)]).max(1)
+    missed = np.abs(evaluated(coefficients, np.full(len(last), CHECK)) - check)
+    size = np.abs(filled).max(1)
+    return coefficients, np.maximum(np.maximum(_OF_TAIL * tail, _OF_CHECK * missed), ROUNDING * size)
+
+
+def evaluated(coefficients: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Each polynomial at one point of [−1, 1], by Clenshaw's recurrence."""
+    ahead, further = np.zeros_like(t), np.zeros_like(t)
+    for k in range(coefficients.shape[1] - 1, 0, -1):
+        ahead, further = coefficients[:, k] + 2 * t * ahead - further, ahead
+    return coefficients[:, 0] + t * ahead - further

@@ -1,0 +1,273 @@
+"""Functions of one number, kept as polynomials on pieces of the line that are cut only where somebody asks for more.
+
+f(z) does not depend on messages: what was paid for once serves all sweeps and all rows of the same arguments. A piece
+is a Chebyshev polynomial of order 8 or 16 with a stated error (as in Chebfun: Battles & Trefethen 2004). Jumps, and
+ends of regions without numbers, are found by bisection, and become ends of pieces.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from meanmap.ep.piecewise.chebyshev import CHECK, FEW, NODES, ROUNDING, evaluated, fitted
+
+__all__ = ["Pieces"]
+
+# What comes first has so many pieces between the ends of what is asked: their nodes lie as close as those of the first
+# rule of a quadrature.
+_FIRST = 4
+
+# A rough polynomial that is off by less than this share of its range gets the finer nodes; else its piece is cut.
+_HOPEFUL = 0.03
+
+# A step between two nodes that makes up so much of the range of a piece may be a jump. It is one if so much of it is
+# left on one side of the middle again and again: each bisection leaves half of a slope.
+_STEEP, _LEFT = 0.4, 0.7
+_BISECTIONS = 36
+_ENOUGH_ROUNDS = 3
+
+# A piece is given up, and its function called for every point, where cutting so many times in a row has left more than
+# this share of the error, where a function has taken so many evaluations, or where only rounding is left.
+_STUCK, _SHARE, _MOST = 6, 0.8, 4096
+_SMALLEST = 1e-12
+
+
+class Pieces:
+    """Several functions of one number, numbered from 0, of which `evaluate(lines, z)` gives one value for each z."""
+
+    def __init__(self, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray]):
+        self._evaluate = evaluate
+        self.line, self.low, self.high = np.zeros(0, int), np.zeros(0), np.zeros(0)
+        self.samples, self.coefficients = np.zeros((0, len(NODES))), np.zeros((0, len(NODES)))
+        self.check, self.error = np.zeros(0), np.zeros(0)
+        self.fine, self.stuck = np.zeros(0, bool), np.zeros(0, int)
+        self.evaluations = np.zeros(0, int)
+
+    def ask(self, line: np.ndarray, z: np.ndarray, wanted: np.ndarray, span: float) -> tuple[np.ndarray, np.ndarray]:
+        """Values at points z of these lines and how far they may be off, once better where this is `wanted`.
+
+        Parameters
+        ----------
+        line, z, wanted : arrays (n,)
+            The number of a function, a point of it, and whether its error there is too large.
+        span : number
+            How far apart points are that are asked for together: the first pieces are a quarter of it.
+        """
+        self._know(int(line.max()) + 1)
+        at, covered = self._find(line, z)
+        if not covered.all():
+            self._cover(line[~covered], z[~covered], span / _FIRST)
+            at, _ = self._find(line, z)
+        lost = np.zeros(len(z), bool)
+        if wanted.any():
+            lost[wanted] = self._improve(at[wanted])
+            at, _ = self._find(line, z)
+        middle, half = (self.low[at] + self.high[at]) / 2, (self.high[at] - self.low[at]) / 2
+        value = evaluated(self.coefficients[at], (z - middle) / np.where(half > 0, half, 1))
+        error = self.error[at].copy()
+        if lost.any():
+            value[lost], error[lost] = self._values(line[lost], z[lost]), 0.0
+        return value, error
+
+    def _know(self, count: int) -> None:
+        self.evaluations = np.append(self.evaluations, np.zeros(max(0, count - len(self.evaluations)), int))
+
+    def _values(self, line: np.ndarray, z: np.ndarray) -> np.ndarray:
+        if not len(z):
+            return np.zeros(0)
+        np.add.at(self.evaluations, line, 1)
+        return self._evaluate(line, z)
+
+    def _find(self, line: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The piece at or before each point, and whether it reaches as far; by bisection for all at once."""
+        low = np.searchsorted(self.line, line)
+        first, high = low, np.searchsorted(self.line, line, side="right")
+        while (low < high).any():
+            middle = (low + high) // 2
+            before = (low < high) & (self.low[np.minimum(middle, len(self.low) - 1)] <= z)
+            low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
+        at = low - 1
+        inside = at >= first
+        inside[inside] = z[inside] <= self.high[at[inside]]
+        return at, inside
+
+    def _cover(self, line: np.ndarray, z: np.ndarray, width: float) -> None:
+        """Pieces of this width, or less between others, for points that have none."""
+        lines, lows, highs = [], [], []
+        order = np.argsort(line, kind="stable")
+        known, begin = np.unique(line[order], return_index=True)
+        for one, mine in zip(known, map(np.unique, np.split(z[order], begin[1:])), strict=True):
+            own = slice(*np.searchsorted(self.line, [one, one + 1]))
+            below, above = np.append(-np.inf, self.high[own]), np.append(self.low[own], np.inf)
+            gaps = np.searchsorted(self.low[own], mine, side="right")
+            for gap in np.unique(gaps):
+                points, step = mine[gaps == gap], width if width > 0 else max(1e-3, 1e-3 * abs(mine[0]))
+                start = below[gap] if points[0] - below[gap] <= step else points[0]
+                number = np.unique(np.floor((points - start) / step * (1 - 1e-12)).astype(int))
+                left = start + number * step
+                # Neighbours share their ends, and rounding leaves no point out.
+                beside = np.append(np.diff(number) == 1, False)
+                right = np.minimum(np.where(beside, np.append(left[1:], 0.0), left + step), above[gap])
+                right[-1] = min(max(right[-1], points[-1]), above[gap])
+                lines.append(np.full(len(left), one))
+                lows.append(left)
+                highs.append(right)
+        line, low, high = map(np.concatenate, (lines, lows, highs))
+        known = np.full((len(low), len(NODES)), np.nan)
+        self._add(
+            line, low, high, known, np.zeros_like(known, bool), np.full(len(low), np.inf), np.zeros(len(low), int)
+        )
+
+    def _add(
+        self,
+        line: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        samples: np.ndarray,
+        known: np.ndarray,
+        before: np.ndarray,
+        stuck: np.ndarray,
+    ) -> None:
+        """New rough pieces, some of whose samples may be known, cut from others with errors `before`."""
+        nodes, check = _nodes(low, high), (low + high) / 2 + (high - low) / 2 * CHECK
+        shared = np.append((line[1:] == line[:-1]) & (low[1:] == high[:-1]) & ~known[1:, 0], False)
+        missing = FEW & ~known
+        missing[1:, 0] &= ~shared[:-1]
+        rows = np.nonzero(missing)[0]
+        found = self._values(np.append(line[rows], line), np.append(nodes[missing], check))
+        samples[missing] = found[: len(rows)]
+        samples[1:, 0] = np.where(shared[:-1], samples[:-1, -1], samples[1:, 0])
+        fine = np.zeros(len(low), bool)
+        coefficients, error = _fit(samples, found[len(rows) :], fine)
+        stuck = np.where(error < _SHARE * before, 0, stuck + 1)
+        self._join(line, low, high, samples, coefficients, found[len(rows) :], error, fine, stuck)
+
+    def _join(self, *new: np.ndarray) -> None:
+        names = ("line", "low", "high", "samples", "coefficients", "check", "error", "fine", "stuck")
+        joined = [np.concatenate([getattr(self, name), each]) for name, each in zip(names, new, strict=True)]
+        order = np.lexsort((joined[1], joined[0]))
+        for name, each in zip(names, joined, strict=True):
+            setattr(self, name, each[order])
+
+    def _drop(self, gone: np.ndarray) -> None:
+        kept = np.ones(len(self.low), bool)
+        kept[gone] = False
+        for name in ("line", "low", "high", "samples", "coefficients", "check", "error", "fine", "stuck"):
+            setattr(self, name, getattr(self, name)[kept])
+
+    def _improve(self, at: np.ndarray) -> np.ndarray:
+        """Make these pieces better: finer nodes, or two pieces. Returns for which there is nothing to be done."""
+        chosen, back = np.unique(at, return_inverse=True)
+        samples, fine = self.samples[chosen], self.fine[chosen]
+        size, extent = _reach(samples, fine)
+        width, ends = self.high[chosen] - self.low[chosen], np.maximum(abs(self.low[chosen]), abs(self.high[chosen]))
+        given_up = (
+            (self.stuck[chosen] >= _STUCK)
+            | (self.evaluations[self.line[chosen]] >= _MOST)
+            | (width <= _SMALLEST * ends)
+            | (self.error[chosen] <= 2 * ROUNDING * size)
+        )
+        edge = _edges(samples, fine, extent)
+        hopeful = ~fine & (self.error[chosen] <= _HOPEFUL * extent) & (edge < 0)
+        self._refine(chosen[hopeful & ~given_up])
+        self._cut(chosen[~hopeful & ~given_up], edge[~hopeful & ~given_up])
+        return given_up[back]
+
+    def _refine(self, at: np.ndarray) -> None:
+        """Fill in every second node."""
+        if not len(at):
+            return
+        nodes = _nodes(self.low[at], self.high[at])[:, ~FEW]
+        samples, fine = self.samples[at], np.ones(len(at), bool)
+        samples[:, ~FEW] = self._values(np.repeat(self.line[at], nodes.shape[1]), nodes.ravel()).reshape(nodes.shape)
+        self.coefficients[at], self.error[at] = _fit(samples, self.check[at], fine)
+        self.samples[at], self.fine[at] = samples, fine
+
+    def _cut(self, at: np.ndarray, edge: np.ndarray) -> None:
+        """Two pieces for each: on both sides of a jump or of an edge of numbers, or halves."""
+        if not len(at):
+            return
+        line, low, high, samples = self.line[at], self.low[at], self.high[at], self.samples[at]
+        middle = (low + high) / 2
+        left, right = samples[:, len(NODES) // 2].copy(), samples[:, len(NODES) // 2].copy()
+        before, stuck = self.error[at], self.stuck[at]
+        sharp = np.flatnonzero(edge >= 0)
+        if len(sharp):
+            place, one, other, found = self._bisected(at[sharp], edge[sharp])
+            sharp = sharp[found]
+            middle[sharp], left[sharp], right[sharp] = place[found], one[found], other[found]
+        known = np.zeros(samples.shape, bool)
+        known[:, [0, -1]] = True
+        first, second = samples.copy(), samples.copy()
+        first[:, -1], second[:, 0] = left, right
+        self._drop(at)
+        lines, lows, highs = (np.concatenate(pair) for pair in ((line, line), (low, middle), (middle, high)))
+        values = np.concatenate((first, second))
+        self._add(lines, lows, highs, values, np.tile(known, (2, 1)), np.tile(before, 2), np.tile(stuck, 2))
+
+    def _bisected(self, at: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Where functions jump before these nodes, their values on either side, and whether such a place was found.
+
+        What is only steep is followed too: a piece that ends beside it has its nodes close together there.
+        """
+        rows, start = np.arange(len(at)), np.where(self.fine[at], edge - 1, edge - 2)
+        nodes, samples, line = _nodes(self.low[at], self.high[at]), self.samples[at], self.line[at]
+        a, b, before, behind = nodes[rows, start], nodes[rows, edge], samples[rows, start], samples[rows, edge]
+        rounds, jumps = np.zeros(len(at), int), np.ones(len(at), bool)
+        for _ in range(_BISECTIONS):
+            on = np.flatnonzero(jumps)
+            if not len(on):
+                break
+            middle = (a[on] + b[on]) / 2
+            value = self._values(line[on], middle)
+            one, other = _step(before[on], value), _step(value, behind[on])
+            jumps[on] = np.maximum(one, other) >= _LEFT * _step(before[on], behind[on])
+            here = one >= other
+            b[on], behind[on] = np.where(here, middle, b[on]), np.where(here, value, behind[on])
+            a[on], before[on] = np.where(here, a[on], middle), np.where(here, before[on], value)
+            rounds[on] += 1
+        place = np.where(jumps, (a + b) / 2, a)
+        inside = (place > self.low[at]) & (place < self.high[at])
+        return place, before, np.where(jumps, behind, before), inside & (jumps | (rounds > _ENOUGH_ROUNDS))
+
+
+def _nodes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The nodes of pieces; ends are exact."""
+    nodes = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * NODES
+    nodes[:, 0], nodes[:, -1] = low, high
+    return nodes
+
+
+def _fit(samples: np.ndarray, check: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Polynomials and errors; where some samples are no numbers, a constant: of their kind, or in doubt altogether."""
+    used = np.column_stack([np.where(fine[:, None] | FEW, samples, samples[:, :1]), check])
+    whole = np.asarray(np.isfinite(used).all(1))
+    with np.errstate(invalid="ignore"):
+        alike = np.asarray(~np.isfinite(used).any(1) & (_step(used[:, :1], used) == 0).all(1))
+    coefficients, error = fitted(np.where(whole[:, None], samples, 0.0), np.where(whole, check, 0.0), fine)
+    largest = np.where(np.isfinite(used), used, -np.inf).max(1)
+    coefficients[~whole, 0] = np.where(alike, used[:, 0], largest)[~whole]
+    return coefficients, np.where(whole, error, np.where(alike, 0.0, np.inf))
+
+
+def _step(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """How far apart values are; what is no number is infinitely far from all of another kind."""
+    with np.errstate(invalid="ignore"):
+        same = (one == other) | (np.isnan(one) & np.isnan(other))
+        return np.where(same, 0.0, np.nan_to_num(np.abs(one - other), nan=np.inf, posinf=np.inf))
+
+
+def _edges(samples: np.ndarray, fine: np.ndarray, extent: np.ndarray) -> np.ndarray:
+    """The node that ends the largest step of each piece, if that may be a jump; −1 if not."""
+    filled = samples.copy()
+    filled[:, ~FEW] = np.where(fine[:, None], samples[:, ~FEW], samples[:, FEW][:, :-1])
+    steps = _step(filled[:, :-1], filled[:, 1:])
+    return np.where(steps.max(1) > _STEEP * extent, steps.argmax(1) + 1, -1)
+
+
+def _reach(samples: np.ndarray, fine: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest size of numbers among the samples of each piece, and how far they are apart."""
+    numbers = np.isfinite(samples) & (fine[:, None] | FEW)
+    least, most = np.where(numbers, samples, np.inf).min(1), np.where(numbers, samples, -np.inf).max(1)
+    some = numbers.any(1)
+    return np.where(some, np.maximum(abs(least), abs(most)), 0.0), np.where(some, most - least, 0.0)

@@ -1,1 +1,0 @@
-"""Experiments: the demo, and the figures of the papers."""

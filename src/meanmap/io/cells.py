@@ -1,0 +1,205 @@
+"""Cells of texts as columns: numbers by one grammar, labels, and what is missing."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError
+from meanmap.core.exact import MOST_EXACT
+from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point
+from meanmap.core.texts import as_labels, check_memory
+
+__all__ = ["MISSING", "Cells", "absent_in"]
+
+MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
+# Of these characters Python makes no number that the grammar does not have. Cells stand in lines here.
+PLAIN, WHOLE = re.compile(r"[0-9eE+\-.\s]*"), re.compile(r"[0-9+\-\s]*")
+# A number with marks of thousands, and a decimal mark of the other kind.
+GROUPED = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(\.\d{3})+,\d+)", re.ASCII)
+NAMES = re.compile(r"^[ \t]*[-+]?(0\d+|\d{20,})[ \t]*$", re.ASCII | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How cells are read: the decimal mark, which may be found out, and which texts stand for missing values.
+
+    Attributes
+    ----------
+    decimal : str or None
+        "." or ","; None is a point, or a comma where cells are not separated by commas and say so.
+    marks : collection of str
+        Beside empty cells and words such as NA.
+    commas : bool
+        Whether commas separate cells.
+    """
+
+    decimal: str | None
+    marks: Collection[str]
+    commas: bool
+
+    def read(self, cells: list[str], labels: bool) -> np.ndarray:
+        """Some cells of a column: numbers, NaN or masked where one is missing; otherwise text, "" where it is."""
+        found = None if labels or self.marks else self._numbers(cells)
+        if found is not None:
+            return found
+        words = [cell.strip() for cell in cells]
+        check_memory(words, "a column")
+        text = np.array(words)
+        absent = np.array([word.lower() in MISSING or word in self.marks for word in words])
+        text[absent] = ""
+        numbers = None if labels else self._numbers(text[~absent].tolist())
+        if numbers is None:
+            return text
+        if numbers.dtype.kind == "f":
+            column = np.full(len(words), np.nan)
+            column[~absent] = numbers
+            return column
+        column = np.zeros(len(words), numbers.dtype)
+        column[~absent] = numbers
+        return np.ma.MaskedArray(column, absent) if absent.any() else column
+
+    def _numbers(self, words: list[str]) -> np.ndarray | None:
+        """The numbers that all of these words are; None if one is something else, or a name made of digits."""
+        words = [with_point(word) for word in words] if self.decimal == "," else words
+        lines = "\n".join(words)
+        if NAMES.search(lines) or not (PLAIN.fullmatch(lines) or all(map(reads_as_number, words))):
+            return None
+        try:
+            floats = np.array(words, dtype=float)
+        except ValueError:
+            return None
+        if (np.abs(floats) >= MOST_EXACT).any() and WHOLE.fullmatch(lines):
+            whole = np.array([int(word) for word in words])
+            return whole if whole.dtype.kind in "iu" else floats
+        return floats
+
+    def joined(
+        self,
+        parts: Sequence[np.ndarray],
+        name: str,
+        labels: bool,
+        path: Any,
+        tell: Callable[[str], object],
+        said: bool = False,
+    ) -> np.ndarray:
+        """One column from its parts: numbers, or labels; a mixture of the two is refused.
+
+        A note names columns of digits that are names, unless it is `said` elsewhere what the column is.
+        """
+        texts = [part for part in parts if part.dtype.kind == "U"]
+        if not texts:
+            return _whole(parts)
+        if labels:
+            return np.concatenate(parts)
+        words = [word for part in texts for word in np.unique(part).tolist() if word]
+        read = [with_point(word) for word in words] if self.decimal == "," else words
+        where = f"the column {name!r} of {path}"
+        if words and {word.lower() for word in words} <= {"true", "false"} and all(map(_is_empty_or_text, parts)):
+            return _truth(
+                np.concatenate([part if part.dtype.kind == "U" else np.full(len(part), "") for part in parts])
+            )
+        if words and all(map(reads_as_number, read)):
+            if not said:
+                example = next(word for word in words if is_name(word))
+                what = "of 20 digits and more" if len(example.strip("+-")) >= 20 else "that begin with a zero"
+                tell(
+                    f"{where} holds whole numbers {what}, such as {example!r}, and counts as labels: if they are "
+                    f"numbers, say so with kinds={{{name!r}: 'number'}} or --kinds {name}=number"
+                )
+            return np.concatenate([part if part.dtype.kind == "U" else _as_words(part) for part in parts])
+        if self.decimal is None and not self.commas and words and all(map(_is_whole, parts)):
+            comma = has_comma(words)
+            if comma is None:
+                raise ColumnError(
+                    f"{where} holds {next(word for word in words if ',' in word)!r}, which may be a number with a "
+                    "decimal comma or with thousands: say decimal=',' or --decimal , for the first, and take the "
+                    "commas out or say --decimal . for text."
+                )
+            if comma:
+                tell(f"{where} was read with a decimal comma; --decimal . reads it as text")
+                whole = Cells(",", self.marks, self.commas)
+                return _whole([whole.read(part.tolist(), False) if part.dtype.kind == "U" else part for part in parts])
+        marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
+        _refuse_mixture(parts, where, name, "," if marked else self.decimal)
+        return np.concatenate([part if part.dtype.kind == "U" else np.full(len(part), "") for part in parts])
+
+
+def absent_in(values: np.ndarray) -> np.ndarray:
+    """Which entries of a column are missing: masked, NaN, NaT or empty text; of a block each number."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.getmaskarray(values)
+    if values.dtype.kind == "U":
+        return values == ""
+    return (
+        np.isnan(values)
+        if values.dtype.kind == "f"
+        else np.isnat(values)
+        if values.dtype.kind in "mM"
+        else np.zeros(values.shape, bool)
+    )
+
+
+def _is_empty_or_text(part: np.ndarray) -> bool:
+    """Whether cells are no numbers; those of a part in which all are missing count as missing numbers."""
+    return part.dtype.kind == "U" or bool(absent_in(part).all())
+
+
+def _truth(words: np.ndarray) -> np.ndarray:
+    """Cells that say true or false as truth values, masked where they are empty."""
+    found = np.isin(np.char.lower(words), "true")
+    return np.ma.MaskedArray(found, words == "") if (words == "").any() else found
+
+
+def _is_whole(part: np.ndarray) -> bool:
+    """Whether numbers beside text have no fraction, as those of a column with decimal commas."""
+    return part.dtype.kind != "f" or bool(np.all((part == np.round(part)) | np.isnan(part)))
+
+
+def _as_words(part: np.ndarray) -> np.ndarray:
+    absent = absent_in(part)
+    found = as_labels(np.where(absent, 0, np.asarray(part)))
+    return np.where(absent, "", found)
+
+
+def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Numbers one after another, whole to the last digit where one part is and the others can be."""
+    if any(part.dtype.kind in "iu" for part in parts) and all(map(_is_whole, parts)):
+        absent = np.concatenate([absent_in(part) for part in parts])
+        kind = np.result_type(*(part.dtype for part in parts if part.dtype.kind in "iu"))
+        if kind.kind in "iu":
+            held = [np.where(absent_in(part), 0, np.asarray(part)).astype(kind) for part in parts]
+            return np.ma.MaskedArray(np.concatenate(held), absent) if absent.any() else np.concatenate(held)
+    return np.concatenate([np.asarray(np.ma.filled(part.astype(float), np.nan)) for part in parts])
+
+
+def _refuse_mixture(parts: Sequence[np.ndarray], where: str, name: str, decimal: str | None) -> None:
+    """Refuse a column that holds numbers and other words."""
+    row, number, word, found = 0, None, None, None
+    for part in parts:
+        for value, absent in (
+            zip(part.tolist(), absent_in(part).tolist(), strict=True) if number is None or word is None else ()
+        ):
+            row += 1
+            if absent:
+                continue
+            if reads_as_number(with_point(value) if decimal == "," and isinstance(value, str) else value):
+                number = value
+            elif word is None:
+                word, found = f"in row {row} {value!r}", value
+    if number is not None and word is not None:
+        raise ColumnError(
+            f"{where} holds numbers, such as {number}, and {word}. Mend it; or, if {_remedy(found)}; or read it as "
+            f"labels: labels=[{name!r}], or --labels {name}."
+        )
+
+
+def _remedy(word: str | None) -> str:
+    """What to say where a word is a number after all, or none."""
+    if GROUPED.fullmatch(str(word)):
+        return "it is a number, take the marks of its thousands out"
+    if has_comma([str(word)]) is not False:
+        return "its comma is a decimal mark, say so: decimal=',' or --decimal ,"
+    return f"that stands for a missing value, say so: missing=[{word!r}] or --missing '{word}'"

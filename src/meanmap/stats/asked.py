@@ -1,0 +1,226 @@
+"""A question to a test and its answer, in twelve steps: the same for all tests."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from meanmap.core.door import Door
+from meanmap.core.errors import ParameterError
+from meanmap.core.points import on_host
+from meanmap.core.rng import Rng
+from meanmap.core.tables.chunks import any_once, source_of
+from meanmap.core.tables.missing import length
+from meanmap.core.tables.order import alike_in_order
+from meanmap.core.tables.picked import kinds_of_picked, picked
+from meanmap.core.tables.schema import admitted
+from meanmap.core.types import Data, KernelLike
+from meanmap.learning.default import is_default
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.designs.reading import check_exchange, design_of, from_strata, observed, without_design
+from meanmap.stats.encoding import encoded, encoded_samples
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.result import Null, TestResult, flat
+from meanmap.stats.settings import LEAST_POINTS, check_draws
+from meanmap.stats.texts import read_texts, texts_of_variables
+
+__all__ = ["Asked", "Found", "OfSamples", "alone"]
+
+
+def alone(kernels: Sequence[Any]) -> Any:
+    """The one kernel, or the tuple of several: what a result shows."""
+    return kernels[0] if len(kernels) == 1 else tuple(kernels)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a test computed, and what is to be said of it; `more` is what only its own kind of result holds."""
+
+    statistic: float
+    null: Null
+    kernels: Any
+    method: str
+    sizes: tuple[int, ...]
+    told: tuple[str, ...] = ()
+    kind: type[TestResult] = TestResult
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def exact(
+        cls, found: Permuted, kind: str, kernels: Any, method: str, sizes: tuple[int, ...], told: Sequence[str]
+    ) -> "Found":
+        """From values of which the first is the data's and the others are its exact null distribution."""
+        value, null = float(found.values[0]), Null(kind, found.values[1:], exact=True, rounding=found.rounding)
+        return cls(value, null, kernels, method, sizes, (*told, *flat(null, value)))
+
+    def result(self, seed: int | None, told: Sequence[str] = ()) -> Any:
+        """The result, with what was said before."""
+        value, warnings = self.statistic, (*told, *self.told)
+        p = self.null.pvalue(value)
+        return self.kind(value, p, self.null, self.kernels, self.method, self.sizes, seed, warnings, **self.more)
+
+
+@dataclass
+class Asked(ABC):
+    """What a test is asked: variables of the same rows, what is said of these, and the settings that all tests share.
+
+    Attributes
+    ----------
+    parts : list
+        Variables, or samples.
+    wanted : sequence
+        The kernel that was asked for, of each part.
+    said : tuple
+        What was said of rows as within=, clusters= and perhaps weights=, and then the `exchange` that it stands for.
+    n_draws, missing, kinds, random : int, str, mapping, Rng
+        As all tests have them.
+    names : sequence of str
+        What to call the parts.
+    told : tuple of str
+        What is to be said, so far.
+    data : table, optional
+        Of which the parts, and what was said, are names of columns.
+    features : sequence
+        Functions of rows that stand for the parts.
+    across : bool
+        Whether clusters, which are not exchanged then, may lie across strata.
+    """
+
+    parts: list[Any]
+    wanted: Sequence[KernelLike]
+    said: tuple[Data, ...]
+    n_draws: int
+    missing: str
+    kinds: Mapping[str, Any] | None
+    random: Rng
+    names: Sequence[str] = ()
+    exchange: Exchange | None = None
+    told: tuple[str, ...] = ()
+    data: Data = None
+    features: Any = None
+    across: ClassVar[bool] = False
+
+    def answer(self) -> Any:
+        """The twelve steps."""
+        check_draws(self.n_draws)
+        self.pick()
+        self.parts = list(map(on_host, self.parts))
+        if (found := self.in_one_pass()) is not None:
+            return found.result(self.random.seed, self.told)
+        self.parts = [source_of(part).whole(name) for part, name in zip(self.parts, self.names, strict=True)]
+        self.admit()
+        self.encode()
+        self.read_texts()
+        self.leave_strata()
+        with Door() as door:
+            found = self.compute(door)
+        return found.result(self.random.seed, self.told)
+
+    @property
+    def designed(self) -> bool:
+        """Whether something was said of the rows."""
+        return any(each is not None for each in self.said)
+
+    def tell(self, found: Sequence[str]) -> None:
+        """More is to be said."""
+        self.told = (*self.told, *found)
+
+    def pick(self) -> None:
+        """Find the parts in what came."""
+        if self.data is None:
+            return
+        came = dict(zip((*self.names, "within", "clusters"), (*self.parts, *self.said), strict=True))
+        self.kinds = kinds_of_picked(self.kinds, self.data, *came.values())
+        found = picked(self.data, **came)
+        self.parts, self.said = found[: len(self.names)], tuple(found[len(self.names) :])
+
+    @abstractmethod
+    def in_one_pass(self) -> Found | None:
+        """What a plan finds, where rows are only added up; None where they have to be in memory."""
+
+    def admit(self) -> None:
+        """See to missing values and kinds of columns, and read which rows may be exchanged."""
+        within, clusters = self.said
+        own = isinstance(within, Exchange) and not self.across
+        if self.designed and not own:
+            found = observed(self.parts, self.names, within, clusters, self.missing, self.kinds, across=self.across)
+            self.parts, self.exchange, told = found
+            self.tell(told)
+            return
+        self.parts, told = admitted(self.parts, self.names, self.missing, self.kinds, paired=True, least=LEAST_POINTS)
+        self.tell(told)
+        if own:
+            check_exchange(within, "orders", length(self.parts[0]), (clusters,))
+            self.exchange = within
+        elif not self.across:
+            self.tell(alike_in_order(self.parts, self.names, paired=True))
+
+    def encode(self) -> None:
+        """Let the user's own functions stand for rows."""
+        for k, function in enumerate(self.features or ()):
+            if function is not None:
+                self.parts[k] = encoded(self.parts[k], function, self.names[k], self.random.generator)
+
+    def read_texts(self) -> None:
+        """Let coordinates stand for texts."""
+        self.parts, told = texts_of_variables(self.parts, self.names, self.wanted, self.kinds)
+        self.tell(told)
+
+    def leave_strata(self) -> None:
+        """Measure numbers from the mean of their stratum, where their kernel is not given."""
+        for k, (part, name, wanted) in enumerate(zip(self.parts, self.names, self.wanted, strict=True)):
+            if is_default(wanted) and self.exchange is not None:
+                (self.parts[k],) = from_strata((part,), (name,), self.exchange)
+
+    @abstractmethod
+    def compute(self, door: Door) -> Found:
+        """Choose kernels, and compute the statistic and its null."""
+
+
+@dataclass
+class OfSamples(Asked):
+    """A question about samples, one after another, that one kernel reads; `by` tells those of one table apart."""
+
+    by: str | None = None
+    scale: bool = True
+
+    @property
+    def kernel(self) -> KernelLike:
+        """The kernel that was asked for."""
+        return self.wanted[0]
+
+    def admit(self) -> None:
+        """See to missing values, kinds of columns, and which rows may be exchanged."""
+        if self.designed and any_once(self.parts):
+            raise ParameterError("within=, clusters= and weights= are for samples in memory.")
+        if self.by is None:  # groups of one table were admitted as that table
+            self.parts, told = admitted(self.parts, self.names, self.missing, self.kinds, least=LEAST_POINTS)
+            self.tell(told)
+        within, clusters, weights = self.said
+        if isinstance(within, Exchange):
+            check_exchange(within, "labels", sum(map(length, self.parts)), (self.by, clusters, weights))
+            self.exchange = within
+        elif self.designed:
+            self.exchange = design_of(self.parts, self.names, within, clusters, weights, self.missing, self.by)
+            self.parts = without_design(self.parts, self.names, *self.said)
+        if within is None and clusters is None:
+            self.tell(alike_in_order(self.parts, self.names))
+
+    def encode(self) -> None:
+        """Let vectors stand for rows."""
+        if self.features is None:
+            return
+        if self.exchange is not None and hasattr(self.features, "fit"):
+            raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
+        self.parts, told = encoded_samples(self.parts, self.features, self.names, self.random.generator)
+        self.tell(told)
+
+    def read_texts(self) -> None:
+        """Let coordinates stand for texts."""
+        self.parts, told = read_texts(self.parts, self.names, self.kernel, self.kinds)
+        self.tell(told)
+
+    def leave_strata(self) -> None:
+        """Measure numbers from the mean of their stratum."""
+        if is_default(self.kernel) and self.exchange is not None:
+            self.parts = from_strata(self.parts, self.names, self.exchange)

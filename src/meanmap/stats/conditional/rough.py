@@ -1,0 +1,98 @@
+"""Functions of z that are not smooth: steps at cuts that trees find, and bends that are narrower than usual."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.stats.conditional.landmarks import Landmarks, additive_landmarks, joint_landmarks, rbf_landmarks
+from meanmap.stats.conditional.regression import Basis, Linear
+
+__all__ = ["Leaves", "rough_bases"]
+
+# A leaf has so many rows at least, a tree a leaf for four times as many rows, and not more than can be solved for.
+LEAST_LEAF, ROWS_FOR_A_LEAF, MOST_LEAVES = 5, 20, 60
+# Trees of one forest, which cut where one tree cannot: its first cut must pay by itself.
+TREES, SEED = 12, 0
+# Lengthscales between two values that are nearest: the kernel is 3e-6 there. Values of a column, at most.
+LEAST_GAP, MOST_VALUES = 5.0, 300
+# In median distances, of z with one column and with several.
+NARROW_ALONE, NARROW_TOGETHER = (0.2, 0.1, 0.05), (0.35,)
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """In which leaf of each of some trees a row lies: one step function of z a leaf, all trees with the same weight.
+
+    Attributes
+    ----------
+    trees : tuple of array (nodes, 4)
+        For each node the column that is asked, the most that goes to the left, and the nodes on the left and on the
+        right; a leaf has none, -1.
+    """
+
+    trees: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, z: np.ndarray, targets: np.ndarray, number: int) -> "Leaves":
+        """One tree of all rows, or several of rows drawn with repetition, that are cut where targets change most."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        n, generator = len(z), np.random.default_rng(SEED)
+        leaves = int(np.clip(n // ROWS_FOR_A_LEAF, 2, MOST_LEAVES))
+        found = []
+        for _ in range(number):
+            rows = np.arange(n) if number == 1 else generator.integers(0, n, n)
+            tree = DecisionTreeRegressor(min_samples_leaf=LEAST_LEAF, max_leaf_nodes=leaves, random_state=SEED)
+            cuts = tree.fit(z[rows], targets[rows]).tree_
+            found.append(np.stack([cuts.feature, cuts.threshold, cuts.children_left, cuts.children_right], axis=1))
+        return cls(tuple(found))
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """One column a leaf, (n, leaves)."""
+        leaves = [_leaf(tree, z)[:, None] == np.flatnonzero(tree[:, 2] < 0) for tree in self.trees]
+        return np.concatenate(leaves, axis=1) / np.sqrt(len(self.trees))
+
+    def wider(self, columns: int) -> "Leaves":
+        """Leaves as they are, since no tree asks for columns that come behind."""
+        return self
+
+
+def _leaf(tree: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The leaf of each row."""
+    at, rows = np.zeros(len(z), int), np.arange(len(z))
+    while len(rows := rows[tree[at[rows], 2] >= 0]):
+        column, most, left, right = tree[at[rows]].T
+        at[rows] = np.where(z[rows, column.astype(int)] <= most, left, right)
+    return at
+
+
+def of_values(z: np.ndarray, j: int) -> tuple[Landmarks, ...]:
+    """A function for each value of a column, if most values repeat: a kernel that is narrower than the least gap."""
+    values = np.unique(z[:, j])
+    if not 2 < len(values) <= len(z) / 2:
+        return ()
+    metric = np.zeros((z.shape[1], 1))
+    metric[j] = LEAST_GAP / np.diff(values).min()
+    return (rbf_landmarks(z, metric, most=MOST_VALUES),)
+
+
+def rough_bases(
+    z: np.ndarray, sample: np.ndarray, linear: Linear, single: int, targets: list[np.ndarray], forest: bool = True
+) -> list[Basis]:
+    """Narrow kernels, and smooth functions of each column with the leaves of trees that fit each of the targets.
+
+    Trees are chosen by the targets, but only by those of one side: what they take too much is noise of this side, and
+    given z it has nothing to do with the other. Without a `forest` there are fewer functions.
+    """
+    own, some = z[:, :single], z[sample, :single]
+    along: tuple[Any, ...] = additive_landmarks(some)
+    repeated = tuple(part for j in range(single) for part in of_values(some, j))
+    narrow = [joint_landmarks(some, width) for width in (NARROW_ALONE if single == 1 else NARROW_TOGETHER)]
+    one = [(Leaves.of(own, target, 1),) for target in targets]
+    kinds: list[tuple[Any, ...]] = [*narrow, *((*along, *leaves) for leaves in one)]
+    kinds += [(*along, *repeated)] if repeated else []
+    kinds.append((*narrow[0], *one[0]))
+    if forest:
+        kinds.append((*along, Leaves.of(own, np.concatenate(targets, axis=1), TREES)))
+    return [Basis.of(tuple(part.wider(z.shape[1]) for part in kind), z, linear) for kind in kinds]

@@ -1,0 +1,165 @@
+"""Which rows may be exchanged for which if the hypothesis holds: labels, orders or signs of them, and their weights."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from meanmap.core.errors import InputError
+
+__all__ = ["Exchange"]
+
+# With fewer distinct exchanges than this no p-value is below 0.05.
+FEW = 20
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Rows are exchanged within strata only, those of one unit together, and count by their weights.
+
+    A class of its own that gives other `labels`, or `orders`, is another design, which tests take as `within=`.
+
+    The exchanges of units within strata are a group. If it leaves the law of the data unchanged under the hypothesis,
+    the p-value of any statistic ranked among random members of the group is exact (Hemerik & Goeman 2018, theorem 2;
+    Phipson & Smyth 2010 for the one that is added). Pairs are strata of two rows, blocks of time are units of
+    consecutive rows.
+
+    Attributes
+    ----------
+    strata, units : int array (N,)
+        Stratum and unit of each row, counted from 0; all rows of a unit are in one stratum.
+    weights : array (N,)
+        How much each row counts. They stay with their rows.
+    """
+
+    strata: np.ndarray
+    units: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, n: int) -> "Exchange":
+        """Of n rows, each of which may take the place of any other."""
+        return cls(np.zeros(n, int), np.arange(n), np.ones(n))
+
+    def told(self, statistic: str) -> str:
+        """The statistic with what is said of the rows, in words."""
+        said = [statistic]
+        said += ["within strata"] * bool(self.strata.any())
+        said += [f"of {len(self.first_rows)} clusters"] * (len(self.first_rows) < len(self.units))
+        said += ["of weighted rows"] * bool(np.ptp(self.weights) > 0)
+        return " ".join(said)
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether each row may take the place of any other, and all of them count alike."""
+        alike = len(self.first_rows) == len(self.units) and np.ptp(self.weights) == 0
+        return alike and not self.strata.any()
+
+    @cached_property
+    def first_rows(self) -> np.ndarray:
+        """The first row of each unit."""
+        return np.unique(self.units, return_index=True)[1]
+
+    @cached_property
+    def strata_of_units(self) -> np.ndarray:
+        """The stratum of each unit."""
+        return self.strata[self.first_rows]
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """The weight of each unit."""
+        return np.bincount(self.units, self.weights)
+
+    def of_units(self, groups: np.ndarray) -> np.ndarray:
+        """The group of each unit; refused where one has rows of two groups."""
+        labels = groups[self.first_rows]
+        if (labels[self.units] != groups).any():
+            raise InputError("a cluster has rows of two groups, which are exchanged inside of it: pass it as within=.")
+        return labels
+
+    def centred(self, values: np.ndarray) -> np.ndarray:
+        """Rows of `values` less the weighted mean of their stratum."""
+        total = np.maximum(np.bincount(self.strata, self.weights), np.finfo(float).tiny)
+        return values - (self._sums(self.strata, values) / total[:, None])[self.strata]
+
+    def collapsed(self, values: np.ndarray) -> np.ndarray:
+        """The weighted sum over each unit, of rows less the mean of their stratum."""
+        return self._sums(self.units, self.centred(values))
+
+    def _sums(self, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+        at = places, np.arange(len(places))
+        return np.asarray(csr_array((self.weights, at), shape=(int(places.max()) + 1, len(places))) @ values)
+
+    def labels(self, labels: np.ndarray, n_draws: int, generator: np.random.Generator) -> np.ndarray:
+        """Labels of units exchanged at random within strata, (1 + B, units); the first row is the data."""
+        found = np.tile(labels, (n_draws + 1, 1))
+        if self.is_free:
+            found[1:] = generator.permuted(found[1:], axis=1)
+            return found
+        by_stratum = np.argsort(self.strata_of_units, kind="stable")
+        for draw in found[1:]:
+            order = np.lexsort((generator.random(len(labels)), self.strata_of_units))
+            draw[by_stratum] = labels[order]
+        return found
+
+    def orders(self, n_draws: int, generator: np.random.Generator, constant: bool = False) -> np.ndarray:
+        """From which row each row takes its value, (1 + B, N); the first is the data.
+
+        Units take one another's values row by row, hence only those of one size; where values are `constant` within
+        units their sizes do not matter.
+        """
+        sizes = np.bincount(self.units)
+        shape = np.zeros_like(sizes) if constant else sizes
+        classes = np.unique(np.stack([self.strata_of_units, shape]), axis=1, return_inverse=True)[1].ravel()
+        rows_of = np.split(np.argsort(self.units, kind="stable"), np.cumsum(sizes)[:-1])
+        found = np.tile(np.arange(len(self.units), dtype=np.int32), (n_draws + 1, 1))
+        for members in (np.flatnonzero(classes == c) for c in range(int(classes.max()) + 1)):
+            if len(members) < 2:
+                continue
+            taken = members[np.argsort(generator.random((n_draws, len(members))), axis=1)]
+            if constant:
+                for unit, sources in zip(members, taken.T, strict=True):
+                    found[1:, rows_of[unit]] = self.first_rows[sources][:, None]
+            else:
+                rows = np.stack([rows_of[unit] for unit in members])
+                place = np.empty(len(classes), int)
+                place[members] = np.arange(len(members))
+                found[1:, rows.ravel()] = rows[place[taken]].reshape(n_draws, -1)
+        return found
+
+    def signs(self, n_draws: int, generator: np.random.Generator, drawn: Any = np.int64) -> np.ndarray:
+        """Random signs of rows, one for all of a unit, (1 + B, N); the first row, the data, has ones.
+
+        They are `drawn` as whole numbers: small ones take fewer random bits.
+        """
+        found = np.ones((n_draws + 1, len(self.units)), np.float32)
+        found[1:] -= 2 * generator.integers(0, 2, (n_draws, len(self.first_rows)), drawn)[:, self.units]
+        return found
+
+    def doubts_of_labels(self, labels: np.ndarray) -> tuple[str, ...]:
+        """What is said of exchanges of units with these labels; refused where nothing can be exchanged."""
+        counts = np.zeros((int(self.strata_of_units.max()) + 1, int(labels.max()) + 1))
+        np.add.at(counts, (self.strata_of_units, labels), 1)
+        ways = float(np.sum(gammaln(counts.sum(axis=1) + 1)) - np.sum(gammaln(counts + 1)))
+        silent = np.sum(counts > 0, axis=1) < 2
+        told = _few(ways, "no stratum has rows, or whole clusters, of two groups")
+        if silent.any():
+            rows = int(np.isin(self.strata, np.flatnonzero(silent)).sum())
+            told += (f"{rows} of {len(self.units)} rows are in strata of one group only and say nothing.",)
+        return told
+
+    def doubts_of_orders(self, constant: bool) -> tuple[str, ...]:
+        """What is said of exchanges of values; refused where nothing can be exchanged."""
+        sizes = np.zeros(int(self.units.max()) + 1, int) if constant else np.bincount(self.units)
+        counts = np.unique(np.stack([self.strata_of_units, sizes]), axis=1, return_counts=True)[1]
+        return _few(float(np.sum(gammaln(counts + 1.0))), "no stratum has two rows, or two clusters of one size")
+
+
+def _few(log_ways: float, why: str) -> tuple[str, ...]:
+    ways = round(float(np.exp(min(log_ways, 30.0))))
+    if ways < 2:
+        raise InputError(f"{why}: nothing can be exchanged. Pass coarser within=, or finer clusters=.")
+    return (f"there are only {ways} distinct exchanges: no p-value can be below {1 / ways:.2g}.",) if ways < FEW else ()

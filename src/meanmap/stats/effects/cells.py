@@ -1,0 +1,163 @@
+"""Means of samples within strata, of weighted rows in clusters: what is compared, and how far it is from its law."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from meanmap.core.errors import InputError
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.limits import DistanceLaw
+
+__all__ = ["Cells", "contrasts_of"]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A sample in a stratum is a cell; what is compared are sums of means of cells.
+
+    With N_gs the mass of sample g in stratum s, and N_s that of the stratum, two samples are compared by
+    Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, and several by the parts √π_g Σ_s N_gs/N_g (μ_gs − μ_s): what tests
+    compare, too. Independent are the units (rows or clusters) of a cell; where a stratum has one unit of a sample, such
+    as of pairs, the strata are.
+
+    Attributes
+    ----------
+    cell : int array (N,)
+        Of each row.
+    mass : array (N,)
+        Of each row in its cell, one in sum.
+    contrasts : array (cells, parts)
+        How much the mean of each cell weighs.
+    units, strata : int array (N,)
+        Unit and stratum of each row.
+    """
+
+    cell: np.ndarray
+    mass: np.ndarray
+    contrasts: np.ndarray
+    units: np.ndarray
+    strata: np.ndarray
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells":
+        """Of samples one after another."""
+        groups, total = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
+        design = design or Exchange.of(total)
+        design.of_units(groups)
+        pairs, cell = np.unique(np.stack([design.strata, groups]), axis=1, return_inverse=True)
+        held = np.bincount(cell.ravel(), design.weights)
+        masses = csr_array((held, (pairs[1], pairs[0]))).toarray()
+        mass = design.weights / np.maximum(held, np.finfo(float).tiny)[cell.ravel()]
+        found = cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design.units, design.strata)
+        found._refuse_lonely()
+        return found
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much each row weighs in each part, (N, parts)."""
+        return self.contrasts[self.cell] * self.mass[:, None]
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        """Units of each cell that weigh anything."""
+        seen = np.unique(np.stack([self.cell, self.units])[:, self.mass > 0], axis=1)[0]
+        return np.bincount(seen, minlength=len(self.contrasts))
+
+    @cached_property
+    def _paired(self) -> np.ndarray:
+        """Whether the stratum of each row has a single unit of a sample that weighs anything."""
+        lonely = np.logical_and(self._counts == 1, self.contrasts.any(axis=1))
+        return np.isin(self.strata, self.strata[lonely[self.cell]])
+
+    def _refuse_lonely(self) -> None:
+        if len(np.unique(self.strata[self._paired])) == 1:
+            raise InputError(
+                "a sample has one row, or one cluster, in a stratum: that does not say how much it varies. Pass finer "
+                "clusters=, or coarser within=."
+            )
+
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """What is independent of one another: units, or strata of pairs; for each row, counted from 0."""
+        apart = np.where(self._paired, self.strata, -1), np.where(self._paired, -1, self.units)
+        return np.unique(np.stack(apart), axis=1, return_inverse=True)[1].ravel()
+
+    def effective(self, sizes: Sequence[int]) -> list[float]:
+        """For how many independent things of one weight those of each sample count: (Σ w)² / Σ w²."""
+        ends, weighing = np.cumsum([0, *sizes]), np.linalg.norm(self.weights, axis=1)
+        each = [np.bincount(self.independent[slice(*part)], weighing[slice(*part)]) for part in pairwise(ends)]
+        return [round(float(held.sum() ** 2 / np.sum(held**2)), 6) for held in each]
+
+    def toward(self, values: np.ndarray) -> np.ndarray:
+        """What each row adds to the error of the first part along an element whose products with rows are `values`."""
+        own, weights = self._less_means(values[:, None])[:, 0], self.weights[:, 0]
+        middle = np.average(own, weights=np.abs(weights))
+        return weights * (own - np.where(self._paired, middle, 0.0))
+
+    def law_of_gram(self, gram: np.ndarray) -> DistanceLaw:
+        """T = Σ ‖parts‖², and the covariance of the parts, from inner products of all rows."""
+        weights = self.weights
+        squared = float(np.einsum("ic,ij,jc->", weights, gram, weights, optimize=True))
+        centred = self._less_means(self._less_means(gram).T)
+        parts = [self._spread(self._spread(centred, c).T, c) for c in range(weights.shape[1])]
+        return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.sum(parts, axis=0)), 0.0))
+
+    def law_of_features(self, phi: np.ndarray) -> DistanceLaw:
+        """The law of the squared distance, and the covariance of the parts, from features of all rows."""
+        weights, centred = self.weights, self._less_means(phi)
+        squared = float(np.sum((weights.T @ phi) ** 2))
+        parts = np.hstack([self._spread(centred, c) for c in range(weights.shape[1])])
+        wide = parts.shape[0] < parts.shape[1]
+        return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(parts @ parts.T if wide else parts.T @ parts), 0.0))
+
+    def _less_means(self, values: np.ndarray) -> np.ndarray:
+        """Rows less the mean of their cell, but for those of pairs."""
+        at = csr_array((self.mass * ~self._paired, (self.cell, np.arange(len(self.cell)))))
+        return values - (at @ values)[self.cell] * ~self._paired[:, None]
+
+    def _spread(self, values: np.ndarray, part: int) -> np.ndarray:
+        """What each independent unit adds to the error of a part."""
+        held = np.bincount(self.units, self.mass)
+        cells = self.cell[np.unique(self.units, return_index=True)[1]]
+        unbiased = _unbiased(held, cells)[self.units]
+        weights = self.weights[:, part] * np.where(self._paired, 1.0, unbiased)
+        found = np.asarray(csr_array((weights, (self.independent, np.arange(len(weights))))) @ values)
+        if self._paired.any():
+            chosen = np.unique(self.independent[self._paired])
+            size = np.bincount(self.independent, np.abs(self.weights).sum(axis=1))[chosen]
+            size = size / size.sum()
+            found[chosen] -= size[:, None] * found[chosen].sum(axis=0)
+            found[chosen] *= _unbiased(size, np.zeros(len(size), int))[:, None]
+        return found
+
+
+def _unbiased(shares: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """By how much residuals from the weighted mean of their group are too small, as each has its share in that mean.
+
+    Of equal variances σ² they have (1 − 2 m + Σ m²) σ² with shares m: (n − 1)/n of it where shares are equal.
+    """
+    left = 1 - 2 * shares + np.bincount(groups, shares**2)[groups]
+    # A thing that is all of its group has no residual.
+    return np.where(shares < 1, 1 / np.sqrt(np.maximum(left, np.finfo(float).tiny)), 1.0)
+
+
+def contrasts_of(sizes: Sequence[float]) -> np.ndarray:
+    """How much the mean of each sample weighs in each part, (samples, parts), without strata."""
+    return _contrasts(np.asarray(sizes, float)[:, None])[:, 0]
+
+
+def _contrasts(masses: np.ndarray) -> np.ndarray:
+    """How much the mean of each cell weighs in each part, (samples, strata, parts), from masses (samples, strata)."""
+    total = masses.sum(axis=0)
+    share = masses / np.maximum(total, np.finfo(float).tiny)
+    if len(masses) == 2:
+        common = masses[0] * share[1]
+        return (np.array([[1.0], [-1.0]]) * common / common.sum())[:, :, None]
+    whole = masses.sum(axis=1)
+    within = masses / whole[:, None] * np.sqrt(whole / whole.sum())[:, None]  # √π_h N_hs / N_h
+    own = np.eye(len(masses))[:, None, :] - share[:, :, None]  # 1[g = h] − N_gs / N_s
+    return own * within.T[None]

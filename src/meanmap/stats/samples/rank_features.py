@@ -1,0 +1,116 @@
+"""Scores of columns as features of a row, by the quantiles of a sample: what tests of many rows know of ranks."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtri
+from scipy.special import ndtri as host_ndtri
+
+from meanmap.core.points import in_columns
+from meanmap.core.types import Points
+from meanmap.features.base import Concatenated, Features
+from meanmap.kernels.base import Kernel, Sum
+from meanmap.stats.permutations import Permuted
+from meanmap.stats.samples.scores import COMMON, OF_NUMBERS, judged, raw_scores
+
+__all__ = ["RankFeatures", "with_columns", "without_columns"]
+
+# Quantiles by which ranks are told, and for so many scores in all: their covariances are found, too.
+QUANTILES, MOST_SCORES = 512, 512
+# Rows by which scores are measured, and scores that spread less there are left out.
+MEASURED, LEAST_SPREAD = 4096, 1e-6
+# Scores are made smaller than kernels' features, so that the grid of all is as fine as theirs.
+SIZE = 1 / 16
+
+
+class RankFeatures(Features):
+    """The scores of `Scores` for columns of numbers, functions of a row alone: ranks are those in a sample.
+
+    Attributes: `knots` (quantiles of columns and, last, of how wide rows are), `middle`, `deviation` and `kept` (of raw
+    scores in the sample, and which of them vary there), `shares` (logarithms).
+    """
+
+    kernel: Kernel
+    knots: Any
+    middle: Any
+    deviation: Any
+    kept: Any
+    shares: Any
+
+    @classmethod
+    def of(cls, kernel: Kernel, sample: np.ndarray) -> "RankFeatures | None":
+        """By a sample of rows; None where there are fewer than two columns, or too many."""
+        d = sample.shape[1]
+        each = len(OF_NUMBERS) if len(OF_NUMBERS) * d < MOST_SCORES else 2
+        if d < 2 or each * d > MOST_SCORES:
+            return None
+        places = (np.arange(QUANTILES) + 0.5) / QUANTILES
+        knots = np.quantile(sample, places, axis=0, method="inverted_cdf").T
+        some = sample[:: -(-len(sample) // MEASURED)]
+        u = np.column_stack([_midranks(np, *pair) for pair in zip(knots, some.T, strict=True)])
+        normal = host_ndtri(u)
+        widths = np.sum(normal**2, axis=1)
+        knots = np.concatenate([knots, np.quantile(widths, places)[None]])
+        width = host_ndtri(_midranks(np, knots[-1], widths))
+        scores = np.column_stack([raw_scores(u, normal, np).reshape(len(u), -1), width])
+        shares = np.append(np.tile((1 - COMMON) / d * np.array(OF_NUMBERS), d), COMMON)
+        middle, deviation = scores.mean(axis=0), scores.std(axis=0)
+        of_column = np.append(np.tile(np.arange(len(OF_NUMBERS)), d), 0)
+        kept = np.flatnonzero((deviation > LEAST_SPREAD) & (of_column < each))
+        return cls(kernel, knots, middle[kept], deviation[kept] / SIZE, kept, np.log(shares[kept]))
+
+    def transform(self, x: Points) -> jax.Array:
+        """Scores of rows, (n, r): pure and traceable."""
+        u = _ranks(self.knots[:-1], x)
+        normal = ndtri(u)
+        width = ndtri(_ranks(self.knots[-1:], jnp.sum(normal**2, axis=1, keepdims=True)))
+        raw = jnp.concatenate([raw_scores(u, normal, jnp).reshape(len(u), -1), width], axis=1)
+        return (raw[:, self.kept] - self.middle) / self.deviation
+
+    def check(self, points: Points, argument: str) -> None:
+        """As the kernel checks."""
+
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+        return len(self.kept)
+
+    def judged(self, kernels: Permuted, squares: np.ndarray) -> Permuted:
+        """What kernels found and what columns say, as one; `squares` are those of standardised sums of scores."""
+        found, _, _ = judged(kernels, None, squares, self.shares, lambda part: part, len(self.knots) - 1)
+        return found
+
+
+def with_columns(features: Concatenated, pooled: Points) -> Concatenated:
+    """Features of kernels with those of single columns behind them, for rows of two columns of numbers or more."""
+    if not in_columns(pooled):
+        return features
+    ranks = RankFeatures.of(features.members[0].kernel, np.asarray(pooled, float))
+    if ranks is None:
+        return features
+    kernels = (*(member.kernel for member in features.members), ranks.kernel)
+    return Concatenated(Sum(kernels), (*features.members, ranks))
+
+
+def without_columns(features: Any) -> tuple[Any, RankFeatures | None]:
+    """Those of kernels alone, and those of single columns where there are any."""
+    members = features.members if isinstance(features, Concatenated) else ()
+    if not members or not isinstance(members[-1], RankFeatures):
+        return features, None
+    kernels = tuple(member.kernel for member in members[:-1])
+    return Concatenated(Sum(kernels), members[:-1]), members[-1]
+
+
+def _ranks(knots: Any, x: Any) -> Any:
+    """Of each column, (n, d)."""
+    of_column = partial(_midranks, jnp)
+    return jax.vmap(of_column, in_axes=(0, 1), out_axes=1)(knots, x).astype(x.dtype)
+
+
+def _midranks(library: Any, quantiles: Any, values: Any) -> Any:
+    """Shares of quantiles below, half of those that tie among them, and neither 0 nor 1."""
+    below, upto = (library.searchsorted(quantiles, values, side=side) for side in ("left", "right"))
+    return library.clip((below + upto) / (2 * QUANTILES), 0.5 / QUANTILES, 1 - 0.5 / QUANTILES)

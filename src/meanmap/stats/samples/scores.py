@@ -1,0 +1,253 @@
+"""Scores of the ranks in each column: whatever differs in one column is seen, however many there are."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp, ndtri
+
+from meanmap.core.points import pieces, slices
+from meanmap.core.progress import track
+from meanmap.core.types import Points
+from meanmap.stats.collections import together
+from meanmap.stats.permutations import BLOCK, Centred, CentredFeatures, CentredGram, Permuted
+from meanmap.stats.samples.shuffling import leaf_at, places_of_columns
+from meanmap.stats.settings import WHOLE
+
+__all__ = [
+    "COMMON",
+    "OF_NUMBERS",
+    "ROUNDING",
+    "Forms",
+    "Scores",
+    "flipped_forms",
+    "grouped_forms",
+    "judged",
+    "permuted_forms",
+    "raw_scores",
+    "soft_maximum",
+]
+
+# From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
+Forms = Callable[[np.ndarray], np.ndarray]
+
+# Of a column of numbers: normal scores and their squares, which see shifts as well as t-tests do and spreads better
+# than Levene's test (Chernoff & Savage 1958; Klotz 1962), and Legendre polynomials of the ranks, which see shapes.
+OF_NUMBERS = (0.42, 0.42, 0.07, 0.09)
+# How wide all columns are together in a row is one score more, with this share of the columns' part.
+COMMON = 0.06
+# Of labels so many, the most frequent ones.
+MOST_LABELS = 16
+# The shares of columns and of pairs of these among very many columns; the others are the kernels'. What one of them
+# alone sees is seen as by a test at the level times its share: no shares are without a loss, and these spread it. Of
+# few columns kernels see each one themselves: of d columns these are (d − 1)/(d + FEW) times as large.
+COLUMNS, PAIRS, FEW = 0.42, 0.08, 4
+# Bayes factors of means that are a priori three standard errors wide: exp(T/2 · 9/10) of a squared standardised mean T.
+WIDTH = 0.9
+# Rounding of sums in double precision, in the unit of log p-values.
+ROUNDING = 1e-9
+# Scores whose sums are found at once, and features that stand for products of pairs of them.
+AT_ONCE, QUADRATIC = 256, 512
+# Scores that spread less are constant but for rounding.
+LEAST_SPREAD = 1e-9
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of all columns of a pooled sample, each with mean zero and mean square one.
+
+    Attributes
+    ----------
+    matrix : array (N, M)
+    columns : array (M,) of int
+        Which column each is of; -1 for all of them together.
+    shares : array (M,)
+        Of the columns' part: they sum to one.
+    main : array (N, c)
+        The first score of each column of numbers and those of labels, whose products see how columns go together.
+    of_main : array (c,) of int
+        Which column each of these is of.
+    names : tuple of str
+        What the columns are called.
+    """
+
+    matrix: np.ndarray
+    columns: np.ndarray
+    shares: np.ndarray
+    main: np.ndarray
+    of_main: np.ndarray
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        domain: Any,
+        pooled: Points,
+        names: Sequence[str] = (),
+        widths: Mapping[str, int] | None = None,
+        least: int = 2,
+    ) -> "Scores | None":
+        """Of all columns that vary; None where there are fewer than `least` of them.
+
+        They depend on the pooled sample alone, without its labels.
+        """
+        found, radius = [], np.zeros(1)
+        for name, places in places_of_columns(domain, pooled, names, widths).items():
+            each = [part for place in places[:1] for part in _scores(leaf_at(pooled, place))]
+            if least > 1:  # a column that is there twice tells once
+                each = [part for part in each if not any(np.array_equal(part[0], other[1]) for other in found)]
+            found += [(name, scores, shares, kept) for scores, shares, kept in each]
+            radius = radius + sum((scores[:, 0] ** 2 for scores, _, kept in each if kept), np.zeros(1))
+        known = list(dict.fromkeys(name for name, *_ in found))
+        if len(known) < least:
+            return None
+        matrices, columns, shares = [], [], []
+        for name, scores, share, _ in found:
+            matrices.append(scores)
+            columns += [known.index(name)] * scores.shape[1]
+            shares.append((1 - COMMON) * share / len(found))
+        together_in_row = standardised(ndtri(ranks(radius))[:, None])
+        if together_in_row.shape[1]:
+            matrices.append(together_in_row)
+            columns.append(-1)
+            shares.append(np.array([COMMON]))
+        main = [scores[:, :1] if kept else scores for _, scores, _, kept in found]
+        of_main = [known.index(name) for (name, *_), part in zip(found, main, strict=True) for _ in part.T]
+        return cls(
+            np.concatenate(matrices, axis=1),
+            np.array(columns),
+            np.concatenate(shares),
+            np.concatenate(main, axis=1),
+            np.array(of_main),
+            tuple(known),
+        )
+
+    @property
+    def of_pairs(self) -> np.ndarray:
+        """The Gram matrix of ⟨main(x), main(y)⟩², whose MMD² is the squares of what products of pairs differ by."""
+        return (self.main @ self.main.T / self.main.shape[1]) ** 2
+
+    def features_of_pairs(self, generator: np.random.Generator) -> np.ndarray:
+        """Random features of this Gram matrix, which is their mean, (N, 512)."""
+        first, second = generator.choice([-1.0, 1.0], (2, self.main.shape[1], QUADRATIC))
+        return (self.main @ first) * (self.main @ second) / (self.main.shape[1] * np.sqrt(QUADRATIC))
+
+    def pairs(self, generator: np.random.Generator) -> Centred:
+        """The Gram matrix of pairs, whole or of many points by random features."""
+        if len(self.main) <= WHOLE:
+            return CentredGram(self.of_pairs)
+        return CentredFeatures(self.features_of_pairs(generator))
+
+    def judged(self, kernels: Permuted, pairs: Permuted | None, forms: Forms) -> tuple[Permuted, int]:
+        """What kernels found, what pairs of columns and what columns say, as one; and the column that says most.
+
+        `forms` gives the squares of sums of scores for the data and each draw, in units of their mean over draws. The
+        column is -1 where kernels or pairs say more.
+        """
+        found, strongest, first = judged(kernels, pairs, self.matrix, np.log(self.shares), forms, len(self.names))
+        return found, int(self.columns[strongest]) if first == 1 else -1
+
+
+def judged(
+    kernels: Permuted, pairs: Permuted | None, matrix: np.ndarray, shares: np.ndarray, forms: Forms, number: int
+) -> tuple[Permuted, int, int]:
+    """Kernels, a number of columns and their pairs as one; the score and the part that say most of the data."""
+    values, strongest = soft_maximum(matrix, shares, forms)
+    parts = [kernels, Permuted(values, ROUNDING)] if pairs is None else [kernels, Permuted(values, ROUNDING), pairs]
+    many = (number - 1) / (number + FEW)
+    theirs = [many * share for share in (COLUMNS, PAIRS)][: len(parts) - 1]
+    found, first = together(parts, [1 - sum(theirs), *theirs])
+    return found, strongest, first
+
+
+def soft_maximum(matrix: np.ndarray, shares: np.ndarray, forms: Forms) -> tuple[np.ndarray, int]:
+    """log Σ share · exp(9/20 T) over scores, for the data and each draw, and the score with the largest in the data.
+
+    `shares` are logarithms. Of means that are normal these are Bayes factors of differences three standard errors wide.
+    """
+    strongest, most = 0, -np.inf
+    total: Any = -np.inf
+    for part in track(slices(matrix.shape[1], AT_ONCE), "columns"):
+        terms = WIDTH / 2 * forms(matrix[:, part]) + shares[part]
+        here = int(np.argmax(terms[0]))
+        if terms[0, here] > most:
+            strongest, most = part.start + here, float(terms[0, here])
+        part_of_all: Any = logsumexp(terms, axis=1)
+        total = np.logaddexp(total, part_of_all)
+    return total, strongest
+
+
+def permuted_forms(z: np.ndarray, n: int) -> Forms:
+    """Of scores of two samples under permutations, rows of zeros and ones: n z̄²_x N (N − 1) / (n m)."""
+    size = z.shape[1]
+    return lambda scores: _squares(z, scores) * ((size - 1) / (n * (size - n)))
+
+
+def flipped_forms(z: np.ndarray) -> Forms:
+    """Of scores of pairs under random signs: squares of sums of their differences."""
+
+    def forms(scores: np.ndarray) -> np.ndarray:
+        differences = scores[: z.shape[1]] - scores[z.shape[1] :]
+        return _squares(z, differences) / np.maximum(np.sum(differences**2, axis=0), np.finfo(float).tiny)
+
+    return forms
+
+
+def grouped_forms(labels: np.ndarray, sizes: Sequence[int]) -> Forms:
+    """Of scores of several samples under permutations of their labels, as an analysis of variance: Σ_g n_g z̄_g²."""
+    size = labels.shape[1]
+
+    def forms(scores: np.ndarray) -> np.ndarray:
+        return sum(_squares(labels == g, scores) / n for g, n in enumerate(sizes)) * ((size - 1) / size)
+
+    return forms
+
+
+def _squares(z: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Squares of the sums of scores for each row of z; in double precision, so that equal draws tie."""
+    return np.concatenate([(block.astype(float) @ scores) ** 2 for block in pieces(z, BLOCK)])
+
+
+def _scores(leaf: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
+    """Scores of a column and their shares, of each of its coordinates; whether they are of numbers."""
+    if leaf.ndim == 3 and np.issubdtype(leaf.dtype, np.integer):  # two words of a label's code
+        for codes in np.moveaxis(leaf, 1, 0):
+            _, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+            often = np.argsort(-counts, kind="stable")[:MOST_LABELS]
+            scores = standardised((which.reshape(-1, 1) == often).astype(float))
+            if scores.shape[1]:
+                yield scores, np.full(scores.shape[1], 1 / scores.shape[1]), False
+    elif leaf.ndim == 2 and np.issubdtype(leaf.dtype, np.floating):
+        for values in leaf.T:
+            if (values != values[0]).any():
+                scores, shares = of_numbers(ranks(values))
+                yield scores, shares, True
+
+
+def of_numbers(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of ranks between 0 and 1, standardised, and their shares; those that ties make constant are left out."""
+    raw = raw_scores(u, ndtri(u), np)
+    kept = raw.std(axis=0) > LEAST_SPREAD
+    shares = np.array(OF_NUMBERS)[kept]
+    return standardised(raw), shares / shares.sum()
+
+
+def raw_scores(u: Any, normal: Any, library: Any) -> Any:
+    """Normal scores, their squares, and the third and fourth Legendre polynomials of ranks."""
+    v = 2 * u - 1
+    return library.stack([normal, normal**2, 5 * v**3 - 3 * v, 35 * v**4 - 30 * v**2 + 3], axis=-1)
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Shares of values below each, half of those that tie among them."""
+    ordered = np.sort(values)
+    below, upto = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return (below + upto) / (2 * len(values))
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """With mean zero and mean square one; columns that do not vary are left out."""
+    spread = scores.std(axis=0)
+    kept = spread > LEAST_SPREAD
+    return (scores[:, kept] - scores[:, kept].mean(axis=0)) / spread[kept]

@@ -1,0 +1,39 @@
+"""Riddles that were put into plain English stay out of messages, docstrings and pages."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What is found, and what to write instead.
+INSTEAD = {
+    r"\b(is|are|was|were|be|been) told\b": "say who says what: a note names, a warning says, the report gives",
+    r"\btold (of|by|from|apart)\b": "a note names; they differ by; they are known by",
+    r"\bdirects? (nothing|no edge)\b": "so this edge was not oriented",
+    r"\bNothing says otherwise\b": "No evidence of a difference",
+    r"\bcannot run anything\b": "loading never executes code",
+    r"\bcould be exchanged\b": "are exchangeable under the null",
+    r"\bleave them out with\b": "or pass",
+    r"\bWhat does not matter\b": "Invariances",
+}
+SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("papers/src/**/*.py")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.rst"), *ROOT.glob("docs/examples/**/*.py")])
+PAGES += sorted(
+    page for folder in ("methods", "benchmarks", "reproductions") for page in ROOT.glob(f"docs/{folder}/*.rst")
+)
+
+
+def strings(path: Path) -> list[str]:
+    """Messages and docstrings of a file."""
+    found = [node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)]
+    return [value for value in found if isinstance(value, str)]
+
+
+@pytest.mark.parametrize("pattern", INSTEAD)
+def test_it_is_said_plainly(pattern):
+    texts = [(path, text) for path in SOURCES for text in strings(path)]
+    texts += [(path, re.sub(r"[\s#]+", " ", path.read_text("utf-8"))) for path in PAGES]
+    found = {str(path.relative_to(ROOT)) for path, text in texts if re.search(pattern, re.sub(r"\s+", " ", text))}
+    assert not found, f"write instead: {INSTEAD[pattern]}"

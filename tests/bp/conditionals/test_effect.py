@@ -1,0 +1,138 @@
+"""Effects with intervals: simulated models whose truth is known, and what the graph decides."""
+
+import json
+
+import numpy as np
+import pytest
+
+import meanmap as mm
+from meanmap.bp.conditionals.adjustment import adjustment
+from meanmap.bp.conditionals.riesz import representers
+from meanmap.core.errors import InputError, KindError
+from meanmap.graphs.partial import PDAG
+
+CONFOUNDED = [("z", "t"), ("z", "y"), ("t", "y")]
+
+
+def confounded(seed, n=400):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    t = rng.random(n) < 1 / (1 + np.exp(-z))
+    return {"z": z, "t": np.where(t, "new", "old"), "y": 0.5 * t + z + rng.normal(size=n)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return mm.bp.BayesianNetwork(CONFOUNDED).effect(confounded(0), "y", of="t", from_="old", to="new", rng=0)
+
+
+def test_an_effect_is_adjusted_and_its_interval_is_as_wide_as_that_of_least_squares(found):
+    table = confounded(0)
+    design = np.column_stack([np.ones(400), table["t"] == "new", table["z"]])
+    line, left = np.linalg.lstsq(design, table["y"])[:2]
+    error = np.sqrt(left[0] / 397 * np.linalg.inv(design.T @ design)[1, 1])
+    assert found.adjusted == ("z",)
+    assert found.difference().value == pytest.approx(line[1], abs=error)
+    assert 0.8 < np.std(found.difference().draws) / error < 1.6
+    low, high = found.interval(0.9)
+    assert low < found.difference().value < high
+    assert found.interval(0.5)[0] > low
+
+
+def test_arms_have_laws_that_agree_with_their_means(found):
+    at, arm = np.linspace(-6, 6, 1201), found.arms[1]
+    below = arm.cdf(at).value
+    assert (np.diff(below) >= 0).all()
+    assert (below[0], below[-1]) == (0, pytest.approx(1, abs=0.02))
+    assert np.sum(np.diff(below) * at[1:]) + (1 - below[-1]) * 6 == pytest.approx(arm.mean().value, abs=0.15)
+    assert arm.cdf([arm.quantile(0.3).value]).value[0] == pytest.approx(0.3, abs=0.03)
+    assert found.quantiles(0.5).value == pytest.approx(0.5, abs=0.5)
+
+
+def test_an_effect_prints_is_saved_and_becomes_plain_values(found, tmp_path):
+    assert mm.io.load(mm.io.save(found, tmp_path / "effect")) == found
+    said = json.loads(json.dumps(found.to_dict()))
+    assert "adjusted for 'z'" in str(found)
+    assert said["adjusted"] == ["z"]
+    assert said["difference"][0] == pytest.approx(found.difference().value)
+
+
+def test_without_a_path_the_effect_is_exactly_nothing():
+    graph = [("z", "t"), ("z", "y")]
+    none = mm.bp.BayesianNetwork(graph).effect(confounded(1), "y", of="t", from_="old", to="new", rng=0)
+    assert (none.difference().value, none.quantiles().value, none.interval()) == (0, 0, (0, 0))
+    assert "exactly 0" in str(none)
+
+
+def test_of_labels_shares_are_compared():
+    table = confounded(2, 600)
+    table["y"] = np.where(table["y"] > 0, "high", "low")
+    found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0)
+    assert sorted(found.labels) == ["high", "low"]
+    assert found.difference("high").value == pytest.approx(-found.difference("low").value)
+    with pytest.raises(KindError, match="has no quantiles"):
+        found.quantiles()
+    with pytest.raises(InputError, match="label is 'none'; the labels of 'y' are"):
+        found.difference("none")
+
+
+def test_numbers_are_set_to_values_that_no_row_has():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=500)
+    t = z + rng.normal(size=500)
+    table = {"z": z, "t": t, "y": t**2 / 2 + z + rng.normal(size=500)}
+    found = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_=0.0, to=1.0, rng=0)
+    assert found.difference().value == pytest.approx(0.5, abs=4 * float(np.std(found.difference().draws)))
+    assert np.std(found.difference().draws) < 0.4
+    with pytest.raises(InputError, match=r"to is 40.0, beyond all rows; expected 't' from"):
+        mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_=0.0, to=40.0, rng=0)
+
+
+def test_what_the_graph_does_not_identify_is_refused():
+    table = confounded(4)
+    hidden = {name: values for name, values in table.items() if name != "z"}
+    with pytest.raises(InputError, match="not identified by adjustment: 'z' is missing from data"):
+        mm.bp.BayesianNetwork(CONFOUNDED).effect(hidden, "y", of="t", from_="old", to="new")
+    open_edge = mm.graphs.PDAG.of([("z", "y")], [("t", "y")])
+    with pytest.raises(InputError, match="hangs on the direction"):
+        mm.bp.BayesianNetwork(open_edge).effect(table, "y", of="t", from_="old", to="new")
+    for names, message in ((("y", "w"), "the graph has no 'w'"), (("y", "y"), "on and of are both 'y'")):
+        with pytest.raises(InputError, match=message):
+            mm.bp.BayesianNetwork(CONFOUNDED).effect(table, names[0], of=names[1], from_="old", to="new")
+    with pytest.raises(InputError, match="to is 'best'; expected a label of 't' that has rows"):
+        mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="best")
+
+
+def test_rows_without_support_are_refused():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=600)
+    t = z > 0.2 * rng.normal(size=600)
+    table = {"z": z, "t": np.where(t, "new", "old"), "y": t + z + rng.normal(size=600)}
+    with pytest.raises(InputError, match="these rows do not say what the effect on all is"):
+        mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0)
+
+
+@pytest.mark.parametrize(
+    ("arrows", "there", "expected"),
+    [
+        (CONFOUNDED, "zty", ("z",)),
+        ([("t", "m"), ("m", "y"), ("z", "t"), ("z", "y"), ("w", "m")], "tmyzw", ("w", "z")),
+        ([("t", "c"), ("y", "c"), ("t", "y")], "tyc", ()),
+        ([("u", "a"), ("v", "a"), ("u", "t"), ("v", "y"), ("t", "y")], "atyu", ("u",)),
+        ([("z", "y")], "zty", None),
+        ([("u", "z"), ("z", "t"), ("u", "y"), ("t", "y")], "zty", ("z",)),
+    ],
+)
+def test_adjusted_for_is_what_closes_other_ways(arrows, there, expected):
+    graph = PDAG.of(arrows, nodes=sorted({*there, *(name for pair in arrows for name in pair)}))
+    found = adjustment(graph, "t", "y", list(there))
+    assert (found and set(found)) == (expected and set(expected))
+
+
+def test_representers_turn_averages_into_those_at_a_value():
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=(4000, 1))
+    t = z + rng.normal(size=(4000, 1))
+    weights = representers(t, z, [np.array([[1.0]])], t, z)[:, 0]
+    for f in (lambda t, z: np.ones(len(t)), lambda t, z: (t * z)[:, 0], lambda t, z: (t**2 + z)[:, 0]):
+        assert np.mean(weights * f(t, z)) == pytest.approx(np.mean(f(np.ones_like(t), z)), abs=0.1)

@@ -1,0 +1,103 @@
+"""Rubin's rules against the formulas written out, and draws of gaps against what is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+
+import meanmap as mm
+from meanmap.core.errors import KindError, ParameterError, ShapeError
+
+
+def slope(table):
+    """Of b on a through ordinary least squares, and its variance."""
+    a, b = (np.asarray(table[name], dtype=float) for name in "ab")
+    left = a - a.mean()
+    found = left @ b / (left @ left)
+    rest = b - b.mean() - found * left
+    return found, rest @ rest / (len(a) - 2) / (left @ left)
+
+
+def test_rules_are_those_of_rubin_with_the_freedom_of_barnard_and_rubin():
+    estimates, variances = np.array([1.0, 1.4, 0.9, 1.3]), np.array([0.20, 0.25, 0.22, 0.21])
+    tables = [{"a": np.full(30, k)} for k in range(4)]
+    found = mm.bp.pooled(lambda table: (estimates[table["a"][0]], variances[table["a"][0]]), tables, freedom=28)
+    between = estimates.var(ddof=1) * 5 / 4
+    total = variances.mean() + between
+    share = between / total
+    known, seen = 3 / share**2, 29 / 31 * 28 * (1 - share)
+    freedom = 1 / (1 / known + 1 / seen)
+    assert found.estimate == pytest.approx(1.15)
+    assert found.variance == pytest.approx(total)
+    assert found.lost == pytest.approx(share)
+    assert found.freedom == pytest.approx(freedom)
+    low, high = found.interval(0.9)
+    assert (low, high) == pytest.approx(student.interval(0.9, freedom, 1.15, np.sqrt(total)))
+
+
+def test_large_samples_have_the_freedom_of_the_draws_alone():
+    tables = [{"a": np.array([value])} for value in (1.0, 2.0, 3.0)]
+    found = mm.bp.pooled(lambda table: (table["a"], np.ones(1)), tables, freedom=np.inf)
+    share = (4 / 3) / (1 + 4 / 3)
+    np.testing.assert_allclose(found.freedom, 2 / share**2)
+
+
+def test_without_gaps_nothing_is_lost():
+    rng = np.random.default_rng(0)
+    table = {"a": rng.normal(size=20), "b": rng.normal(size=20)}
+    found = mm.bp.pooled(slope, [table] * 5)
+    estimate, variance = slope(table)
+    assert (found.estimate, found.variance, found.lost) == pytest.approx((estimate, variance, 0.0))
+    assert found.freedom == pytest.approx(20 / 22 * 19)
+
+
+def test_what_cannot_be_pooled_is_refused():
+    tables = [{"a": np.zeros(5)}] * 2
+    with pytest.raises(ParameterError, match="at least two"):
+        mm.bp.pooled(slope, tables[:1])
+    with pytest.raises(ShapeError, match="expected a pair"):
+        mm.bp.pooled(lambda _: 1.0, tables)
+    with pytest.raises(ShapeError, match="of one shape"):
+        mm.bp.pooled(lambda _: (np.zeros(2), 1.0), tables)
+    with pytest.raises(ParameterError, match="not finite"):
+        mm.bp.pooled(lambda _: (np.nan, 1.0), tables)
+    with pytest.raises(ParameterError, match="freedom is 0"):
+        mm.bp.pooled(lambda _: (1.0, 1.0), tables, freedom=0)
+
+
+def gaps(n: int = 200, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    table = pd.DataFrame({"a": a, "b": a + rng.normal(size=n), "k": np.where(a > 0, "up", "down"), "other": 1})
+    return table.assign(b=table["b"].mask(rng.random(n) < 0.15), k=table["k"].mask(rng.random(n) < 0.15))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mm.bp.DependencyNetwork().fit(gaps()[["a", "b", "k"]])
+
+
+def test_draws_fill_gaps_only_each_in_its_own_way(model):
+    table = gaps()
+    drawn = model.impute(table, draws=3, rng=0)
+    assert len(drawn) == 3
+    for each in drawn:
+        assert not each.isna().any(axis=None)
+        assert list(each.columns) == list(table.columns)
+        pd.testing.assert_frame_equal(each.where(table.notna()), table)
+        assert set(each["k"]) == {"up", "down"}
+    assert not drawn[0].equals(drawn[1])
+    assert drawn[2].equals(model.impute(table, draws=3, rng=0)[2])
+
+
+def test_what_was_learned_is_as_uncertain_as_its_rows(model):
+    """Means of b, drawn in many rows where a is known, differ by the error of the regression and not only by noise."""
+    asked = {"a": np.zeros(2000), "b": np.full(2000, np.nan)}
+    means = [each["b"].mean() for each in model.impute(asked, draws=40, rng=0)]
+    # The standard error of the mean of b at a = 0 from 170 rows is 1 / sqrt(170) = .077, that of 2000 draws .022.
+    assert 0.04 < np.std(means) < 0.15
+
+
+def test_a_model_that_is_learned_once_refuses_draws():
+    with pytest.raises(KindError, match="DependencyNetwork"):
+        mm.KernelGraph([("a", "b")]).fit(gaps()[["a", "b"]].dropna()).impute({"a": [1.0], "b": [np.nan]}, draws=2)

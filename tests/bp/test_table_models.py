@@ -1,0 +1,139 @@
+"""One contract for the three models of a table: the same calls, meanings, refusals and notes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.neighbors import KNeighborsRegressor
+
+import meanmap as mm
+from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
+
+ARROWS = [("a", "b"), ("a", "k")]
+UNFITTED = {
+    "KernelGraph": mm.KernelGraph(ARROWS),
+    "DependencyNetwork": mm.bp.DependencyNetwork([KNeighborsRegressor(10)]),
+    "BayesianNetwork": mm.bp.BayesianNetwork(ARROWS),
+}
+ROWS = 200
+
+
+def table(**columns):
+    """b = a + noise, both of variance one; k is mostly the sign of a; two values of b are missing."""
+    a, noise, other = np.random.default_rng(0).normal(size=(3, ROWS))
+    k = np.where(a + 0.3 * other > 0, "up", "down")
+    return pd.DataFrame({"a": a, "b": a + noise, "k": k} | columns).assign(b=lambda t: t["b"].mask(t.index < 2))
+
+
+@pytest.fixture(scope="module", params=UNFITTED)
+def unfitted(request):
+    return UNFITTED[request.param]
+
+
+@pytest.fixture(scope="module")
+def model(unfitted):
+    return unfitted.fit(table())
+
+
+def test_a_score_is_the_density_of_the_cells_that_are_there(model):
+    b = np.linspace(-2.0, 2.0, 9)
+    scores = model.score({"b": b})
+    np.testing.assert_allclose(scores, norm.logpdf(b, 0, np.sqrt(2)), atol=0.5)
+    gaps = model.score(pd.DataFrame({"k": None, "a": np.nan, "b": b}))
+    np.testing.assert_allclose(gaps, scores, rtol=1e-9)
+    assert model.score({"a": [np.nan], "b": [np.nan]}).tolist() == [0]
+
+
+def test_columns_of_evidence_are_as_many_queries(model):
+    """Draws of a network are fewer in each of several queries than in one."""
+    beliefs = model.query({"a": [1.0, -1.0], "k": "up"}, ["b"], rng=0)
+    singly = [model.query({"a": a, "k": "up"}, ["b"], rng=0)["b"].mean() for a in (1.0, -1.0)]
+    np.testing.assert_allclose(beliefs["b"].mean(), singly, atol=0.15)
+    frame = model.query(pd.DataFrame({"a": [1.0, -1.0], "k": "up"}), ["b"], rng=0)
+    np.testing.assert_array_equal(frame["b"].mean(), beliefs["b"].mean())
+    row = model.query(pd.DataFrame({"a": [1.0], "k": "up"}).iloc[0], ["b"], rng=0)
+    assert row["b"].mean() == singly[0]
+    with pytest.raises(ShapeError, match=r"evidence comes for different numbers of queries: \{'a': 2, 'b': 3\}"):
+        model.query({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]})
+
+
+def test_evidence_that_says_nothing_is_refused_in_the_same_words(model):
+    with pytest.raises(InputError, match=r"evidence\['a'\] is missing \(nan\); leave out what is not known"):
+        model.query({"a": np.nan}, ["b"])
+    with pytest.raises(InputError, match=r"\['k'\] has a label that none of the 200 rows of the data has; .*'up'"):
+        model.query({"k": "sideways"}, ["b"])
+    with pytest.raises(InputError, match="'z'"):
+        model.query({"z": 1.0}, ["b"])
+    with pytest.raises(InputError, match="'z'"):
+        model.predict({"a": [1.0]}, ["z"])
+    with pytest.raises(InputError, match="frame has no column of the model; expected some of 'a', 'b'"):
+        model.impute({"z": [1.0]})
+
+
+def test_functions_are_taken_or_refused_in_words(model):
+    def likelihood(a):
+        return norm.pdf(a, 1.0, 0.05)
+
+    if isinstance(model, mm.bp.results.FittedKernelGraph):
+        assert model.query({"a": likelihood}, ["b"])["b"].mean() == pytest.approx(1.0, abs=0.3)
+        return
+    with pytest.raises(KindError, match=r"\['a'\] is a function; expected a value: mm.KernelGraph takes"):
+        model.query({"a": likelihood}, ["b"])
+
+
+def test_rows_are_filled_and_drawn_alike(model):
+    frame = pd.DataFrame({"a": [1.5, np.nan], "b": [1.5, -2.0], "k": [None, "down"], "other": [1, 2]})
+    whole = model.impute(frame, rng=0)
+    assert whole["k"].tolist() == ["up", "down"]
+    assert whole["a"][1] == pytest.approx(-1.2, abs=0.4)
+    assert whole["other"].tolist() == [1, 2]
+    beliefs = model.predict(frame, ["a"], rng=0)
+    assert beliefs["a"].mean()[1] == pytest.approx(whole["a"][1], abs=1e-6)
+    drawn = model.sample(30, {"a": 1.5}, rng=0)
+    assert set(drawn["a"].tolist()) == {1.5}
+    assert drawn["b"].mean() == pytest.approx(1.5, abs=0.6)
+    rows = model.sample(3, frame[["a", "b", "k"]], rng=0)
+    assert {rows[name].shape for name in "abk"} == {(2, 3)}
+    assert rows["b"].tolist() == [[1.5] * 3, [-2.0] * 3]
+    assert rows["k"][1].tolist() == ["down"] * 3
+
+
+def test_what_is_odd_is_a_note_and_without_a_report_a_warning(model):
+    far = r"\['a'\] has 1 value far outside"
+    assert any("evidence['a'] has 1 value far outside" in n for n in model.query({"a": 1e6}, ["b"], rng=0).report.notes)
+    assert any("frame['a'] has 1 value far out" in n for n in model.predict({"a": [1e6]}, ["b"], rng=0).report.notes)
+    with pytest.warns(UserWarning, match=far):
+        model.sample(2, {"a": 1e6}, rng=0)
+
+
+def test_missing_values_are_seen_to_as_asked(unfitted):
+    notes = unfitted.fit(table(), missing="drop").query({"a": 1.0}, ["b"], rng=0).report.notes
+    assert "2 of 200 rows of data were left out: a value is missing in 'b' (2)." in notes
+    pairs = unfitted.fit(table()).predict({"a": [1.0]}, ["b"], rng=0).report.notes
+    assert "rows of data are left out where a value of the pair is missing: 'b' (2)." in pairs
+    with pytest.raises(NonFiniteError, match=r"data has missing values in 'b' \(2\)"):
+        unfitted.fit(table(), missing="raise")
+    gaps = table().assign(k=lambda t: t["k"].mask(t.index % 5 == 0), b=0.0 + np.arange(ROWS) % 7)
+    filled = unfitted.fit(gaps, missing="category").query({"a": 1.0}, ["k"], rng=0)
+    assert len(filled["k"].probabilities()) == 3
+    with pytest.raises(ValueError, match="missing is 'never'"):
+        unfitted.fit(table(), missing="never")
+
+
+def test_numbers_that_are_labels_are_read_as_they_are_told_to_be(unfitted):
+    k = np.where(table()["a"] > 0, 10, 20)
+    fitted = unfitted.fit(table(k=k), kinds={"k": "label"})
+    chances = fitted.query({"a": 1.5}, ["k"], rng=0)["k"].probabilities()
+    assert chances["10"] > 0.8
+    assert chances["10"] + chances["20"] == pytest.approx(1)
+    assert fitted.query({"k": 10}, ["a"], rng=0)["a"].mean() > 0.4
+    with pytest.raises(InputError, match="'z'"):
+        unfitted.fit(table(), kinds={"z": "label"})
+
+
+def test_what_may_stand_for_a_missing_value_is_noted(unfitted):
+    marked = table()
+    marked.loc[5:9, "a"] = -999.0
+    fitted = unfitted.fit(marked)
+    for beliefs in (fitted.query({"b": 0.0}, ["k"], rng=0), fitted.predict({"b": [0.0]}, ["k"], rng=0)):
+        assert sum("'a' of data holds -999 in 5 of 200 rows" in note for note in beliefs.report.notes) == 1

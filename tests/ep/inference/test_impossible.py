@@ -1,0 +1,91 @@
+"""Data that cannot be under a model: their evidence is zero, and the report says why."""
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+from meanmap.core import KindError, NonFiniteError, ParameterError
+
+
+def assert_impossible(post, *words):
+    assert post.log_evidence == -np.inf
+    assert post.report.status == "stopped at data that cannot be"
+    assert not post.report.converged
+    assert post.report.notes[0].startswith("these data cannot be under the model: ")
+    assert all(word in post.report.notes[0] for word in words)
+
+
+def test_intervals_that_exclude_one_another():
+    z = ep.Variable("z", ep.Normal(np.zeros(3), 1.0))
+    above, below = ep.Interval(z, 1.0, noise=0.0), ep.Interval(z[[2, 1]], high=[2.0, 0.5], noise=0.0, name="below")
+    assert_impossible(
+        ep.infer(ep.FactorGraph(above, below)), "'z' at [1] would have to be above 1 and below 0.5", "below"
+    )
+    noisy = ep.Interval(z[[2, 1]], high=[2.0, 0.5], name="below")
+    assert np.isfinite(ep.infer(ep.FactorGraph(above, noisy)).log_evidence)
+    one = ep.Variable("one", ep.Normal(0.0, 1.0))
+    shared = ep.Interval(one, [0.0, 3.0], [5.0, 6.0], noise=0.0), ep.Interval(one, high=3.0, noise=0.0, name="last")
+    assert_impossible(ep.infer(ep.FactorGraph(*shared)), "'one' would have to be above 3 and below 3 by last")
+
+
+def test_tables_that_exclude_one_another():
+    x = ep.Variable("x", ep.Categorical, dimension=2)
+    one, two = ep.Table([0.0, 1.0], x, name="one"), ep.Table([1.0, 0.0], x, name="two")
+    assert_impossible(ep.infer(ep.FactorGraph(one, two)), "gives probability 0 to all labels")
+    assert ep.infer(ep.FactorGraph(one)).log_evidence == pytest.approx(0.0, abs=1e-9)
+
+
+def chain(moves, likelihood, start=(1.0, 0.0)):
+    state = ep.Variable("state", ep.Categorical, plate=len(likelihood), dimension=2)
+    return ep.FactorGraph(
+        ep.Table(start, state[:1], name="start"),
+        ep.Table(moves, state[:-1], state[1:], name="moves"),
+        ep.Table(likelihood, state, name="seen"),
+    )
+
+
+def test_a_chain_that_cannot_have_emitted_what_was_seen():
+    seen = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    assert_impossible(ep.infer(chain(np.eye(2), seen)), "gives probability 0")
+    post = ep.infer(chain([[0.9, 0.1], [0.0, 1.0]], seen))
+    assert post.report.converged
+    assert post.log_evidence == pytest.approx(np.log(0.5 * (0.1 + 0.9 * 0.1)), abs=1e-9)
+
+
+def test_no_evidence_outweighs_what_cannot_be():
+    # Nothing leads back to state 0; 150 labels of log odds 6.9 each pull there, 1000 in all.
+    n, moves = 300, np.array([[0.5, 0.5], [0.0, 1.0]])
+    seen = np.where(np.arange(n)[:, None] < n // 2, [0.001, 0.999], [0.999, 0.001])
+    log = np.log(seen)
+    with np.errstate(divide="ignore"):
+        forward = np.log([1.0, 0.0]) + log[0]
+        for row in log[1:]:
+            forward = np.logaddexp.reduce(forward[:, None] + np.log(moves), axis=0) + row
+    assert ep.infer(chain(moves, seen)).log_evidence == pytest.approx(np.logaddexp.reduce(forward), rel=1e-9)
+
+
+def test_numbers_that_cannot_be_data_are_refused_in_words():
+    z = ep.Variable("z", ep.Normal(np.zeros(2), 1.0))
+    one = ep.Variable("one", ep.Normal(0.0, 1.0))
+    with pytest.raises(NonFiniteError, match=r"observed is inf, which is not finite; expected a number"):
+        ep.Gaussian(one, observed=np.inf)
+    with pytest.raises(KindError, match="observed holds complex numbers; expected real ones"):
+        ep.Gaussian(z, observed=[1 + 2j, 3.0])
+    days = np.array(["2020-01-01", "2020-01-02"], "datetime64[D]")
+    for given in (days, list(days), days[0]):
+        with pytest.raises(
+            KindError, match=r"observed holds dates; expected numbers.*\(dates - dates.min\(\)\) / numpy"
+        ):
+            ep.Gaussian(z, observed=given)
+    with pytest.raises(KindError, match="X holds durations; expected numbers"):
+        ep.Dot((days - days[0])[:, None], ep.Variable("w", ep.MultivariateNormal.standard(1)), z)
+
+
+def test_columns_that_are_too_small_to_be_squared_are_refused():
+    X, y = np.array([[1.0, 1e-200], [2.0, -3e-200], [0.5, 0.0]]), [0, 1, 1]
+    z = ep.Variable("z", ep.Normal, plate=3)
+    with pytest.raises(ParameterError, match=r"column 1 of X holds no number larger than 3e-200.*multiply the column"):
+        ep.Dot(X, ep.Variable("w", ep.MultivariateNormal.standard(2)), z)
+    with pytest.raises(ParameterError, match=r"column 1 of X holds no number larger than 3e-200"):
+        ep.models.logistic_regression(X, y)
+    ep.Dot(X * [1.0, 0.0], ep.Variable("w", ep.MultivariateNormal.standard(2)), z)

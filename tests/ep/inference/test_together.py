@@ -1,0 +1,124 @@
+"""Unknowns that meet in linear factors round loops: dense algebra on the joint Gaussian is the judge."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from meanmap import ep
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(np.arange(20), 5)
+Y = 1 + RNG.normal(size=20)[GROUPS] + RNG.normal(size=100)
+
+
+def constant(sd=5.0):
+    return ep.Variable("w", ep.MultivariateNormal([0.0], [[sd**2]]))
+
+
+def effects(count=20, name="u"):
+    return ep.Variable(name, ep.Normal(np.zeros(count), 1.0))
+
+
+def exact(design, prior, y, noise=1.0):
+    """Mean, standard deviations and log evidence of y = design θ + noise."""
+    precision = np.diag(1 / prior) + design.T @ design / noise
+    covariance = np.linalg.inv(precision)
+    log_evidence = scipy.stats.multivariate_normal(
+        np.zeros(len(y)), design @ np.diag(prior) @ design.T + noise * np.eye(len(y))
+    ).logpdf(y)
+    return covariance @ design.T @ y / noise, np.sqrt(np.diag(covariance)), log_evidence
+
+
+def assert_exact(post, design, prior, **means_and_sds):
+    mean, sd, log_evidence = exact(design, prior, Y)
+    found = np.concatenate([np.ravel(post[name].mean()) for name in means_and_sds])
+    spread = np.concatenate([np.sqrt(np.ravel(getattr(post[n], kind)())) for n, kind in means_and_sds.items()])
+    np.testing.assert_allclose(found, mean, atol=1e-4)
+    np.testing.assert_allclose(spread, sd, rtol=1e-8)
+    assert post.log_evidence == pytest.approx(log_evidence, abs=1e-6)
+    assert post.report.converged
+
+
+def test_a_constant_beside_effects_of_groups_has_its_exact_deviation():
+    design = np.column_stack([np.ones(100), np.eye(20)[GROUPS]])
+    prior = np.r_[25.0, np.ones(20)]
+    w, u, f = constant(), effects(), ep.Variable("f", ep.Normal, plate=100)
+    by_vector = ep.Dot(np.ones((100, 1)), w, f), ep.Sum(f, u[GROUPS], out=Y, precision=1.0)
+    post = ep.infer(ep.FactorGraph(*by_vector))
+    assert_exact(post, design, prior, w="cov", u="var")
+    np.testing.assert_allclose(post["f"].var(), post["w"].var()[0])  # what is between, too
+    assert "their beliefs were solved together (separate ones had 0.45" in post.report.notes[0]
+    c, eta = ep.Variable("c", ep.Normal(0.0, 25.0)), ep.Variable("eta", ep.Normal, plate=100)
+    by_steps = (
+        ep.Sum(c, u[GROUPS], out=f),
+        ep.Sum(f, out=eta, weights=[2.0]),
+        ep.Sum(eta, out=Y, weights=[0.5], precision=1.0),
+    )
+    assert_exact(ep.infer(ep.FactorGraph(*by_steps)), design, prior, c="var", u="var")
+
+
+def test_crossed_effects_are_solved_together():
+    other = RNG.integers(0, 4, 100)
+    design = np.column_stack([np.eye(20)[GROUPS], np.eye(4)[other]])
+    u, v = effects(), effects(4, "v")
+    post = ep.infer(ep.FactorGraph(ep.Sum(u[GROUPS], v[other], out=Y, precision=1.0)))
+    assert_exact(post, design, np.ones(24), u="var", v="var")
+
+
+def test_trees_are_left_as_they_are():
+    u, mu = effects(), ep.Variable("mu", ep.Normal(0.0, 4.0))
+    chain = ep.Variable("x", ep.Normal(0.0, 10.0), plate=6)
+    model = ep.FactorGraph(
+        ep.Gaussian(mu, u, precision=1.0),
+        ep.Sum(u[GROUPS], out=Y, precision=1.0),
+        ep.Gaussian(chain[:-1], chain[1:], precision=2.0),
+    )
+    assert ep.infer(model).report.notes == ()
+
+
+def probit(groups, w, u, y):
+    f, eta = (ep.Variable(name, ep.Normal, plate=len(y)) for name in ("f", "eta"))
+    return ep.FactorGraph(
+        ep.Dot(np.ones((len(y), 1)), w, f), ep.Sum(f, u[groups], out=eta), ep.Probit(eta, observed=(y > 1).astype(int))
+    )
+
+
+def test_what_is_not_solved_together_is_told_of_always():
+    post = ep.infer(probit(GROUPS, constant(), effects(), Y))
+    (note,) = post.report.notes
+    assert note.startswith("'w', 'u' have separate beliefs and meet in linear factors round loops: standard deviations")
+    told = float(note.split("too small, about ")[1].split()[0])
+    # The exact posterior, over the constant's grid with each group integrated by 40 nodes.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    grid, sign = np.linspace(-3, 5, 400), np.where(Y > 1, 1, -1)
+    chance = scipy.stats.norm.cdf(sign[:, None, None] * (grid[:, None] + nodes))
+    groups = np.stack([np.prod(chance[j == GROUPS], axis=0) @ weights for j in range(20)])
+    log = np.log(groups).sum(0) - grid**2 / 50
+    share = np.exp(log - log.max()) / np.exp(log - log.max()).sum()
+    sd = np.sqrt(share @ grid**2 - (share @ grid) ** 2)
+    assert told == pytest.approx(post["w"].sd()[0] / sd, rel=0.15)
+
+
+@pytest.mark.slow
+def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
+    groups = np.repeat(np.arange(2000), 2)
+    y = 1 + RNG.normal(size=2000)[groups] + RNG.normal(size=4000)
+    post = ep.infer(probit(groups, constant(), effects(2000), y))
+    assert "come out too small, about" in post.report.notes[0]
+    monkeypatch.setattr("meanmap.ep.inference.together._MOST", 100)
+    post = ep.infer(probit(GROUPS, constant(), effects(), Y))
+    assert "come out too small, about" in post.report.notes[0]
+    monkeypatch.setattr("meanmap.ep.inference.together._MOST", 10)
+    assert "how much was not measured" in ep.infer(probit(GROUPS, constant(), effects(), Y)).report.notes[0]
+
+
+def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small():
+    rng = np.random.default_rng(0)
+    group, n = np.repeat(np.arange(6), 10), 60
+    design = np.stack([np.ones(n), rng.normal(size=n)], axis=1)
+    y = design @ [1.0, 0.5] + rng.normal(size=6)[group] + 0.5 * rng.normal(size=n)
+    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(2), 100 * np.eye(2)))
+    u, z = ep.Variable("u", ep.Normal(np.zeros(6), 1.0)), ep.Variable("z", ep.Normal, plate=n)
+    found = ep.infer(ep.FactorGraph(ep.Dot(design, w, z), ep.Sum(z, u[group], out=y, precision=4.0)), sweeps=20)
+    assert not found.report.converged
+    assert any("'w', 'u'" in note and "may be far too small" in note for note in found.report.notes)

@@ -1,0 +1,114 @@
+"""Polynomials on pieces against the functions they stand for, and what these were asked."""
+
+import numpy as np
+import pytest
+
+from meanmap.ep.piecewise.memory import Memory
+from meanmap.ep.piecewise.pieces import Pieces
+
+FUNCTIONS = {
+    "wave": (lambda z: np.sin(3 * z), 400),
+    "exponential": (np.exp, 200),
+    "sigmoid": (lambda z: np.tanh(2 * z), 350),
+    "constant": (lambda z: 0 * z + 3, 40),
+    "jump": (lambda z: np.where(z > 0.3, 2 + z, np.sin(z)), 250),
+    "box": (lambda z: np.where(np.abs(z) < 1.234, 0.0, -np.inf), 200),
+    "no numbers on a part": (lambda z: np.where(z > -1, np.cos(z), np.nan), 250),
+    "kink": (lambda z: np.abs(z - 0.2), 1200),
+    "step that is steep": (lambda z: np.tanh(1000 * (z - 0.1)), 1200),
+    "fast wave": (lambda z: np.sin(40 * z), 6000),
+}
+ENDS = -9.5, 9.5
+
+
+def pieces_of(function):
+    """Pieces of one function, and the list of sizes of calls."""
+    sizes = []
+
+    def evaluate(line, z):
+        del line
+        sizes.append(len(z))
+        return function(z)
+
+    return Pieces(evaluate), sizes
+
+
+def ask(pieces, z, wanted=False):
+    return pieces.ask(np.zeros(len(z), int), z, np.full(len(z), wanted), ENDS[1] - ENDS[0])
+
+
+def until(pieces, z, enough):
+    """Ask again where errors are too large."""
+    value, error = ask(pieces, z)
+    for _ in range(100):
+        if not (wanted := error > enough).any():
+            break
+        value, error = pieces.ask(np.zeros(len(z), int), z, wanted, ENDS[1] - ENDS[0])
+    return value, error
+
+
+def apart(one, other):
+    """How far values are from others; those that are the same, or both none, are not."""
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return np.where(same, 0.0, np.abs(np.where(same, 0.0, one) - np.where(same, 0.0, other)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_errors_are_within_what_is_stated_and_cost_is_bounded(name):
+    function, most = FUNCTIONS[name]
+    pieces, sizes = pieces_of(function)
+    until(pieces, np.linspace(*ENDS, 400), 1e-9)
+    z = np.random.default_rng(0).uniform(*ENDS, 3000)
+    value, error = ask(pieces, z)
+    assert (apart(value, function(z)) <= error).all()
+    assert sum(sizes) <= most
+
+
+def test_what_is_not_wanted_is_not_paid_for():
+    pieces, sizes = pieces_of(lambda z: np.sin(20 * z))
+    z = np.linspace(*ENDS, 65)
+    ask(pieces, z)
+    assert sum(sizes) == 4 * 8 + 1 + 4  # nodes that neighbours share, and one that is left out for each
+    until(pieces, np.array([2.0, 2.1]), 1e-9)
+    assert sum(sizes) < 200
+    before = sum(sizes)
+    until(pieces, np.array([2.05]), 1e-9)
+    assert sum(sizes) == before
+
+
+def test_where_nothing_helps_the_function_is_called_for_the_points():
+    def function(z):
+        """A number that depends on all bits."""
+        return ((z.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) / 2.0**24
+
+    pieces, sizes = pieces_of(function)
+    z = np.random.default_rng(1).uniform(*ENDS, 5)
+    value, error = until(pieces, z, 1e-9)
+    np.testing.assert_array_equal(value, function(z))
+    assert (error == 0).all()
+    assert sum(sizes) < 6000
+
+
+def test_points_outside_and_between_get_pieces_of_their_own():
+    pieces, sizes = pieces_of(np.sin)
+    ask(pieces, np.array([-1.0, 1.0]))
+    for z in ([100.0, 100.5], [1.5], [-40.0], [50.0], [3.0, 99.0], [1e6]):
+        value, error = until(pieces, np.array(z), 1e-8)
+        assert (np.abs(value - np.sin(z)) <= error).all()
+    assert (pieces.low[1:] >= pieces.high[:-1]).all()
+    assert sum(sizes) < 500
+
+
+def test_rows_of_equal_arguments_share_what_is_known():
+    rows = []
+
+    def evaluate(z, arguments):
+        rows.extend(arguments[0])
+        return z * arguments[0]
+
+    memory, z = Memory(), np.linspace(-1, 1, 9) * np.ones((3, 1))
+    value, _ = memory.ask("f", evaluate, z, np.zeros(z.shape, bool), [np.array([2.0, 3.0, 2.0])])
+    np.testing.assert_allclose(value, z * [[2], [3], [2]], atol=1e-14)
+    assert rows.count(2.0) == rows.count(3.0) == 4 * 8 + 1 + 4
+    memory.ask("f", evaluate, z[:1], np.zeros((1, 9), bool), [np.array([3.0])])
+    assert len(rows) == 2 * 37

@@ -1,0 +1,87 @@
+"""Functions on the host in whole runs: how often they are called, and the beliefs against a dense grid."""
+
+import numpy as np
+import pytest
+
+from meanmap import ep
+
+
+class Counted:
+    """A function that counts what it is called for."""
+
+    def __init__(self, function):
+        self.function, self.evaluations, self.calls = function, 0, 0
+
+    def __call__(self, z, *rest):
+        z = np.asarray(z, float)  # which JAX cannot trace
+        self.evaluations, self.calls = self.evaluations + z.size, self.calls + 1
+        return self.function(z, *rest)
+
+
+def beliefs(log_density, low=-9.0, high=9.0):
+    """Mean and standard deviation of a density on a dense grid."""
+    z = np.linspace(low, high, 400_001)
+    with np.errstate(all="ignore"):
+        height = log_density(z)
+    weights = np.where(np.isnan(height), 0.0, np.exp(height - np.nanmax(height)))
+    mean = weights @ z / weights.sum()
+    return mean, np.sqrt(weights @ (z - mean) ** 2 / weights.sum())
+
+
+def check(function, rows, arguments=None, noise=0.05, vectorised=True):
+    """Rows of one unknown each; returns evaluations a row."""
+    rng = np.random.default_rng(3)
+    given = () if arguments is None else (arguments,)
+    truth = rng.normal(size=rows)
+    y = function(truth, *given) + noise * rng.normal(size=rows)
+    counted = Counted(function)
+    z, x = ep.Variable("z", ep.Normal(0.0, 1.0), plate=rows), ep.Variable("x", ep.Normal, plate=rows)
+    black_box = ep.BlackBox(counted, z, *given, x, vectorised=vectorised)
+    post = ep.infer(ep.FactorGraph(black_box, ep.Gaussian(x, precision=noise**-2, observed=y)))
+    assert post.report.status == "converged"
+    for row in range(rows):
+        mine = [each[row] for each in given]
+        mean, sd = beliefs(lambda z: -(z**2) / 2 - ((y[row] - function(z, *mine)) / noise) ** 2 / 2)  # noqa: B023
+        assert post["z"].mean()[row] == pytest.approx(mean, abs=1e-6 * sd)
+        assert np.sqrt(post["z"].var()[row]) == pytest.approx(sd, rel=1e-6)
+    return counted.evaluations / rows
+
+
+def test_a_density_on_the_host_costs_a_few_values():
+    counted = Counted(lambda z: -np.log1p((z - 1) ** 2))
+    post = ep.infer(ep.FactorGraph(ep.Density(counted, ep.Variable("z", ep.Normal(0.0, 1.0)), vectorised=True)))
+    mean, sd = beliefs(lambda z: -(z**2) / 2 - np.log1p((z - 1) ** 2))
+    assert post["z"].mean() == pytest.approx(mean, abs=1e-7)
+    assert np.sqrt(post["z"].var()) == pytest.approx(sd, rel=1e-7)
+    assert counted.evaluations < 200
+
+
+@pytest.mark.slow
+def test_rows_that_share_a_function_share_its_values():
+    assert check(lambda z: np.sin(1.5 * z) + z, 12) < 1000 / 12
+
+
+@pytest.mark.slow
+def test_rows_of_one_number_a_call_share_them_too():
+    assert check(lambda z: np.tanh(z) + z**3 / 10, 12, vectorised=False) < 1000 / 12
+
+
+@pytest.mark.slow
+def test_arguments_of_a_row_cost_a_table_for_each():
+    assert check(lambda z, a: np.exp(a * z / 2) + np.sin(z), 12, np.linspace(0.5, 2, 12)) < 150
+
+
+@pytest.mark.slow
+def test_jumps_are_found_once():
+    assert check(lambda z: np.where(z > 0.3, z + 1, z), 12) < 1000 / 12
+
+
+@pytest.mark.slow
+def test_what_is_known_ends_with_the_run():
+    shift = {"by": 0.0}
+    factor = ep.Density(lambda z: -((z - shift["by"]) ** 2) / 2, ep.Variable("z", ep.Normal(0.0, 1.0)), vectorised=True)
+    found = []
+    for by in (0.0, 2.0):
+        shift["by"] = by
+        found.append(ep.infer(ep.FactorGraph(factor))["z"].mean())
+    np.testing.assert_allclose(found, [0, 1], atol=1e-8)

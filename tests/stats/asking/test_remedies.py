@@ -1,0 +1,138 @@
+"""What is typed by people who know formulas of regressions, or nearly a name: the error says what to type."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import meanmap as mm
+from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ParameterError
+from meanmap.stats.asking.grammar import Question
+
+RNG = np.random.default_rng(0)
+SITE = np.repeat(["a", "b"], 30)
+TABLE = pd.DataFrame({"x": RNG.normal(size=60), "y": RNG.normal(size=60), "z": RNG.normal(size=60), "site": SITE})
+
+
+@pytest.mark.parametrize(
+    ("question", "match"),
+    [
+        ("y ~ log(x)", r"a question computes nothing\. Make a column of log\(x\)"),
+        ("y ~ np.log(x) + z", r"Make a column of np.log\(x\)"),
+        ("y ~ x:z", r"x:z would be an interaction.*write \+ instead"),
+        ("y ~ x * z", r"x \* z would be an interaction"),
+        ("y ~ x^2", r"x\^2 would be a power"),
+        ("y ~ C(site)", r"site counts as a label with kinds=\{'site': 'label'\}"),
+        ("y ~ factor(site)", r"site counts as a label with kinds=\{'site': 'label'\}"),
+        ("as.factor(site) ~ x", r"site counts as a label with kinds=\{'site': 'label'\}"),
+        ("y ~ x / z", r"x / z would be an interaction"),
+        ("y ~ x - 1", r"has nothing to take away, nor an intercept: leave - 1 out"),
+        ("y ~ . - z", r"has nothing to take away, nor an intercept: leave - z out"),
+        ("y ~ 0 + x", r"a question has no intercept: leave 0 out"),
+        ("y ~ x + 1", r"a question has no intercept: leave 1 out"),
+        ("y ~ x + (1 | site)", "within='site' compares inside of groups, clusters='site' keeps groups whole"),
+        ("y ~ x + (1|site)", "within='site' compares inside of groups"),
+    ],
+)
+def test_terms_of_formulas_get_their_remedy(question, match):
+    with pytest.raises(ParameterError, match=match):
+        mm.test(question, TABLE)
+
+
+def test_columns_whose_names_look_like_terms_are_columns():
+    names = ["log(x)", "a:b", "x^2", "C(site)", "-a", "1", "a/b"]
+    assert Question.read("`log(x)` + `a:b` ~ `x^2` + `C(site)`", names).names == tuple(names[:4])
+    assert Question.read("log(x) ~ a:b", names).names == ("log(x)", "a:b")
+    assert Question.read("-a ~ 1 + a/b", names).names == ("-a", "1", "a/b")
+
+
+def test_a_point_in_backticks_is_a_column():
+    assert Question.read("`.` ~ y", [".", "y", "z"]).left == (".",)
+    assert Question.read(". ~ y", [".", "y", "z"]).left == (".", "z")
+    with pytest.raises(ColumnError, match=r"the table has no column '\.'; it has 'x', 'y'"):
+        mm.test("`.` ~ y", TABLE)
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: mm.test("y ~ X", TABLE), r"has no column 'X' \(did you mean 'x'\?\)"),
+        (lambda: mm.test("y ~ x | Site", TABLE), r"has no column 'Site' \(did you mean 'site'\?\)"),
+        (lambda: mm.test("y ~ x", TABLE, within="Site"), r"within names 'Site', and .* \(did you mean 'site'\?\)"),
+        (
+            lambda: mm.test("y ~ x", TABLE, clusters=["Site"]),
+            r"clusters names 'Site', and .* \(did you mean 'site'\?\)",
+        ),
+        (lambda: mm.independence_test("X", "y", data=TABLE), r"x names 'X' \(did you mean 'x'\?\)"),
+        (lambda: mm.k_sample_test(TABLE, by="Site"), r"has no column 'Site' \(did you mean 'site'\?\)"),
+        (
+            lambda: mm.two_sample_test(TABLE, TABLE, kinds={"Site": "label"}),
+            r"kinds names 'Site' \(did you mean 'site'",
+        ),
+        (lambda: mm.k_sample_test(TABLE, by="site", within="Z"), r"within names 'Z', and site=a .* mean 'z'\?\)"),
+        (lambda: mm.DriftMonitor.of(TABLE, within="Site"), r"within names 'Site' \(did you mean 'site'\?\)"),
+    ],
+)
+def test_names_of_columns_that_are_nearly_right(ask, match):
+    with pytest.raises(ColumnError, match=match):
+        ask()
+
+
+def test_names_of_options_and_functions_that_are_nearly_right():
+    options = {"n_permutation": 3}
+    with pytest.raises(TypeError, match=r"test\(\) takes no n_permutation= \(did you mean 'n_permutations'\?\)"):
+        mm.test("y ~ x", TABLE, **options)
+    with pytest.raises(AttributeError, match=r"no attribute 'two_sampletest'; did you mean 'two_sample_test'\?"):
+        _ = mm.two_sampletest
+    with pytest.raises(ParameterError, match=r"statistic is 'unbias' \(did you mean 'unbiased'\?\)"):
+        mm.two_sample_test(TABLE.x, TABLE.y, statistic="unbias")
+
+
+@pytest.mark.parametrize("question", ["y ~ .", "y ~ . | z", ". ~ site"])
+def test_missing_values_are_said_of_their_column(question):
+    table = TABLE.rename(columns={"x": "ln_x"})
+    table.loc[3, "ln_x"] = np.nan
+    with pytest.raises(NonFiniteError, match=r"the table has missing values in 'ln_x' \(1\): fill them in, or pass"):
+        mm.test(question, table)
+
+
+WRONG = {
+    "kinds, a list": (
+        lambda: mm.two_sample_test(TABLE, TABLE, kinds=["x"]),
+        KindError,
+        "kinds is a list; expected a map",
+    ),
+    "kinds, of pc": (lambda: mm.pc(TABLE, kinds=["x"]), KindError, "kinds is a list"),
+    "kinds, of a question": (lambda: mm.test("y ~ x", TABLE, kinds=["x"]), KindError, "kinds is a list"),
+    "features_x": (
+        lambda: mm.independence_test(TABLE.x, TABLE.y, features_x=3),
+        KindError,
+        "features_x is 3; expected",
+    ),
+    "features_y": (
+        lambda: mm.independence_test(TABLE.x, TABLE.y, features_y=3),
+        KindError,
+        "features_y is 3; expected",
+    ),
+    "within of a monitor": (lambda: mm.DriftMonitor.of(TABLE, within=3), KindError, "within is 3; expected the name"),
+    "within of a question": (lambda: mm.test("y ~ x", TABLE, within=3), KindError, "within is 3; expected the name"),
+    "statistic": (
+        lambda: mm.two_sample_test(TABLE.x, TABLE.y, statistic=[]),
+        ParameterError,
+        r"statistic is \[\]; exp",
+    ),
+    "null": (lambda: mm.independence_test(TABLE.x, TABLE.y, null={}), ParameterError, r"null is \{\}; expected one of"),
+    "clusters": (
+        lambda: mm.two_sample_test(TABLE.x, TABLE.y, clusters=2**70),
+        ParameterError,
+        "no more than there are, 60",
+    ),
+    "half_samples": (lambda: mm.pc(TABLE, half_samples=None), ParameterError, "half_samples is None; expected a whole"),
+    "question": (lambda: mm.test(["y ~ x"], TABLE), KindError, r"a question is \['y ~ x'\]; expected such as"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_options_of_the_wrong_kind(name):
+    call, error, match = WRONG[name]
+    with pytest.raises(error, match=match):
+        call()
