@@ -18,7 +18,6 @@ import meanmap as mm
 from benchmarks import pages
 from benchmarks.table import list_table
 from meanmap.core.pieces.files import ParquetFiles
-from meanmap.stats import ConditionalIndependencePlan, IndependencePlan, JointIndependencePlan, TwoSamplePlan
 
 __all__ = ["FEW", "MANY", "measure", "named", "page"]
 
@@ -32,25 +31,25 @@ Rows = np.ndarray
 
 
 def _two_sample(x: Rows) -> Callable[[Any], Any]:
-    return TwoSamplePlan.of(x[::2], x[1::2], rng=0).state
+    return mm.stats.plan("two samples", x[::2], x[1::2], rng=0).state
 
 
 def _independence(each: int) -> Callable[[Rows], Callable[[Rows], Any]]:
     def of(x: Rows) -> Callable[[Rows], Any]:
-        plan = IndependencePlan.of(x[:, :each], x[:, each : 2 * each], rng=0)
+        plan = mm.stats.plan("independence", x[:, :each], x[:, each : 2 * each], rng=0)
         return lambda rows: plan.state(rows[:, :each], rows[:, each : 2 * each])
 
     return of
 
 
 def _joint(x: Rows) -> Callable[[Rows], Any]:
-    plan = JointIndependencePlan.of(x[:, :3], rng=0)
+    plan = mm.stats.plan("joint independence", x[:, :3], rng=0)
     return lambda rows: plan.state(rows[:, :3])
 
 
 def _conditional(x: Rows) -> Callable[[Rows], Any]:
     """All three passes; what comes back is the state of the last."""
-    first = ConditionalIndependencePlan.of(x[:, 0], x[:, 1], x[:, 2], rng=0)
+    first = mm.stats.plan("conditional independence", x[:, 0], x[:, 1], x[:, 2], rng=0)
 
     def passes(rows: Rows) -> Any:
         plan, sides = first, (rows[:, 0], rows[:, 1], rows[:, 2])
@@ -85,7 +84,7 @@ def measure() -> Found:
     with tempfile.TemporaryDirectory() as folder:
         few, many, more = (_written(Path(folder, name), x, times) for name, times in (("a", 0), ("b", 1), ("c", 10)))
         found["two-sample test, ten columns of Parquet files"] = _cost(
-            TwoSamplePlan.of(few, few, rng=0).state, few, many
+            mm.stats.plan("two samples", few, few, rng=0).state, few, many
         )
         found["reading ten columns of Parquet"] = _cost(_read, few, many)
         seconds = [_seconds(lambda each=each: mm.two_sample_test(each, each, rng=0)) for each in (many, more)]

@@ -128,7 +128,7 @@ def posterior(x: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     whole = numbers(x).dropna().reset_index(drop=True)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "3 of 43 rows of x were left out")
-        found = mm.posterior_embedding(
+        found = mm.embeddings.posterior_embedding(
             wrap(numbers(x)), unit_free_kernel(whole), landmarks=wrap(whole[::4]), missing="drop"
         )
     return tuple(found.mean(wrap(whole[:3]))) + tuple(found.sd(wrap(whole[:3])))
@@ -147,7 +147,7 @@ def bets(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
 
 def plans(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
     """By states of two parts of a sample; draws of the limit are equal in law only."""
-    plan = mm.stats.TwoSamplePlan.of(wrap(x), wrap(y), missing="drop", rng=0)
+    plan = mm.stats.plan("two samples", wrap(x), wrap(y), missing="drop", rng=0)
     halves = plan.state(wrap(x[9:])).merge(plan.state(wrap(x[:9])))
     # Features of points are rounded to a share of how far they reach, which is one.
     return (1 + plan.result(halves, plan.state(wrap(y)), 99).statistic,)
@@ -329,6 +329,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
 ROWS_OF = {
     "IndependenceBet": "bets",
     "TwoSampleBet": "bets",
+    "plan": "plans",
     "TwoSamplePlan": "plans",
     "BagRegressor": "bags",
     "ConditionalDensity": "densities",

@@ -192,7 +192,18 @@ def takes_data(made: Any) -> bool:
 
 
 def test_each_public_function_that_takes_data_has_a_row():
-    folders = (mm, mm.stats, mm.bp, mm.ep.models, mm.embeddings, mm.estimators, mm.features, mm.learning, mm.structure)
+    folders = (
+        mm,
+        mm.stats,
+        mm.stats.results,
+        mm.bp,
+        mm.ep.models,
+        mm.embeddings,
+        mm.estimators,
+        mm.features,
+        mm.learning,
+        mm.structure,
+    )
     public = {name: getattr(folder, name) for folder in folders for name in folder.__all__}
     found = {name for name, each in public.items() if not inspect.ismodule(each) and takes_data(each)}
     unknown = {name for name in found if ROWS_OF.get(name, name) not in FUNCTIONS and name not in ELSEWHERE}

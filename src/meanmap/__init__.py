@@ -38,11 +38,11 @@ if TYPE_CHECKING:
         structure,
     )
     from meanmap.bp import BayesianNetwork, KernelField, KernelGraph, KernelGrid
-    from meanmap.core import Report, Schema, Table
-    from meanmap.embeddings import condition, embed, posterior_embedding
+    from meanmap.core import Schema, Table
+    from meanmap.embeddings import condition, embed
     from meanmap.graphs import Graph
     from meanmap.io import load, save
-    from meanmap.learning import default_kernel, learn_kernel, median_heuristic, sample_kernel
+    from meanmap.learning import default_kernel, learn_kernel, median_heuristic
     from meanmap.stats import (
         DriftMonitor,
         TestResult,
@@ -69,11 +69,11 @@ _NAMES = {
     name: f"meanmap.{home}"
     for home, names in {
         "bp": "BayesianNetwork KernelField KernelGraph KernelGrid",
-        "core": "Report Schema Table",
-        "embeddings": "condition embed posterior_embedding",
+        "core": "Schema Table",
+        "embeddings": "condition embed",
         "graphs": "Graph",
         "io": "load save",
-        "learning": "default_kernel learn_kernel median_heuristic sample_kernel",
+        "learning": "default_kernel learn_kernel median_heuristic",
         "stats": "DriftMonitor TestResult closeness_test conditional_independence_effect conditional_independence_test "
         "independence_effect independence_test joint_independence_test k_sample_effect k_sample_test "
         "test two_sample_effect two_sample_test",
@@ -89,7 +89,6 @@ __all__ = [
     "KernelField",
     "KernelGraph",
     "KernelGrid",
-    "Report",
     "Schema",
     "Table",
     "TestResult",
@@ -118,8 +117,6 @@ __all__ = [
     "load",
     "median_heuristic",
     "pc",
-    "posterior_embedding",
-    "sample_kernel",
     "save",
     "stats",
     "structure",

@@ -21,6 +21,7 @@ def interface() -> Interface:
     packages = {f"meanmap.{name}": getattr(mm, name) for name in mm.__all__}
     packages |= {f"meanmap.{name}": getattr(mm, name) for name in ("core", "features", "graphs", "linalg")}
     packages |= {"meanmap.bp.engine": mm.bp.engine, "meanmap.bp.results": mm.bp.results}
+    packages |= {"meanmap.stats.results": mm.stats.results}
     packages |= {f"meanmap.ep.{name}": getattr(mm.ep, name) for name in ("extending", "learned", "models")}
     packages |= {"meanmap.kernels.distributions": mm.kernels.distributions, "meanmap": mm}
     found: Interface = {}

@@ -36,7 +36,7 @@ FUNCTIONS = {
 }
 SLOW = {
     "joint_independence_test": lambda x, y, z: mm.joint_independence_test([x, y, z], **DRAWS),
-    "posterior_embedding": lambda x, y, z: mm.posterior_embedding(x, mm.kernels.RBF(1.0)),
+    "posterior_embedding": lambda x, y, z: mm.embeddings.posterior_embedding(x, mm.kernels.RBF(1.0)),
     "learn_kernel": lambda x, y, z: mm.learn_kernel(x, draws=1, rng=0),
     "chow_liu": lambda x, y, z: mm.chow_liu(x, rng=0),
     "pc": lambda x, y, z: mm.pc(x, rng=0),

@@ -14,7 +14,7 @@ NAMES = (
     "KernelGrid",
     "Schema",
     "TestResult",
-    "stats.TwoSampleResult",
+    "stats.results.TwoSampleResult",
     "bp.DiscreteGraph",
     "ep.BlackBox",
     "ep.ImportanceSampling",

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from meanmap import Report
+from meanmap.core import Report
 
 
 def test_report_says_how_it_ended():

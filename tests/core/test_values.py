@@ -19,7 +19,7 @@ makers = {
         mm.independence_test, lambda rng: tuple(rng.normal(size=(2, 9))), repeats=3, rng=0
     ),
     "causes": lambda: mm.pc(table, rng=0),
-    "posterior": lambda: mm.posterior_embedding(x, mm.kernels.RBF(1.0)),
+    "posterior": lambda: mm.embeddings.posterior_embedding(x, mm.kernels.RBF(1.0)),
     "witness": lambda: mm.embeddings.posterior_witness(x, y, mm.kernels.RBF(1.0)),
     "kernel of a table": lambda: mm.default_kernel({**table, "town": ["Ulm", "Bonn"] * 20}),
     "features": lambda: mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=x, n_features=20, rng=0),

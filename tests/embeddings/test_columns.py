@@ -24,9 +24,9 @@ ELEMENTS = {
     "a combination": lambda x: mm.embed(x, KERNEL) - mm.embed(mm.families.MultivariateNormal.standard(2), KERNEL),
     "a multiple": lambda x: 2 * mm.embed(x, KERNEL),
     "the witness of a test": lambda x: mm.two_sample_test(x[:15], x[15:], KERNEL, n_permutations=19, rng=0).witness,
-    "the mean of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).mean,
-    "the doubt of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).sd,
-    "the covariance of a posterior": lambda x: mm.posterior_embedding(x, KERNEL).cov,
+    "the mean of a posterior": lambda x: mm.embeddings.posterior_embedding(x, KERNEL).mean,
+    "the doubt of a posterior": lambda x: mm.embeddings.posterior_embedding(x, KERNEL).sd,
+    "the covariance of a posterior": lambda x: mm.embeddings.posterior_embedding(x, KERNEL).cov,
     "a witness with its doubt": lambda x: mm.embeddings.posterior_witness(x[:15], x[15:], KERNEL).mean,
     "a belief": lambda x: mm.condition(ANGLES, x, kernel_y=KERNEL, ridge=0.1)([5.0]),
     "a belief in features": lambda x: mm.condition(
@@ -101,7 +101,7 @@ def test_saved_elements_still_find_them(tmp_path):
     for made in (
         mm.embed(PEOPLE, KERNEL),
         PivotedCholesky.fit(KERNEL, PEOPLE, 0.1),
-        mm.posterior_embedding(PEOPLE, KERNEL),
+        mm.embeddings.posterior_embedding(PEOPLE, KERNEL),
     ):
         ask = made.mean if isinstance(made, mm.embeddings.PosteriorEmbedding) else made
         loaded = mm.load(mm.save(made, tmp_path / "made.meanmap"))
@@ -149,11 +149,11 @@ def test_features_of_an_array_refuse_columns_with_names(make):
 
 
 def test_a_posterior_is_observed_at_named_columns():
-    posterior = mm.posterior_embedding(PEOPLE, KERNEL, landmarks=TURNED[:9])
+    posterior = mm.embeddings.posterior_embedding(PEOPLE, KERNEL, landmarks=TURNED[:9])
     np.testing.assert_allclose(posterior.landmarks, PEOPLE[:9].to_numpy())
 
 
-@pytest.mark.parametrize("make", [mm.embed, mm.posterior_embedding])
+@pytest.mark.parametrize("make", [mm.embed, mm.embeddings.posterior_embedding])
 def test_kinds_and_missing_values_are_seen_to(make):
     homes = PEOPLE.assign(zip=np.repeat([10115, 80331, 10999], 10))
     prior = (

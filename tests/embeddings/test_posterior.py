@@ -27,7 +27,7 @@ def test_the_posterior_is_that_of_a_joint_normal_law(kernel, noise):
     rng = np.random.default_rng(0)
     x, z, at = rng.normal(size=(50, 2)), rng.normal(size=(6, 2)), rng.normal(size=(9, 2))
     covariance = np.cov(kernel(x, z).T) / 50 + 1e-8 * np.eye(6) if noise == "empirical" else np.eye(6) / 50
-    g = mm.posterior_embedding(x, kernel, landmarks=z, noise=noise)
+    g = mm.embeddings.posterior_embedding(x, kernel, landmarks=z, noise=noise)
     mean, cov = by_hand(x, kernel, z, covariance, at)
     np.testing.assert_allclose(g.mean(at), mean, atol=1e-7)
     np.testing.assert_allclose(g.cov(at), cov, atol=1e-7)
@@ -42,19 +42,20 @@ def test_units_do_not_matter(kernel):
     terms = [RBF(each.lengthscale * units) for each in (getattr(kernel, "members", (kernel,)))]
     scaled = terms[0] if len(terms) == 1 else terms[0] + terms[1]
     plain, other = (
-        mm.posterior_embedding(x * u, k, landmarks=x[:9] * u) for u, k in ((np.ones(2), kernel), (units, scaled))
+        mm.embeddings.posterior_embedding(x * u, k, landmarks=x[:9] * u)
+        for u, k in ((np.ones(2), kernel), (units, scaled))
     )
     np.testing.assert_allclose(other.mean(at * units), plain.mean(at), rtol=1e-6)
     np.testing.assert_allclose(other.interval(at * units), plain.interval(at), rtol=1e-5, atol=1e-8)
     with pytest.raises(ParameterError, match="out of range: measure the columns in other units"):
-        mm.posterior_embedding(x * 1e-200, RBF([1e-200, 1e-200]))
+        mm.embeddings.posterior_embedding(x * 1e-200, RBF([1e-200, 1e-200]))
 
 
 def test_with_the_kernel_as_prior_it_is_the_shrinkage_estimate():
     """Flaxman et al. (2016), after eq. 8: r = k, τ² = n² λ."""
     x = np.random.default_rng(1).normal(size=(30, 1))
     kernel, ridge = RBF(1.0), 0.01
-    g = mm.posterior_embedding(x, kernel, prior=kernel, landmarks=x, noise=30**2 * ridge)
+    g = mm.embeddings.posterior_embedding(x, kernel, prior=kernel, landmarks=x, noise=30**2 * ridge)
     gram = kernel(x)
     expected = gram @ np.linalg.solve(gram + 30 * ridge * np.eye(30), gram.mean(axis=1))
     np.testing.assert_allclose(g.mean(x), expected, atol=1e-10)
@@ -80,7 +81,7 @@ def test_intervals_cover_as_they_say(n, lengthscale):
     at = np.linspace(-2.5, 3.5, 61)
     shares = []
     for seed in range(60):
-        g = mm.posterior_embedding(mixture(np.random.default_rng(seed), n), RBF(lengthscale))
+        g = mm.embeddings.posterior_embedding(mixture(np.random.default_rng(seed), n), RBF(lengthscale))
         low, high = g.interval(at, 0.8)
         shares.append(np.mean((low < truth(at, lengthscale)) & (truth(at, lengthscale) < high)))
     assert 0.76 <= np.mean(shares) <= 0.88, np.mean(shares)
@@ -88,7 +89,7 @@ def test_intervals_cover_as_they_say(n, lengthscale):
 
 def test_draws_have_the_law_they_are_drawn_from():
     x = np.random.default_rng(2).normal(size=60)
-    g, at = mm.posterior_embedding(x, RBF(1.0)), np.array([-1.0, 0.0, 2.0])
+    g, at = mm.embeddings.posterior_embedding(x, RBF(1.0)), np.array([-1.0, 0.0, 2.0])
     draws = g.sample(at, 4000, rng=0)
     assert draws.shape == (4000, 3)
     for i in range(3):
@@ -100,18 +101,18 @@ def test_draws_have_the_law_they_are_drawn_from():
 def test_the_witness_has_its_doubt():
     rng = np.random.default_rng(3)
     k = RBF(1.0)
-    first = mm.posterior_embedding(rng.normal(size=200), k)
-    witness = first - mm.posterior_embedding(rng.laplace(3.0, 1.0, size=200), k)
+    first = mm.embeddings.posterior_embedding(rng.normal(size=200), k)
+    witness = first - mm.embeddings.posterior_embedding(rng.laplace(3.0, 1.0, size=200), k)
     at = np.array([0.0, 3.0])
     np.testing.assert_allclose(witness.cov(at), witness.first.cov(at) + witness.second.cov(at))
     assert witness.excludes_zero(at, 0.99).all()
     assert witness.mean(at)[0] > 0 > witness.mean(at)[1]
-    same = first - mm.posterior_embedding(rng.normal(size=200), k)
+    same = first - mm.embeddings.posterior_embedding(rng.normal(size=200), k)
     assert same.excludes_zero(np.linspace(-2, 2, 41), 0.95).mean() < 0.5
 
 
 def test_many_points_take_landmarks_that_span_them():
-    g = mm.posterior_embedding(np.random.default_rng(4).normal(size=(20_000, 2)), RBF(1.0))
+    g = mm.embeddings.posterior_embedding(np.random.default_rng(4).normal(size=(20_000, 2)), RBF(1.0))
     assert len(g.landmarks) <= 200
     assert g.mean([[0.0, 0.0]])[0] == pytest.approx(0.5, abs=0.01)
 
@@ -127,16 +128,16 @@ def test_many_points_take_landmarks_that_span_them():
 )
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
-        mm.posterior_embedding(*arguments, **settings)
+        mm.embeddings.posterior_embedding(*arguments, **settings)
 
 
 def test_sparse_points_are_refused_in_words():
     with pytest.raises(KindError, match=r"x is sparse, .* pass x\.toarray\(\)"):
-        mm.posterior_embedding(scipy.sparse.csr_array(np.eye(3)), RBF(1.0))
+        mm.embeddings.posterior_embedding(scipy.sparse.csr_array(np.eye(3)), RBF(1.0))
 
 
 def test_bad_questions():
-    g = mm.posterior_embedding([0.0, 1.0, 3.0], RBF(1.0))
+    g = mm.embeddings.posterior_embedding([0.0, 1.0, 3.0], RBF(1.0))
     with pytest.raises(ParameterError, match="between 0 and 1"):
         g.interval([0.0], 80)
     with pytest.raises(ParameterError, match="at least 1"):

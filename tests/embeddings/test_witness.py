@@ -32,7 +32,7 @@ def test_of_one_kernel_it_is_the_difference_of_two_posteriors():
     x, y = samples(80)
     at, k = np.array([-1.0, 0.5]), RBF(0.7)
     witness = mm.embeddings.posterior_witness(x, y, k)
-    both = mm.posterior_embedding(x, k) - mm.posterior_embedding(y, k)
+    both = mm.embeddings.posterior_embedding(x, k) - mm.embeddings.posterior_embedding(y, k)
     np.testing.assert_allclose(witness.mean(at), both.mean(at))
     np.testing.assert_allclose(witness.cov(at), both.cov(at))
     np.testing.assert_allclose(witness.interval(at, 0.9), both.interval(at, 0.9))

@@ -59,7 +59,7 @@ def test_coefficients_are_drawn_together(model):
 
 @pytest.mark.slow
 def test_functions_and_programs():
-    posterior = mm.posterior_embedding(np.linspace(-1, 1, 30), mm.kernels.RBF(0.5))
+    posterior = mm.embeddings.posterior_embedding(np.linspace(-1, 1, 30), mm.kernels.RBF(0.5))
     at = [-0.5, 0.5]
     drawn = posterior_draws(posterior, 2000, rng=0, points=at)["posterior"]["f"]
     assert drawn.shape == (1, 2000, 2)

@@ -40,7 +40,7 @@ def _watching():
 def simple() -> list[Any]:
     """Values of each plain kind, and a few small objects."""
     kernel = mm.kernels.RBF(0.5) + mm.kernels.Laplace(2.0)
-    report = mm.Report("done", True, 1, [1.0], notes=("a",))
+    report = mm.core.Report("done", True, 1, [1.0], notes=("a",))
     return [PLAIN, [kernel, mm.embed(SAMPLE[:4], kernel), report], mm.Table.of({"a": SAMPLE[:4, 0], "b": list("uvwx")})]
 
 

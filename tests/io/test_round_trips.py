@@ -97,12 +97,12 @@ def made():
         "features": mm.features.Fourier.draw(kernel, like=SAMPLE, n_features=8, rng=0),
         "element": mm.embed(SAMPLE, kernel) - mm.embed(SAMPLE + 1.0, kernel),
         "operator": mm.condition(SAMPLE[:, 0], SAMPLE[:, 1]),
-        "posterior": mm.posterior_embedding(SAMPLE, kernel),
+        "posterior": mm.embeddings.posterior_embedding(SAMPLE, kernel),
         "test": mm.two_sample_test(SAMPLE, SAMPLE + 1.0, n_permutations=99, rng=0),
         "graph": mm.Graph.of([("a", "b"), ("b", "c")]),
         "model": model,
         "family": families.Normal(SAMPLE[:, 0], np.ones(30)),
-        "report": mm.Report("converged", True, 3, [1.0, 0.1]),
+        "report": mm.core.Report("converged", True, 3, [1.0, 0.1]),
     }
 
 

@@ -40,7 +40,7 @@ def by_quadrature(model, x, z, noise=1.0):
 @pytest.mark.parametrize("model", ["tempered", "fixed"])
 def test_draws_have_the_moments_of_quadrature(model):
     z = X[:8]
-    draws = mm.sample_kernel(X, landmarks=z, model=model, rng=0)
+    draws = mm.learning.sample_kernel(X, landmarks=z, model=model, rng=0)
     with jax.enable_x64(True):  # in the unit of the sample, as the base measure is
         expected = (
             by_quadrature(model, X / X.std(), z / X.std()) + [np.log(X.std()), 0.0][: 2 if model == "tempered" else 1]
@@ -61,7 +61,7 @@ KINDS = pytest.mark.parametrize(
 def units(x, kernel, model):
     """Of a few draws of the sample in three units: lengthscales in these units, and noise."""
     settings = {"landmarks": 5, "model": model, "chains": 1, "warmup": 10, "draws": 4, "rng": 0}
-    found = [mm.sample_kernel(unit * x, kernel, **settings) for unit in (1.0, 1e-6, 1e6)]
+    found = [mm.learning.sample_kernel(unit * x, kernel, **settings) for unit in (1.0, 1e-6, 1e6)]
     return [(draws.lengthscale / unit, draws.noise) for draws, unit in zip(found, (1.0, 1e-6, 1e6), strict=True)]
 
 
@@ -94,7 +94,7 @@ def test_draws_in_any_unit_are_the_same(model, kernel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 400])
-@pytest.mark.parametrize("sampler", [mm.sample_kernel, sample_printed])
+@pytest.mark.parametrize("sampler", [mm.learning.sample_kernel, sample_printed])
 def test_chains_agree_on_the_data_of_figure_3(n, sampler):
     draws = sampler(np.concatenate(figure_3(n)), landmarks=10, rng=0)
     print(sampler.__name__, n, draws.report, draws.summary())
@@ -204,4 +204,4 @@ def test_the_witness_integrates_the_lengthscale_out(draws):
 )
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
-        mm.sample_kernel(*arguments, **settings)
+        mm.learning.sample_kernel(*arguments, **settings)

@@ -295,7 +295,7 @@ def test_null_of_any_number_of_rows(n):
     whole, half = (mm.two_sample_test(x, y, KERNEL, null=null, **asked) for null in ("spectral", "halved"))
     np.testing.assert_allclose(half.null.draws, whole.null.draws / 2)
     assert mm.two_sample_test(iter([x]), iter([y]), KERNEL, null="halved", **asked).sizes == (n, n)
-    plan = mm.stats.TwoSamplePlan.of(x, y, KERNEL, rng=0)
+    plan = mm.stats.plan("two samples", x, y, KERNEL, rng=0)
     assert plan.result(plan.state(x), plan.state(y), 99, null="halved").pvalue == half.pvalue
     small = mm.two_sample_test(x[:50], y[:50], KERNEL, statistic="features", null="halved", **asked)
     assert small.null.kind == "halved"

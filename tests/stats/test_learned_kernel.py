@@ -105,7 +105,7 @@ def test_embeddings_take_it_too():
     x = np.random.default_rng(6).normal(size=60)
     scale = mm.embed(x, "learned").kernel.lengthscale
     assert 0.01 < scale < 3
-    assert mm.posterior_embedding(x, "learned").mean([0.0])[0] > 0
+    assert mm.embeddings.posterior_embedding(x, "learned").mean([0.0])[0] > 0
     assert mm.condition(x, x**2, kernel_y="learned")([1.0]).mean()[0] == pytest.approx(1.0, abs=0.3)
 
 

@@ -16,7 +16,6 @@ import meanmap as mm
 from meanmap.bp.edges import samples
 from meanmap.embeddings import RegressionPlan
 from meanmap.estimators import ConditionalMeanRegressor, reading
-from meanmap.stats import ConditionalIndependencePlan, IndependencePlan, JointIndependencePlan, KSamplePlan
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The inplace keyword")]
@@ -40,12 +39,12 @@ def table(begun):
 def states(data):
     """What all rows add, in every pass of every plan that was made from the rows in memory."""
     x, y, z = FRAME["x"], FRAME["y"], FRAME["z"]
-    yield KSamplePlan.of([FRAME[:900], FRAME[900:2000], FRAME[2000:]], rng=0).state(data)
-    yield IndependencePlan.of(x, y, rng=0).state(data["x"], data["y"])
-    yield JointIndependencePlan.of(FRAME, rng=0).state(data)
+    yield mm.stats.plan("several samples", [FRAME[:900], FRAME[900:2000], FRAME[2000:]], rng=0).state(data)
+    yield mm.stats.plan("independence", x, y, rng=0).state(data["x"], data["y"])
+    yield mm.stats.plan("joint independence", FRAME, rng=0).state(data)
     features = [mm.features.Fourier.draw(mm.kernels.RBF(1.0), like=1, n_features=20, rng=seed) for seed in (0, 1)]
     yield RegressionPlan.of(x, y, *features, rng=0).state(data["x"], data["y"])
-    plan = ConditionalIndependencePlan.of(x, y, z, rng=0)
+    plan = mm.stats.plan("conditional independence", x, y, z, rng=0)
     while True:
         state = plan.state(data["x"], data["y"], data["z"])
         yield state

@@ -58,6 +58,6 @@ witness.plot(0.8).figure
 # whether the chains agree.
 
 a, b = rng.normal(size=100), rng.laplace(0.0, np.sqrt(0.5), size=100)
-draws = mm.sample_kernel(np.concatenate([a, b]), landmarks=10, chains=2, warmup=200, draws=200, rng=0)
+draws = mm.learning.sample_kernel(np.concatenate([a, b]), landmarks=10, chains=2, warmup=200, draws=200, rng=0)
 print(draws.report)
 mm.embeddings.posterior_witness(a, b, draws).plot(0.8).figure

@@ -55,7 +55,7 @@ def test_all_fields_take_the_same_and_answer_with_the_same(kind):
     seen[0, 2], seen[1, 2] = 1.5, -1.5
     beliefs = field.query({0: 1.0, 4: lambda x: np.exp(-((np.asarray(x) - 1) ** 2))}, [0, 1, 2], observed=seen)
     assert list(beliefs) == [0, 1, 2]
-    assert isinstance(beliefs.report, mm.Report)
+    assert isinstance(beliefs.report, mm.core.Report)
     belief = beliefs[2]
     assert belief.mean().shape == belief.var().shape == belief.sd().shape == belief.mode().shape == (2,)
     assert belief.mean()[0] > 0.5 > -0.5 > belief.mean()[1]

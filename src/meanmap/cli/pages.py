@@ -16,7 +16,8 @@ from meanmap.core.points import in_columns
 from meanmap.core.saved.files import write_whole
 from meanmap.core.tables.table import Table
 from meanmap.plots.page import Section, render
-from meanmap.stats import TestResult, TwoSampleResult
+from meanmap.stats import TestResult
+from meanmap.stats.results import TwoSampleResult
 
 __all__ = ["rows", "write_page", "write_test"]
 

@@ -33,7 +33,7 @@ def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points:
     Parameters
     ----------
     posterior : object
-        - Draws of a kernel ([`mm.sample_kernel`][]): those draws, with their divergences and steps.
+        - Draws of a kernel ([`mm.learning.sample_kernel`][]): those draws, with their divergences and steps.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
         - What [`mm.ep.infer`][] returned: draws of each variable's belief. Beliefs of different variables are drawn

@@ -93,7 +93,7 @@ def sample_kernel(
     >>> import numpy as np
     >>> import meanmap as mm
     >>> x = np.random.default_rng(0).normal(size=40)
-    >>> posterior = mm.sample_kernel(x, landmarks=5, model="fixed", chains=1, warmup=20, draws=20, rng=0)
+    >>> posterior = mm.learning.sample_kernel(x, landmarks=5, model="fixed", chains=1, warmup=20, draws=20, rng=0)
     >>> posterior.lengthscale.shape, posterior.kernel.lengthscale.shape
     ((1, 20), (20,))
     """

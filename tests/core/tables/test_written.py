@@ -135,7 +135,7 @@ RESULTS = {
     "joint": lambda: mm.joint_independence_test(X, **FEW),
     "conditional": lambda: mm.conditional_independence_test(X["w"], X["u"], X["v"], rng=0),
     "question": lambda: mm.test("u ~ w", X, rng=0),
-    "plan": lambda: mm.stats.TwoSamplePlan.of(X, Y, rng=0),
+    "plan": lambda: mm.stats.plan("two samples", X, Y, rng=0),
     "report of a query": lambda: mm.KernelGraph([("w", "u")]).fit(X).query({"u": 0.0}).report,
     "report of a query, from pairs": lambda: (
         mm.KernelGraph([("w", "u")]).fit({("w", "u"): (X["w"], X["u"])}).query({"u": 0.0}).report

@@ -10,7 +10,7 @@ import scipy.stats
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError, ShapeError
-from meanmap.stats import ConditionalIndependencePlan, conditional_independence_test
+from meanmap.stats import conditional_independence_test
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -54,7 +54,7 @@ def test_arrays_maps_and_states_in_any_order(tmp_path):
     expected = answer(conditional_independence_test(x, y, z, **FEW))
     assert answer(conditional_independence_test(x, y, np.load(tmp_path / "z.npy", mmap_mode="r"), **FEW)) == expected
     lazy = da.from_array(x, 2000), da.from_array(y, 2000), da.from_array(z, (2000, 1))
-    plan = ConditionalIndependencePlan.of(*lazy, rng=0)
+    plan = mm.stats.plan("conditional independence", *lazy, rng=0)
     while True:
         plan = mm.load(mm.save(plan, tmp_path / "plan"))
         first, second, third = (plan.state(x[p], y[p], z[p]) for p in (slice(17), slice(17, 5000), slice(5000, N)))
@@ -93,7 +93,7 @@ def test_missing_values_and_kinds():
 
 def test_labels_that_come_later_are_one():
     """A label that is not among the rows that the plan was made of belongs to none of theirs."""
-    plan = ConditionalIndependencePlan.of(FRAME["x"], FRAME["y"], FRAME["town"], rng=0)
+    plan = mm.stats.plan("conditional independence", FRAME["x"], FRAME["y"], FRAME["town"], rng=0)
     later = plan.members[2].variable(np.array(["a", "d", "e"]), "z").indicators
     ((_, shares),) = plan.members[2].labels.values()
     np.testing.assert_allclose(later[1:], -np.stack([shares, shares]))

@@ -69,7 +69,7 @@ def test_many_rows_find_steps_too(tmp_path):
     x, y, z = structure("stairs", 5200, 0)
     result = mm.conditional_independence_test(x, y, z, n_permutations=99, rng=0)
     assert result.pvalue > 0.02
-    plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)
+    plan = mm.stats.plan("conditional independence", x, y, z, rng=0)
     again = mm.load(mm.save(plan, tmp_path / "plan"))
     assert again.state(x[:50], y[:50], z[:50]).sums == plan.state(x[:50], y[:50], z[:50]).sums
 

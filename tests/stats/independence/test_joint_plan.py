@@ -11,7 +11,7 @@ import scipy.stats
 import meanmap as mm
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError, ShapeError
 from meanmap.kernels import RBF
-from meanmap.stats import JointIndependencePlan, joint_independence_test
+from meanmap.stats import joint_independence_test
 from meanmap.stats.independence.joint_plan import _influence
 
 # Dask calls pandas in a way that its newest versions advise against.
@@ -56,7 +56,7 @@ def test_the_pvalue_is_the_same_wherever_the_rows_lie(tmp_path):
     ]
     for number, way in enumerate(ways):
         assert answer(joint_independence_test(way, **FEW)) == expected, number
-    plan = mm.load(mm.save(JointIndependencePlan.of(ways[5], rng=0), tmp_path / "plan"))
+    plan = mm.load(mm.save(mm.stats.plan("joint independence", ways[5], rng=0), tmp_path / "plan"))
     first, second, third = (plan.state(part) for part in np.split(TABLE, [17, 5000]))
     both = mm.load(mm.save(third, tmp_path / "state")).merge(first).merge(second)
     assert answer(plan.result(both, 99)) == expected
@@ -159,7 +159,7 @@ def test_bad_input(variables, settings, error, message):
 
 
 def test_parts_that_do_not_fit_the_plan():
-    plan = JointIndependencePlan.of(TABLE, RBF(1.0), rng=0)
+    plan = mm.stats.plan("joint independence", TABLE, RBF(1.0), rng=0)
     with pytest.raises(ShapeError, match="a piece has 2 member"):
         plan.state(iter([(TABLE[:, 0], TABLE[:, 1])]))
     with pytest.raises(ShapeError, match="plan is for 3 variables, and 2 came"):

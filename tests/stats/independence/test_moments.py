@@ -13,7 +13,6 @@ from meanmap.core.door import Door
 from meanmap.core.errors import KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.features.states.feature_map import FeatureMap
 from meanmap.features.states.pairs import SideBySide
-from meanmap.stats import IndependencePlan
 from meanmap.stats.independence.moments import JointMoments, features_of
 
 # Dask calls pandas in a way that its newest versions advise against.
@@ -143,7 +142,7 @@ def test_the_pvalue_is_the_same_wherever_the_rows_lie(tmp_path):
         (r.pvalue, r.statistic, r.sizes)
         for r in (mm.independence_test(*way, n_permutations=99, **kernels) for way in ways)
     }
-    mm.save(IndependencePlan.of(*ways[2], **kernels), tmp_path / "p")
+    mm.save(mm.stats.plan("independence", *ways[2], **kernels), tmp_path / "p")
     plan = mm.load(tmp_path / "p")
     states = [
         plan.state(x[part], y[part]) for part in (slice(20_999, None), slice(7, 20_999), slice(0, 0), slice(0, 7))
@@ -187,6 +186,6 @@ def test_missing_values_of_collections():
 
 def test_a_plan_refuses_a_null_that_it_does_not_have():
     x, y = np.random.default_rng(0).normal(size=(2, 30))
-    plan = IndependencePlan.of(x, y, rng=0)
+    plan = mm.stats.plan("independence", x, y, rng=0)
     with pytest.raises(ParameterError, match=r"null is 'gama' \(did you mean 'gamma'"):
         plan.result(plan.state(x, y), null="gama")

@@ -155,7 +155,7 @@ def test_one_column_of_many_rows_is_seen_wherever_the_rows_lie(tmp_path):
     assert "pairs" not in result.method
     assert result.pvalue == pytest.approx(1 / 200)
     assert mm.two_sample_test(x, y, result.kernel, n_permutations=199, rng=0).pvalue > 1 / 200
-    plan = mm.stats.TwoSamplePlan.of(x, y, rng=0)
+    plan = mm.stats.plan("two samples", x, y, rng=0)
     mm.save(plan, tmp_path / "plan")
     plan = mm.load(tmp_path / "plan")
     again = plan.result(plan.state(x[5000:]).merge(plan.state(x[:5000])), plan.state(y), n_permutations=199)

@@ -9,7 +9,6 @@ import pytest
 
 import meanmap as mm
 from meanmap.core.errors import ColumnError, ParameterError
-from meanmap.stats import KSamplePlan
 
 # Dask calls pandas in a way that its newest versions advise against.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -55,7 +54,7 @@ def test_the_pvalue_is_the_same_wherever_the_rows_lie(tmp_path, expected):
 
 
 def test_parts_in_any_order(tmp_path, expected):
-    plan = mm.load(mm.save(KSamplePlan.of(SAMPLES, KERNEL, rng=0), tmp_path / "plan"))
+    plan = mm.load(mm.save(mm.stats.plan("several samples", SAMPLES, KERNEL, rng=0), tmp_path / "plan"))
     states = []
     for sample in SAMPLES.values():
         first, second, third = (plan.state(part) for part in np.split(sample, [17, 5000]))

@@ -19,7 +19,6 @@ import pytest
 import meanmap as mm
 from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.pieces.files import ParquetFiles
-from meanmap.stats import TwoSamplePlan
 from tests.documented import recipe
 
 # Dask calls pandas in a way that its newest versions advise against.
@@ -105,7 +104,7 @@ def test_rows_of_a_collection_are_counted_once(expected):
 
 def test_parts_in_any_order(tmp_path, expected):
     """What another engine would do: the plan is saved, loaded elsewhere, and the states come back in any order."""
-    mm.save(TwoSamplePlan.of(*FRAMES, KERNEL, rng=0), tmp_path / "plan.meanmap")
+    mm.save(mm.stats.plan("two samples", *FRAMES, KERNEL, rng=0), tmp_path / "plan.meanmap")
     plan = mm.load(tmp_path / "plan.meanmap")
     states = []
     for sample, cuts in ((X, [1, 5000, 5000, 12_999]), (FRAMES[1].to_numpy(), [100])):
@@ -120,7 +119,7 @@ def test_parts_in_any_order(tmp_path, expected):
 
 def test_a_state_is_a_few_numbers_for_each_feature():
     """Not one for each pair of them, whose sums took half of a pass."""
-    plan = TwoSamplePlan.of(*FRAMES, KERNEL, rng=0)
+    plan = mm.stats.plan("two samples", *FRAMES, KERNEL, rng=0)
     state = plan.state(FRAMES[1])
     assert state.sums.products.shape == (1, plan.features.features.size)
     far = plan.state(FRAMES[1] * 1e9)  # no features there: sums are those of the far rows by themselves
@@ -200,7 +199,7 @@ def bare_part(index):
 
 def test_partitions_that_do_not_fit(folder, tmp_path):
     x, y = FRAMES
-    plan = TwoSamplePlan.of(x, y, KERNEL, rng=0)
+    plan = mm.stats.plan("two samples", x, y, KERNEL, rng=0)
     with pytest.raises(ColumnError, match=r"rows of machine 7 has no column 'b'; it has 'a'"):
         plan.state(x[["a"]], "rows of machine 7")
     with pytest.raises(
@@ -208,15 +207,18 @@ def test_partitions_that_do_not_fit(folder, tmp_path):
     ):
         plan.state(x.assign(b="high"))
     with pytest.raises(ShapeError, match="both must come from one plan"):
-        plan.state(x).merge(TwoSamplePlan.of(x, y, KERNEL, rng=1).state(x))
+        plan.state(x).merge(mm.stats.plan("two samples", x, y, KERNEL, rng=1).state(x))
     with pytest.raises(EmptyError, match="x is empty; expected at least 5 points"):
         plan.result(plan.state(x[:0]), plan.state(y))
     with pytest.raises(ParameterError, match="an iterator, which a plan would use up"):
-        TwoSamplePlan.of(iter([x]), y)
+        mm.stats.plan("two samples", iter([x]), y)
     empty = dd.concat([dd.from_pandas(x[:0], npartitions=1), dd.from_pandas(x, npartitions=2)])
     assert mm.two_sample_test(empty, y, KERNEL, **FEW).sizes == (13_000, 9000)
     bare = dd.from_map(bare_part, range(2), meta=x[:0])
-    for call in (lambda: mm.two_sample_test(bare, y[:50], KERNEL, **FEW), lambda: TwoSamplePlan.of(bare, y, KERNEL)):
+    for call in (
+        lambda: mm.two_sample_test(bare, y[:50], KERNEL, **FEW),
+        lambda: mm.stats.plan("two samples", bare, y, KERNEL),
+    ):
         with pytest.raises(ColumnError, match=r"x has a partition with the columns 'a'; expected 'a', 'b' in each"):
             call()
     with pytest.raises(ParameterError, match="more than 20000 rows are compared by statistic='features'"):

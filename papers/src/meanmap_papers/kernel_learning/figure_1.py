@@ -25,7 +25,11 @@ def run(setting: Setting) -> Outcome:
         for run in range(runs):
             x = three_normals(setting.rng(stream, run), n)
             one = mm.kernels.RBF(scale)
-            g = mm.posterior_embedding(x, one, landmarks=x, noise=1.0) if printed else mm.posterior_embedding(x, one)
+            g = (
+                mm.embeddings.posterior_embedding(x, one, landmarks=x, noise=1.0)
+                if printed
+                else mm.embeddings.posterior_embedding(x, one)
+            )
             low, high = g.interval(inside, LEVEL)
             true = three_normals_embedding(inside, scale)
             shares.append(float(np.mean((low < true) & (true < high))))
@@ -47,7 +51,7 @@ def run(setting: Setting) -> Outcome:
     empirical.plot(grid, mm.embed(x, kernel)(grid), color="black")
     empirical.plot(x, np.zeros_like(x), "|", color="black", ms=8)
     empirical.set_title("B: the empirical embedding", fontsize="medium")
-    g = mm.posterior_embedding(x, kernel)
+    g = mm.embeddings.posterior_embedding(x, kernel)
     low, high = g.interval(grid, LEVEL)
     posterior.fill_between(grid, low, high, color="lightgrey", label="80% intervals")
     posterior.plot(grid, g.mean(grid), color="black", label="posterior mean")

@@ -41,7 +41,7 @@ def run(setting: Setting) -> Outcome:
         parts = []
         for scale, noise in zip(found.kernel.lengthscale[index], found.noise.ravel()[index], strict=True):
             one = mm.kernels.RBF(scale)
-            both = (mm.posterior_embedding(s, one, landmarks=s, noise=float(noise)) for s in (x, y))
+            both = (mm.embeddings.posterior_embedding(s, one, landmarks=s, noise=float(noise)) for s in (x, y))
             parts.append(PosteriorDifference(*both))
         return Witness(tuple(parts), x[:, None], y[:, None])
 
@@ -49,7 +49,7 @@ def run(setting: Setting) -> Outcome:
         x, y = normal_and_laplace(setting.rng(n), n)
         same = setting.rng(n, 1).normal(size=n)
         for row, model in enumerate(("stan", "tempered")):
-            sampler = sample_printed if model == "stan" else mm.sample_kernel
+            sampler = sample_printed if model == "stan" else mm.learning.sample_kernel
             found = sampler(np.concatenate([x, y]), landmarks=LANDMARKS, warmup=draws, draws=draws, rng=setting.seed)
             summary = found.summary()
             r_hat = max(entry["r_hat"] for entry in summary.values())

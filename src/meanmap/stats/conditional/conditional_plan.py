@@ -26,8 +26,8 @@ from meanmap.stats.conditional.judging import Fitted, law_of, nothing_left, pass
 from meanmap.stats.conditional.passes import Passes
 from meanmap.stats.conditional.variables import VariableReading, check_given
 from meanmap.stats.independence.joint_variables import common_length
-from meanmap.stats.plan import VariablesPlan, begun
 from meanmap.stats.settings import LEAST_POINTS
+from meanmap.stats.variables_plan import VariablesPlan, begun
 
 __all__ = ["ConditionalIndependencePlan", "doubts"]
 
@@ -52,13 +52,13 @@ class Nothing:
 class ConditionalIndependencePlan(VariablesPlan):
     """What a conditional test has decided before a pass over all rows, of which there are three.
 
-    Some megabytes, saved and loaded as usual. `plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)` draws
+    Some megabytes, saved and loaded as usual. `plan = mm.stats.plan("conditional independence", x, y, z, rng=0)` draws
     some of the rows; `plan.state(x, y, z)` is what any part of them adds, and `state.merge(other)` adds two up. While
     `plan.passes` is above one, `plan = plan.after(state)` is the plan for the next pass; then `plan.result(state)` is
     the test. [`conditional_independence_test`][] does just this with more than 5000 rows, and gives the same p-value
     bit by bit.
 
-    Made by [`ConditionalIndependencePlan.of`][].
+    Made by [`plan`][].
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ConditionalIndependencePlan(VariablesPlan):
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=6000)
     >>> x, y = np.sin(2 * z) + rng.normal(size=6000), z**2 + rng.normal(size=6000)
-    >>> plan = mm.stats.ConditionalIndependencePlan.of(x, y, z, rng=0)
+    >>> plan = mm.stats.plan("conditional independence", x, y, z, rng=0)
     >>> def add_up(plan):
     ...     first, second = (plan.state(x[part], y[part], z[part]) for part in (slice(1000), slice(1000, None)))
     ...     return second.merge(first)

@@ -83,7 +83,7 @@ def independence_test(
         n pairs, at least 5; each may be numbers, labels, or a table of both. For data larger than memory: memory maps,
         Parquet files (a path, a folder, a pattern, a list), lazy frames of polars, columns of one array or frame of
         Dask, whose workers compute, or iterators of pieces; or one iterator of pieces (x, y) as `x`. With more than
-        20,000 rows the p-value is the same bit by bit wherever they lie ([`IndependencePlan`][]); only of iterators the
+        20,000 rows the p-value is the same bit by bit wherever they lie ([`plan`][]); only of iterators the
         first 4096 rows choose kernels and features, instead of any.
     data : DataFrame or mapping of columns, optional
         The table of which x, y, `within` and `clusters` name a column, or several in a list.

@@ -21,9 +21,9 @@ from meanmap.kernels.reading import read_points
 from meanmap.stats.asked import Found
 from meanmap.stats.independence.moments import BLOCK, MOST_FEATURES, TRACE_TOLERANCE, JointMoments, features_of
 from meanmap.stats.independence.variables import constant, for_two, kernels_of
-from meanmap.stats.plan import VariablesPlan, begun
 from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
+from meanmap.stats.variables_plan import VariablesPlan, begun
 
 __all__ = ["IndependencePlan", "cut_short"]
 
@@ -32,11 +32,11 @@ __all__ = ["IndependencePlan", "cut_short"]
 class IndependencePlan(VariablesPlan):
     """What a test of independence decides before it looks at all rows: columns, kernels and features of both variables.
 
-    Small, and saved and loaded as usual. `plan = mm.stats.IndependencePlan.of(x, y, rng=0)` draws some of the rows;
+    Small, and saved and loaded as usual. `plan = mm.stats.plan("independence", x, y, rng=0)` draws some of the rows;
     `plan.state(x, y)` is what any part of them adds, `state.merge(other)` adds two up, and `plan.result(state)` is the
     test. [`independence_test`][] does just this with more than 20,000 rows, and gives the same p-value bit by bit.
 
-    Made by [`IndependencePlan.of`][].
+    Made by [`plan`][].
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class IndependencePlan(VariablesPlan):
     >>> import meanmap as mm
     >>> x = np.random.default_rng(0).normal(size=21_000)
     >>> y = x**2 + np.random.default_rng(1).normal(size=21_000) * 20
-    >>> plan = mm.stats.IndependencePlan.of(x, y, rng=0)
+    >>> plan = mm.stats.plan("independence", x, y, rng=0)
     >>> first, second = plan.state(x[:5000], y[:5000]), plan.state(x[5000:], y[5000:])
     >>> plan.result(second.merge(first)).pvalue == mm.independence_test(x, y, rng=0).pvalue < 0.01
     True

@@ -72,7 +72,7 @@ def joint_independence_test(
     null : {"auto", "permutation", "gamma", "spectral"}
         "permutation" (what "auto" chooses up to 5000 points, which it takes at most) keeps the level exactly. "gamma"
         fits the limit of n dHSIC by its mean and variance. "spectral" (what "auto" chooses beyond) draws from the limit
-        at up to 256 landmarks, in one pass over the rows: see [`JointIndependencePlan`][].
+        at up to 256 landmarks, in one pass over the rows: see [`plan`][].
     n_permutations : int
         Permutations, or draws from the limit.
     missing : {"raise", "drop", "category"}

@@ -28,9 +28,9 @@ from meanmap.stats.asked import Found
 from meanmap.stats.independence.joint_variables import alone, common_length, listed, varying
 from meanmap.stats.independence.variables import constant, one_for_each, single_kernel
 from meanmap.stats.limits import gamma_null, spectral_null
-from meanmap.stats.plan import VariablesPlan, begun
 from meanmap.stats.result import flat
 from meanmap.stats.settings import LEAST_POINTS, doubt_about_limit
+from meanmap.stats.variables_plan import VariablesPlan, begun
 
 __all__ = ["JointIndependencePlan"]
 
@@ -97,12 +97,12 @@ class WithProducts(SideBySide):
 class JointIndependencePlan(VariablesPlan):
     """What a test of joint independence decides before it looks at all rows: variables, kernels and landmarks.
 
-    Some megabytes, saved and loaded as usual. `plan = mm.stats.JointIndependencePlan.of(table, rng=0)` draws some of
+    Some megabytes, saved and loaded as usual. `plan = mm.stats.plan("joint independence", table, rng=0)` draws some of
     the rows; `plan.state(part)` is what any part of them adds, `state.merge(other)` adds two up, and
     `plan.result(state)` is the test. [`joint_independence_test`][] does just this with more than 5000 rows, and gives
     the same p-value bit by bit.
 
-    Made by [`JointIndependencePlan.of`][].
+    Made by [`plan`][].
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class JointIndependencePlan(VariablesPlan):
     >>> rng = np.random.default_rng(0)
     >>> table = rng.normal(size=(6000, 3))
     >>> table[:, 2] = np.abs(table[:, 2]) * np.sign(table[:, 0] * table[:, 1])
-    >>> plan = mm.stats.JointIndependencePlan.of(table, rng=0)
+    >>> plan = mm.stats.plan("joint independence", table, rng=0)
     >>> first, second = plan.state(table[:1000]), plan.state(table[1000:])
     >>> plan.result(second.merge(first)).pvalue == mm.joint_independence_test(table, rng=0).pvalue < 0.01
     True

@@ -22,8 +22,8 @@ def listed(variables: Any) -> tuple[list[str], list[Any]]:
     source = source_of(variables, "variables")
     if source.once:
         raise KindError(
-            "variables is an iterator, which is read once: make mm.stats.JointIndependencePlan.of some of its rows, "
-            "and pass it to plan.state."
+            "variables is an iterator, which is read once: make mm.stats.plan('joint independence', ...) of some of "
+            "its rows, and pass it to plan.state."
         )
     if source.named:
         names, columns = list(source.names), [source.select([name]) for name in source.names]

@@ -49,7 +49,7 @@ def k_sample_test(
     ----------
     samples : sequence of points, or mapping of name to points
         Two samples or more, at least 5 points each; or with `by` one table. Samples may come in pieces, as in
-        [`two_sample_test`][], and the p-value is the same bit by bit wherever the rows lie ([`KSamplePlan`][]).
+        [`two_sample_test`][], and the p-value is the same bit by bit wherever the rows lie ([`plan`][]).
     by : str, optional
         The column of the table whose values tell the samples apart.
     within, clusters, weights : column name or array, optional

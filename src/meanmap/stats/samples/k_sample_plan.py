@@ -36,7 +36,7 @@ class KSamplePlan(SamplesPlan):
     up, and `plan.result(states)` is the test, in the order of the samples. [`k_sample_test`][] does just this with
     samples of more than 20,000 rows in all.
 
-    Made by [`KSamplePlan.of`][].
+    Made by [`plan`][].
 
     Examples
     --------
@@ -44,7 +44,7 @@ class KSamplePlan(SamplesPlan):
     >>> import meanmap as mm
     >>> rng = np.random.default_rng(0)
     >>> samples = [rng.normal(mean, 1.0, size=8000) for mean in (0.0, 0.0, 0.1)]
-    >>> plan = mm.stats.KSamplePlan.of(samples, mm.kernels.RBF(1.0), rng=0)
+    >>> plan = mm.stats.plan("several samples", samples, mm.kernels.RBF(1.0), rng=0)
     >>> states = [plan.state(sample[5000:]).merge(plan.state(sample[:5000])) for sample in samples]
     >>> plan.result(states).pvalue == mm.k_sample_test(samples, mm.kernels.RBF(1.0), rng=0).pvalue < 0.01
     True

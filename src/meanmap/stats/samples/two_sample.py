@@ -68,7 +68,7 @@ def two_sample_test(
         thing in both. Samples that do not fit in memory come in pieces: memory maps; Parquet files (a path, a folder, a
         pattern, a list) or a lazy frame of polars; arrays and frames of Dask, whose workers compute; or iterators of
         arrays or tables. Of more than 20,000 rows in all they are compared by "features", as arrays are, and the
-        p-value is the same bit by bit wherever the rows lie ([`TwoSamplePlan`][]); only of iterators the first 8192
+        p-value is the same bit by bit wherever the rows lie ([`plan`][]); only of iterators the first 8192
         rows choose kernels and landmarks, instead of any.
     by : str, optional
         Without `y`: the column of the table `x` whose values tell the samples apart.

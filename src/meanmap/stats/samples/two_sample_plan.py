@@ -25,12 +25,12 @@ class TwoSamplePlan(SamplesPlan):
 
     Small, and saved and loaded as usual.
 
-    `plan = mm.stats.TwoSamplePlan.of(x, y, rng=0)` draws some rows of both samples; `plan.state(part)` is what any part
-    of a sample adds, in whichever process; `state.merge(other)` adds two up; and `plan.result(state_x, state_y)` is the
-    test. [`two_sample_test`][] does just this with samples of more than 20,000 rows in all, and gives the same p-value
-    bit by bit.
+    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some rows of both samples; `plan.state(part)` is what any
+    part of a sample adds, in whichever process; `state.merge(other)` adds two up; and `plan.result(state_x, state_y)`
+    is the test. [`two_sample_test`][] does just this with samples of more than 20,000 rows in all, and gives the same
+    p-value bit by bit.
 
-    Made by [`TwoSamplePlan.of`][].
+    Made by [`plan`][].
 
     Examples
     --------
@@ -38,7 +38,7 @@ class TwoSamplePlan(SamplesPlan):
     >>> import meanmap as mm
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(30_000, 2)), rng.normal(0.05, 1.0, size=(20_000, 2))
-    >>> plan = mm.stats.TwoSamplePlan.of(x, y, rng=0)
+    >>> plan = mm.stats.plan("two samples", x, y, rng=0)
     >>> first, second = plan.state(x[:10_000]), plan.state(x[10_000:])     # on two machines, say
     >>> result = plan.result(second.merge(first), plan.state(y))
     >>> result.pvalue == mm.two_sample_test(x, y, rng=0).pvalue < 0.01

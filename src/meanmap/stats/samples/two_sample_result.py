@@ -85,11 +85,10 @@ class TwoSampleResult(TestResult):
 
         A column matters by itself (its values differ) or by what it goes with (a correlation differs): shuffling it
         removes both. Shares lie between 0, where it plays no part, and 1, and need not sum to one. Which of them are
-        more than chance is what [`column_pvalues`][meanmap.stats.TwoSampleResult.column_pvalues] says. MMD² is that of
-        the kernel of the witness; by default that of the kernel of all columns that saw most and of one for each column
-        alone, each in units of its root mean square, whichever of them saw most. At most 1000 points, of a small sample
-        all that may be; O(N² d) for each column, hence O(N² d²) for all: hours for thousands of columns, with a
-        progress bar.
+        more than chance is what `column_pvalues` says. MMD² is that of the kernel of the witness; by default that of
+        the kernel of all columns that saw most and of one for each column alone, each in units of its root mean square,
+        whichever of them saw most. At most 1000 points, of a small sample all that may be; O(N² d) for each column,
+        hence O(N² d²) for all: hours for thousands of columns, with a progress bar.
 
         Parameters
         ----------

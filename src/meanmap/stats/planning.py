@@ -1,0 +1,90 @@
+"""A test of rows that lie in several places: its plan, which says what each part of them adds."""
+
+from typing import Any, Literal, overload
+
+from meanmap.core.errors import ParameterError
+from meanmap.core.types import Data
+from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan
+from meanmap.stats.independence.independence_plan import IndependencePlan
+from meanmap.stats.independence.joint_plan import JointIndependencePlan
+from meanmap.stats.samples.k_sample_plan import KSamplePlan
+from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
+
+__all__ = ["plan"]
+
+PLANS = {
+    "two samples": TwoSamplePlan,
+    "several samples": KSamplePlan,
+    "independence": IndependencePlan,
+    "joint independence": JointIndependencePlan,
+    "conditional independence": ConditionalIndependencePlan,
+}
+
+
+@overload
+def plan(question: Literal["two samples"], *data: Data, **settings: Any) -> TwoSamplePlan: ...
+@overload
+def plan(question: Literal["several samples"], *data: Data, **settings: Any) -> KSamplePlan: ...
+@overload
+def plan(question: Literal["independence"], *data: Data, **settings: Any) -> IndependencePlan: ...
+@overload
+def plan(question: Literal["joint independence"], *data: Data, **settings: Any) -> JointIndependencePlan: ...
+@overload
+def plan(
+    question: Literal["conditional independence"], *data: Data, **settings: Any
+) -> ConditionalIndependencePlan: ...
+def plan(question: str, *data: Data, **settings: Any) -> Any:
+    """What a test decides before it looks at all rows, which may then be read in parts, on several machines.
+
+    `plan = mm.stats.plan("two samples", x, y, rng=0)` draws some of the rows and chooses columns, kernels and features;
+    `plan.state(part)` is what any part of the rows adds, in whichever process; `state.merge(other)` adds two up, in any
+    order; and `plan.result(...)` is the test, from the states of all rows. Tests of many rows do just this, so that the
+    p-value is the same bit by bit. Plans and states are small, and saved and loaded as usual.
+
+    ============================  =====================================  ==============================================
+    question                      data                                   from parts to the result
+    ============================  =====================================  ==============================================
+    ``"two samples"``             x, y: [`two_sample_test`][]            ``plan.state(part)`` of each sample;
+                                                                         ``plan.result(state_x, state_y)``
+    ``"several samples"``         samples: [`k_sample_test`][]           ``plan.state(part)`` of each sample;
+                                                                         ``plan.result([state, ...])``
+    ``"independence"``            x, y: [`independence_test`][]          ``plan.state(x, y)`` of the same rows;
+                                                                         ``plan.result(state)``
+    ``"joint independence"``      variables:                             ``plan.state(part)``; ``plan.result(state)``
+                                  [`joint_independence_test`][]
+    ``"conditional                x, y, z:                               ``plan.state(x, y, z)``; while ``plan.passes``
+    independence"``               [`conditional_independence_test`][]    is above one, ``plan = plan.after(state)``
+                                                                         and all rows again; ``plan.result(state)``
+    ============================  =====================================  ==============================================
+
+    Parameters
+    ----------
+    question : str
+        What the test asks, in one of the words above.
+    *data : points, files or collections
+        As for that test: all rows, or some of them that were drawn at random. Of larger ones 8192 rows of each are
+        drawn, by their numbers alone (of several samples 16,384 in all; for independence 4096).
+    **settings
+        `missing`, `kinds` and `rng`, as for that test; `kernel` but for conditional independence; `scale` of samples;
+        `kernel_x` and `kernel_y` for independence.
+
+    Returns
+    -------
+    TwoSamplePlan, KSamplePlan, IndependencePlan, JointIndependencePlan or ConditionalIndependencePlan
+        See `mm.stats.results`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanmap as mm
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(3000, 2)), rng.normal(0.2, 1.0, size=(2000, 2))
+    >>> plan = mm.stats.plan("two samples", x, y, mm.kernels.RBF(1.0), rng=0)
+    >>> first, second = plan.state(x[:1000]), plan.state(x[1000:])     # on two machines, say
+    >>> plan.result(second.merge(first), plan.state(y)).reject()
+    True
+    """
+    if not isinstance(question, str) or question not in PLANS:
+        came = repr(question) if isinstance(question, str) else f"a {type(question).__name__}"
+        raise ParameterError(f"question is {came}; expected one of {', '.join(map(repr, PLANS))}, and then the data.")
+    return PLANS[question].of(*data, **settings)

@@ -1,0 +1,28 @@
+"""What tests, sizes of effects, plans and simulations return: the classes, to check and to read about."""
+
+from meanmap.features.states.passes import SampleState
+from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan
+from meanmap.stats.effects.closeness import ClosenessResult
+from meanmap.stats.effects.effect import Effect
+from meanmap.stats.independence.independence_plan import IndependencePlan
+from meanmap.stats.independence.joint_plan import JointIndependencePlan
+from meanmap.stats.result import Interval
+from meanmap.stats.samples.k_sample_plan import KSamplePlan
+from meanmap.stats.samples.two_sample_plan import TwoSamplePlan
+from meanmap.stats.samples.two_sample_result import TwoSampleResult
+from meanmap.stats.simulation import PowerCurve, RejectionRate
+
+__all__ = [
+    "ClosenessResult",
+    "ConditionalIndependencePlan",
+    "Effect",
+    "IndependencePlan",
+    "Interval",
+    "JointIndependencePlan",
+    "KSamplePlan",
+    "PowerCurve",
+    "RejectionRate",
+    "SampleState",
+    "TwoSamplePlan",
+    "TwoSampleResult",
+]
