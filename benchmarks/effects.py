@@ -1,108 +1,38 @@
-"""Effects whose truth is known, beside least squares and forests: python -m benchmarks.effects 300 20.
+"""Effects whose truth is known, beside least squares and forests: python -m benchmarks.effects 300 20 --keep.
 
-Twenty-eight simulated models: the cause has two values, four labels, or is a number; it is confounded by a number, a
-label, or both; the outcome is linear, interacting, of uneven spread, mediated with a collider beside it, or rare; in
-one the confounder is not in the table. The arguments are the rows of a table and the tables of a model.
+Forty models (benchmarks/effect_models.py), two of which have no answer. The arguments are the rows of a table and the
+tables of a model; `--keep` adds these tables to those that are stored for the documentation. Beside ours least squares
+with the right adjustment (main effects, errors by White 1980), and doubly robust forests (Chernozhukov et al. 2018).
 """
 
+import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.stats import binom
 
+from benchmarks import pages
+from benchmarks.effect_models import MODELS, Model, Table
 from benchmarks.table import list_table
 from meanmap.bp import BayesianNetwork
 from meanmap.core.errors import InputError
 
-__all__ = ["MODELS", "Model", "compared", "measure", "page"]
+__all__ = ["METHODS", "compared", "measure", "page"]
 
-SEED, TRUTH_ROWS, NORMAL = 11_000_000, 400_000, 1.6449
-SITE = np.array([-1.0, -0.3, 0.4, 1.0])
-SHAPES = ("linear", "interacting", "spread", "mediated", "rare")
+SEED, NORMAL, LEVEL = 12_000_000, 1.6449, 0.9
+Answer = tuple[float, float, float]
 Found = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Model:
-    """What draws a table, and what is asked of it."""
-
-    cause: str
-    confounder: str
-    shape: str
-    hidden: bool = False
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        return f"{self.cause}, {self.confounder}, {self.shape}" + (", hidden" if self.hidden else "")
-
-    @property
-    def ends(self) -> tuple[Any, Any]:
-        """From where to where the cause is set."""
-        return {"two": (0.0, 1.0), "four": ("a", "c"), "number": (-0.5, 0.5)}[self.cause]
-
-    @property
-    def label(self) -> str | None:
-        """Whose share is compared."""
-        return "yes" if self.shape == "rare" else None
-
-    @property
-    def adjusted(self) -> list[str]:
-        """What closes every other way."""
-        return {"number": ["z"], "label": ["site"], "both": ["z", "site"]}[self.confounder]
-
-    @property
-    def arrows(self) -> list[tuple[str, str]]:
-        """The graph."""
-        ways = [(name, effect) for name in self.adjusted for effect in ("t", "y")] + [("t", "y")]
-        return [*ways, ("t", "m"), ("m", "y"), ("t", "c"), ("y", "c")] if self.shape == "mediated" else ways
-
-    def draw(self, rng: np.random.Generator, n: int, do: Any = None) -> dict[str, np.ndarray]:
-        """A table, perhaps with the cause set."""
-        z, site, noise, more = rng.normal(size=n), rng.integers(4, size=n), *rng.normal(size=(2, n))
-        chance, other = rng.random(n), rng.normal(size=n)
-        u = {"number": z, "label": SITE[site], "both": (z + SITE[site]) / 1.3}[self.confounder]
-        if self.cause == "two":
-            t: Any = (chance < expit(0.8 * u)).astype(float)
-        elif self.cause == "four":
-            scores = np.cumsum(np.exp(np.outer(u, [0.5, 0.0, -0.5, 0.2])), axis=1)
-            t = np.array(list("abcd"))[(chance[:, None] > scores / scores[:, -1:]).sum(axis=1)]
-        else:
-            t = 0.7 * u + other
-        t = t if do is None else np.full(n, do)
-        dose = np.select([t == each for each in "abcd"], [0.0, 0.3, 1.0, 0.5]) if self.cause == "four" else t
-        m = dose + more
-        y = dose + u + noise
-        if self.shape == "interacting":
-            y = dose * (1 + 0.8 * u) + 0.4 * u**2 + noise
-        elif self.shape == "spread":
-            y = dose + u + noise * np.exp(0.5 * u + 0.3 * dose)
-        elif self.shape == "mediated":
-            y = 0.5 * dose + 0.5 * m + u + noise
-        elif self.shape == "rare":
-            y = np.where(rng.random(n) < expit(-3.2 + 0.8 * dose + 0.7 * u), "yes", "no")
-        table = {"t": t, "y": y, "z": z, "site": np.array(["n", "e", "s", "w"])[site], "m": m}
-        table["c"] = dose + (0 if self.shape == "rare" else y) + 0.5 * more
-        kept = {name for arrow in self.arrows for name in arrow} - (set(self.adjusted) if self.hidden else set())
-        return {name: values for name, values in table.items() if name in kept}
-
-    def numbers(self, table: dict[str, np.ndarray]) -> np.ndarray:
-        """The outcome, or whether it is the label."""
-        return table["y"] if self.label is None else (table["y"] == self.label).astype(float)
-
-    def truth(self) -> float:
-        """By the same noise under both."""
-        arms = [self.numbers(self.draw(np.random.default_rng(SEED), TRUTH_ROWS, end)).mean() for end in self.ends]
-        return float(arms[1] - arms[0])
-
-
-_GRID = list(product(("two", "four", "number"), ("number", "label", "both")))
-MODELS = tuple(Model(*pair, SHAPES[(k + j) % 5]) for k, pair in enumerate(_GRID) for j in (0, 1, 3))
-MODELS += (Model("two", "number", "linear", hidden=True),)
+def ours(model: Model, table: Table) -> Answer:
+    """Estimate, and the interval of 90 %."""
+    found = BayesianNetwork(model.arrows).effect(table, "y", of="t", from_=model.ends[0], to=model.ends[1], rng=0)
+    difference = found.difference(model.label)
+    low, high = difference.interval(LEVEL)
+    return float(difference.value), float(low), float(high)
 
 
 def coded(values: np.ndarray) -> np.ndarray:
@@ -110,20 +40,20 @@ def coded(values: np.ndarray) -> np.ndarray:
     return values[:, None] if values.dtype.kind == "f" else (values[:, None] == np.unique(values)[1:]).astype(float)
 
 
-def ours(model: Model, table: dict[str, np.ndarray]) -> tuple[float, float, float]:
-    """Estimate, and the interval of 90 %."""
-    found = BayesianNetwork(model.arrows).effect(table, "y", of="t", from_=model.ends[0], to=model.ends[1], rng=0)
-    difference = found.difference(model.label)
-    low, high = difference.interval(0.9)
-    return float(difference.value), float(low), float(high)
+def contrasted(model: Model, t: np.ndarray) -> np.ndarray:
+    """The cause as it is set last, less as it is set first."""
+    if t.dtype.kind == "f":
+        return np.array([model.ends[1] - model.ends[0]])
+    first, last = (np.unique(t)[1:] == end for end in model.ends)
+    return last.astype(float) - first
 
 
-def least_squares(model: Model, table: dict[str, np.ndarray]) -> tuple[float, float, float]:
-    """Main effects with the right adjustment, and errors that allow for uneven spread (White 1980)."""
+def least_squares(model: Model, table: Table) -> Answer:
+    """Main effects with the right adjustment, and errors that allow for uneven spread."""
     y, t = model.numbers(table), coded(table["t"])
     design = np.column_stack([np.ones(len(y)), t, *(coded(table[name]) for name in model.adjusted)])
     contrast = np.zeros(design.shape[1])
-    contrast[1 : 1 + t.shape[1]] = [0, 1, 0] if model.cause == "four" else 1.0  # a is the base, and numbers are 1 apart
+    contrast[1 : 1 + t.shape[1]] = contrasted(model, table["t"])
     inverse = np.linalg.pinv(design)
     line, w = inverse @ y, contrast @ inverse
     error = float(np.sqrt(np.sum((w * (y - design @ line)) ** 2)))
@@ -131,11 +61,11 @@ def least_squares(model: Model, table: dict[str, np.ndarray]) -> tuple[float, fl
     return at, at - NORMAL * error, at + NORMAL * error
 
 
-def forests(model: Model, table: dict[str, np.ndarray]) -> tuple[float, float, float] | None:
-    """Doubly robust, with forests of five folds; not of numbers as causes (Chernozhukov et al. 2018)."""
+def forests(model: Model, table: Table) -> Answer | None:
+    """Doubly robust, with forests of five folds; not of numbers as causes."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    if model.cause == "number":
+    if table["t"].dtype.kind == "f" and len(np.unique(table["t"])) > 2:
         return None
     y, z = model.numbers(table), np.column_stack([coded(table[name]) for name in model.adjusted])
     part, said = np.random.default_rng(0).permutation(len(y)) % 5, np.zeros(len(y))
@@ -149,52 +79,83 @@ def forests(model: Model, table: dict[str, np.ndarray]) -> tuple[float, float, f
     return at, at - NORMAL * error, at + NORMAL * error
 
 
-METHODS: dict[str, Callable[..., Any]] = {"effect": ours, "least squares": least_squares, "forests": forests}
+METHODS: dict[str, Callable[..., Answer | None]] = {"effect": ours, "least squares": least_squares, "forests": forests}
 
 
 def compared(model: Model, rows: int, tables: int) -> Found:
-    """For each method the bias in standard errors of one table, the share of intervals that hold, and refusals."""
+    """For each method the bias in its standard errors, intervals that hold the truth, of how many, and their width."""
     truth, found = model.truth(), {name: [] for name in METHODS}
-    refused = 0
     for k in range(tables):
-        table = model.draw(np.random.default_rng([SEED, k]), rows)
+        table = model.table(np.random.default_rng([SEED, rows, k]), rows)
         try:
             found["effect"].append(ours(model, table))
-        except InputError:
-            refused += 1
-        for name in ("least squares", "forests") if not model.hidden else ():
+        except InputError as refusal:
+            print(f"{model.name}, {rows} rows, table {k}: {refusal}", file=sys.stderr)
+        for name in ("least squares", "forests") if model.identified else ():
             answer = METHODS[name](model, table)
             found[name] += [] if answer is None else [answer]
-    return {"truth": truth, "refused": refused, **{name: _judged(each, truth) for name, each in found.items() if each}}
+    judged = {name: _judged(each, truth) for name, each in found.items() if each}
+    return {"truth": round(truth, 4), "tables": tables, "refused": tables - len(found["effect"]), **judged}
 
 
-def _judged(answers: list[tuple[float, float, float]], truth: float) -> Found:
+def _judged(answers: list[Answer], truth: float) -> list[float]:
     at, low, high = np.array(answers).T
     error = float(np.mean(high - low)) / (2 * NORMAL)
-    return {"bias": float(at.mean() - truth) / error, "held": float(np.mean((low <= truth) & (truth <= high)))}
+    held = int(np.sum((low <= truth) & (truth <= high)))
+    return [round(float(at.mean() - truth) / error, 3), held, len(answers), round(error, 4)]
 
 
 def measure(rows: int, tables: int) -> Found:
-    """All models."""
+    """All models; the key of each has its number of rows."""
     found: Found = {}
     for model in MODELS:
-        found[model.name] = compared(model, rows, tables)
-        print(model.name, found[model.name], file=sys.stderr, flush=True)
+        found[f"{model.name}; {rows}"] = compared(model, rows, tables)
+        print(json.dumps({model.name: found[f"{model.name}; {rows}"]}), file=sys.stderr, flush=True)
     return found
 
 
+def shown(held: int, of: int) -> str:
+    """A share; one that .9 leaves less than once in a hundred times is bold."""
+    inside = binom.ppf(0.005, of, LEVEL) <= held <= binom.ppf(0.995, of, LEVEL)
+    return f"{held / of:.2f}" if inside else f"**{held / of:.2f}**"
+
+
 def page(found: Found) -> str:
-    """One table: bias and coverage of each method."""
-    rows = []
-    for name, each in found.items():
-        shown = [f"{each[m]['bias']:+.2f}, {each[m]['held']:.2f}" if m in each else "" for m in METHODS]
-        rows.append([name, f"{each['truth']:.3f}", *shown, str(each["refused"])])
-    return "\n".join(list_table(["model", "truth", *METHODS, "refused"], rows))
+    """All models of one number of rows in one line, then each: bias and coverage of each method."""
+    sizes = sorted({int(key.rsplit("; ", 1)[1]) for key in found})
+    summed = [line for rows in sizes for line in _summed(found, rows)]
+    head = ["rows", "method", "models", "tables", "mean size of bias, s.e.", "largest", "held", "width"]
+    lines = list_table(head, summed, "All models with an answer: intervals of 90 %, widths beside those of effect")
+    each = []
+    for key, one in found.items():
+        name, rows = key.rsplit("; ", 1)
+        cells = [f"{one[m][0]:+.2f}, {shown(*one[m][1:3])}" if m in one else "" for m in METHODS]
+        each.append([name, rows, f"{one['truth']:.3f}", *cells, f"{one['refused']} of {one['tables']}"])
+    head = ["model", "rows", "truth", *METHODS, "refused"]
+    return "\n".join([*lines, "", *list_table(head, each, "Bias in standard errors, and share of intervals that hold")])
+
+
+def _summed(found: Found, rows: int) -> list[list[str]]:
+    of_size = [one for key, one in found.items() if key.endswith(f"; {rows}")]
+    lines = []
+    for name in METHODS:
+        own = [one for one in of_size if name in one]
+        bias, held, tables, errors = np.array([one[name] for one in own]).T
+        width = np.exp(np.mean([np.log(one[name][3] / one["effect"][3]) for one in own if "effect" in one]))
+        sizes = [f"{np.mean(np.abs(bias)):.2f}", f"{np.max(np.abs(bias)):.2f}"]
+        held = shown(int(held.sum()), int(tables.sum()))
+        lines.append([str(rows), name, str(len(own)), str(int(tables.sum())), *sizes, held, f"{width:.2f}"])
+    return lines
 
 
 def main() -> None:
-    """Measure, and print the page."""
-    print(page(measure(*map(int, sys.argv[1:3]))))
+    """Measure, and store or print."""
+    found = measure(*map(int, sys.argv[1:3]))
+    if "--keep" in sys.argv:
+        stored = pages.stored()
+        pages.store({**stored, "effects": {**stored.get("effects", {}), **found}})
+    else:
+        print(page(found))
 
 
 if __name__ == "__main__":
