@@ -71,8 +71,8 @@ def forests(model: Model, table: Table) -> Answer | None:
     part, said = np.random.default_rng(0).permutation(len(y)) % 5, np.zeros(len(y))
     for p, (end, sign) in product(range(5), zip(model.ends, (-1, 1), strict=True)):
         left, out, here = part != p, part == p, table["t"] == end
-        of_y = RandomForestRegressor(100, min_samples_leaf=5, random_state=0).fit(z[left & here], y[left & here])
-        of_t = RandomForestClassifier(100, min_samples_leaf=10, random_state=0).fit(z[left], here[left])
+        of_y = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(z[left & here], y[left & here])
+        of_t = RandomForestClassifier(50, min_samples_leaf=10, random_state=0).fit(z[left], here[left])
         expected, share = of_y.predict(z[out]), np.maximum(of_t.predict_proba(z[out])[:, 1], 0.02)
         said[out] += sign * (expected + here[out] / share * (y[out] - expected))
     at, error = float(said.mean()), float(said.std() / np.sqrt(len(y)))
@@ -140,7 +140,7 @@ def _summed(found: Found, rows: int) -> list[list[str]]:
     lines = []
     for name in METHODS:
         own = [one for one in of_size if name in one]
-        bias, held, tables, errors = np.array([one[name] for one in own]).T
+        bias, held, tables = np.array([one[name] for one in own])[:, :3].T
         width = np.exp(np.mean([np.log(one[name][3] / one["effect"][3]) for one in own if "effect" in one]))
         sizes = [f"{np.mean(np.abs(bias)):.2f}", f"{np.max(np.abs(bias)):.2f}"]
         held = shown(int(held.sum()), int(tables.sum()))
