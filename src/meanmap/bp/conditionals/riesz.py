@@ -16,7 +16,8 @@ def representers(
     """wₐ at new rows, (m, A), with E[wₐ(t, z) f(t, z)] = E f(a, z) for all f in the span of some features.
 
     The features are a cubic spline of t, z, and their products with t; wₐ minimises E w² − 2 E w(a, z) plus a ridge,
-    chosen by the same on the other half of the rows (Chernozhukov et al. 2022).
+    chosen by the same on the other half of the rows (Chernozhukov et al. 2022). New rows beyond all that it is learned
+    from count as the last of these: nothing was learned there, and one cube could weigh more than all other rows.
 
     Parameters
     ----------
@@ -28,6 +29,7 @@ def representers(
         Rows that are weighted.
     """
     knots = np.quantile(t, KNOTS)
+    new_t, new_z = (np.clip(new, old.min(axis=0), old.max(axis=0)) for new, old in ((new_t, t), (new_z, z)))
     basis = _features(t, z, knots)
     centre, scale = basis.mean(axis=0), basis.std(axis=0)
     kept = scale > 1e-9
