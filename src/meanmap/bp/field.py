@@ -20,6 +20,7 @@ from meanmap.bp.evidence.field_evidence import Evidence, read_field_evidence
 from meanmap.bp.model import FittedModel
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError
+from meanmap.core.held import holds_floats
 from meanmap.core.points import in_columns
 from meanmap.core.report import Report
 from meanmap.core.threads import one_blas_thread
@@ -111,7 +112,7 @@ class Field(ABC, Generic[Fitted]):
     def _check(self, points: Points, kind: Hashable) -> None:
         """Refuse points of a kind that the method cannot take."""
         name, what = type(self).__name__, "pairs" if kind == ONE else repr(kind)
-        if not in_columns(points) or points.dtype.kind != "f":
+        if not in_columns(points) or not holds_floats(points):
             raise KindError(
                 f"the values of {what} are no numbers; {name} needs numbers, mm.KernelField takes any kind."
             )

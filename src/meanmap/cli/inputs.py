@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.cli.options import before_errors, names_in
 from meanmap.core.errors import ColumnError, EmptyError, ParameterError
+from meanmap.core.held import holds_numbers
 from meanmap.core.meant import no_column
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.progress import waiting
@@ -149,7 +150,7 @@ class Reading:
 
 def _counts_rows(column: np.ndarray) -> bool:
     """Whether a column is a number for each row, one more than that of the row before."""
-    return column.ndim == 1 and column.dtype.kind in "iuf" and len(column) > 2 and bool((np.diff(column) == 1).all())
+    return column.ndim == 1 and holds_numbers(column) and len(column) > 2 and bool((np.diff(column) == 1).all())
 
 
 def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Table]:

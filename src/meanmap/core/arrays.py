@@ -14,7 +14,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
 from meanmap.core.moments import Zoned, is_zoned
-from meanmap.core.points import is_sparse, library_of, refuse_unread
+from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
 from meanmap.core.types import Array, Data
 
 __all__ = [
@@ -331,7 +331,7 @@ def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> A
     """
     if is_sparse(data):
         if not sparse:
-            raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
+            refuse_sparse(data, argument)
         if len(data.shape) != 2:
             raise ShapeError(f"{argument} has shape {data.shape}; expected (n, d): one row per point.")
         matrix = data.tocsr()

@@ -12,7 +12,7 @@ from meanmap.core.arrays import array_of, check_finite, check_rows, read_matrix
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.labels import hashes
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_rotations, is_sparse, matrices_of
 from meanmap.core.tables.table import Table, table_in
 from meanmap.core.types import Data
 
@@ -53,8 +53,8 @@ class Rotations:
 
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Matrices that are checked to be rotations."""
-        if hasattr(data, "as_matrix"):
-            data = data.as_matrix()
+        if is_rotations(data):
+            data = matrices_of(data)
         matrices = array_of(data, argument)
         if matrices.shape == (3, 3):
             raise ShapeError(f"{argument} is one 3 × 3 matrix; expected (n, 3, 3): pass {argument}[None].")

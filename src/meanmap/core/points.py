@@ -16,16 +16,20 @@ __all__ = [
     "dense",
     "in_columns",
     "is_dask",
+    "is_rotations",
     "is_sparse",
     "joined",
     "library_of",
+    "matrices_of",
     "of_batch",
     "on_device",
     "on_host",
     "one_row",
     "pad",
     "pieces",
+    "refuse_sparse",
     "refuse_unread",
+    "row_shape",
     "rows",
     "slices",
     "spread_rows",
@@ -65,6 +69,22 @@ def is_sparse(value: object) -> bool:
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
 
 
+def is_rotations(value: object) -> bool:
+    """Whether `value` holds rotations of SciPy (known without importing it)."""
+    return hasattr(value, "as_matrix")
+
+
+def matrices_of(data: Data) -> np.ndarray:
+    """Rotations as matrices, all else as NumPy reads it."""
+    return data.as_matrix() if is_rotations(data) else np.asarray(data)
+
+
+def refuse_sparse(data: Data, argument: str, why: str = "which is not supported here") -> None:
+    """Say so where rows must be dense."""
+    if is_sparse(data):
+        raise KindError(f"{argument} is sparse, {why}: pass {argument}.toarray().")
+
+
 def is_dask(source: Data) -> bool:
     """Whether `source` is an array, a frame or a column of Dask (told without importing it)."""
     return hasattr(source, "__dask_graph__") and (hasattr(source, "npartitions") or hasattr(source, "chunks"))
@@ -86,6 +106,11 @@ def _leaves(points: Points) -> list:
 def count(points: Points) -> int:
     """How many points there are."""
     return _leaves(points)[0].shape[0]
+
+
+def row_shape(points: Points) -> tuple[int, ...]:
+    """What two sets of points must share; bags of samples say themselves what that is."""
+    return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 
 def rows(points: Points, index: Index) -> Any:

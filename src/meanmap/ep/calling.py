@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import eval_jaxpr
+from jax.extend.core import ClosedJaxpr
 
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
@@ -147,7 +148,7 @@ def _ends_in_sigmoid(program: Any) -> bool:
     if not program.eqns or program.eqns[-1].outvars != program.outvars:
         return False
     step, inner = program.eqns[-1], program.eqns[-1].params.get("jaxpr")
-    return step.primitive.name == "logistic" or (hasattr(inner, "jaxpr") and _ends_in_sigmoid(inner.jaxpr))
+    return step.primitive.name == "logistic" or (isinstance(inner, ClosedJaxpr) and _ends_in_sigmoid(inner.jaxpr))
 
 
 def _logit(program: Any, constants: Any, arguments: Any) -> Any:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer, eval_jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from meanmap.core.anew import apart_from, as_read, remember
 from meanmap.core.reads import digest_of
@@ -108,7 +109,7 @@ def _inner(step: Any) -> Iterator[Any]:
     for value in step.params.values():
         for each in value if isinstance(value, tuple | list) else (value,):
             each = getattr(each, "jaxpr", each)
-            if hasattr(each, "eqns"):
+            if isinstance(each, Jaxpr):
                 yield each
 
 
@@ -126,7 +127,7 @@ def _steps(jaxpr: Any, names: dict[Any, int]) -> tuple[Any, ...]:
     """What a program does, without the names of its variables: equal for programs that do the same."""
 
     def of(atom: Any) -> Any:
-        if hasattr(atom, "val"):
+        if isinstance(atom, Literal):
             return "value", str(atom.aval), _bytes(atom.val)
         return names.setdefault(atom, len(names))
 
@@ -145,9 +146,9 @@ def _steps(jaxpr: Any, names: dict[Any, int]) -> tuple[Any, ...]:
 
 def _content(value: Any) -> Any:
     """A setting of a step, by content where it has one."""
-    if hasattr(value, "jaxpr") and hasattr(value, "consts"):
+    if isinstance(value, ClosedJaxpr):
         return _steps(value.jaxpr, {}), tuple(_bytes(each) for each in value.consts)
-    if hasattr(value, "eqns"):
+    if isinstance(value, Jaxpr):
         return _steps(value, {})
     if isinstance(value, tuple | list):
         return tuple(map(_content, value))

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanmap.core.arrays import as_array, check_finite
 from meanmap.core.errors import KindError, ParameterError, ShapeError
+from meanmap.core.held import holds_whole
 from meanmap.core.settings import is_whole
 from meanmap.core.types import Index
 from meanmap.core.values import as_tuple
@@ -156,7 +157,7 @@ class Selection(eqx.Module):
         if isinstance(index, slice):
             index = np.arange(variable.plate)[index]
         members = as_array(index, f"the index of {variable.name!r}")
-        if members.dtype.kind not in "iu" or members.ndim != 1:
+        if not holds_whole(members) or members.ndim != 1:
             raise KindError(
                 f"the index of {variable.name!r} has dtype {members.dtype} and shape {members.shape}; "
                 "expected whole numbers along one axis, one for each member of the factor."

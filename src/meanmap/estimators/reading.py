@@ -12,7 +12,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import refuse_unread
 from meanmap.core.tables.chunks import sampled
 from meanmap.core.tables.schema import Schema
-from meanmap.core.tables.table import Table, refuse_labels
+from meanmap.core.tables.table import refuse_labels, table_in
 from meanmap.core.types import Data
 
 __all__ = ["MOST_ROWS", "learned_from", "read"]
@@ -37,8 +37,8 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     except ValueError as problem:
         if "could not convert" in str(problem):
             for each, name in zip(data, ("X", "y"), strict=False):
-                if Table.looks_like_one(each):
-                    refuse_labels(Table.of(each, name), name, INDICATORS)
+                if table := table_in(each, name):
+                    refuse_labels(table, name, INDICATORS)
         raise
     except OverflowError:
         raise NonFiniteError("X or y holds an integer that is too large for a float; expected at most 1e308.") from None

@@ -10,10 +10,16 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
+from meanmap.core.held import holds_whole
 from meanmap.core.types import Data
 from meanmap.core.values import as_known
 
-__all__ = ["Graph", "refuse_both_directions"]
+__all__ = ["Graph", "is_networkx", "refuse_both_directions"]
+
+
+def is_networkx(graph: object) -> bool:
+    """Whether a graph is one of NetworkX (known without importing it)."""
+    return hasattr(graph, "is_multigraph") and hasattr(graph, "edges")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +62,9 @@ class Graph:
         """
         if isinstance(data, Graph):
             return data if nodes is None else cls._named(data.named_edges, nodes)
-        if hasattr(data, "nodes") and hasattr(data, "edges"):  # NetworkX, told without importing it
+        if is_networkx(data):
             pairs = [tuple(edge[:2]) for edge in data.edges]
-            if hasattr(data, "is_multigraph") and data.is_multigraph():
+            if data.is_multigraph():
                 raise KindError(
                     "the graph is a NetworkX multigraph; expected a simple one: pass networkx.Graph(graph)."
                 )
@@ -76,7 +82,7 @@ class Graph:
     def _numbered(cls, edges: np.ndarray, nodes: Iterable[Hashable] | None) -> "Graph":
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise ShapeError(f"edges has shape {edges.shape}; expected (|E|, 2): two node numbers per row.")
-        if edges.dtype.kind not in "iu":
+        if not holds_whole(edges):
             return cls._named([_pair(edge) for edge in edges.tolist()], nodes)
         if nodes is not None:
             names = _distinct(nodes)

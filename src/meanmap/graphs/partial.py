@@ -10,7 +10,7 @@ import numpy as np
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.types import Array, Axes
 from meanmap.graphs.drawing import draw
-from meanmap.graphs.graph import Graph
+from meanmap.graphs.graph import Graph, is_networkx
 
 __all__ = ["PDAG", "structural_hamming_distance"]
 
@@ -64,10 +64,10 @@ class PDAG:
             lines = [*directed.named("undirected"), *lines]
             nodes = directed.names if nodes is None else nodes
             arrows = directed.named("directed")
-        elif isinstance(directed, Graph) or (hasattr(directed, "is_directed") and not directed.is_directed()):
+        elif isinstance(directed, Graph) or (is_networkx(directed) and not directed.is_directed()):
             plain = Graph.of(directed, nodes)
             arrows, lines, nodes = [], [*plain.named_edges, *lines], plain.names
-        elif hasattr(directed, "is_directed"):  # NetworkX, told without importing it
+        elif is_networkx(directed):
             lines += {frozenset(pair): pair for pair in directed.edges if directed.has_edge(*pair[::-1])}.values()
             nodes = list(directed.nodes) if nodes is None else nodes
             arrows = [pair for pair in directed.edges if not directed.has_edge(*pair[::-1])]

@@ -12,6 +12,7 @@ from meanmap.core.arrays import in_one_unit, plain
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.foreign import readable
+from meanmap.core.held import holds_text, holds_times
 from meanmap.core.meant import composed
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.tables.table import as_declared
@@ -52,9 +53,9 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
 
 def _as_read(array: np.ndarray, called: str) -> np.ndarray:
     """Numbers as float64 where that holds them, times and durations in one unit; text and truth values as they are."""
-    if array.dtype.kind in "mM":
+    if holds_times(array):
         return in_one_unit(array, called)
-    return array if array.dtype.kind == "U" or (array.dtype.kind == "b" and array.ndim == 1) else as_declared(array)
+    return array if holds_text(array) or (array.dtype.kind == "b" and array.ndim == 1) else as_declared(array)
 
 
 def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError
 from meanmap.core.exact import MOST_EXACT
+from meanmap.core.held import holds_floats, holds_text, holds_times, holds_whole
 from meanmap.core.numerals import has_comma, is_name, reads_as_number, with_point
 from meanmap.core.texts import as_labels, check_memory
 
@@ -53,7 +54,7 @@ class Cells:
         numbers = None if labels else self._numbers(text[~absent].tolist())
         if numbers is None:
             return text
-        if numbers.dtype.kind == "f":
+        if holds_floats(numbers):
             column = np.full(len(words), np.nan)
             column[~absent] = numbers
             return column
@@ -73,7 +74,7 @@ class Cells:
             return None
         if (np.abs(floats) >= MOST_EXACT).any() and WHOLE.fullmatch(lines):
             whole = np.array([int(word) for word in words])
-            return whole if whole.dtype.kind in "iu" else floats
+            return whole if holds_whole(whole) else floats
         return floats
 
     def joined(
@@ -89,7 +90,7 @@ class Cells:
 
         A note names columns of digits that are names, unless it is `said` elsewhere what the column is.
         """
-        texts = [part for part in parts if part.dtype.kind == "U"]
+        texts = [part for part in parts if holds_text(part)]
         if not texts:
             return _whole(parts)
         if labels:
@@ -98,9 +99,7 @@ class Cells:
         read = [with_point(word) for word in words] if self.decimal == "," else words
         where = f"the column {name!r} of {path}"
         if words and {word.lower() for word in words} <= {"true", "false"} and all(map(_is_empty_or_text, parts)):
-            return _truth(
-                np.concatenate([part if part.dtype.kind == "U" else np.full(len(part), "") for part in parts])
-            )
+            return _truth(np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts]))
         if words and all(map(reads_as_number, read)):
             if not said:
                 example = next(word for word in words if is_name(word))
@@ -109,7 +108,7 @@ class Cells:
                     f"{where} holds whole numbers {what}, such as {example!r}, and counts as labels: if they are "
                     f"numbers, say so with kinds={{{name!r}: 'number'}} or --kinds {name}=number"
                 )
-            return np.concatenate([part if part.dtype.kind == "U" else _as_words(part) for part in parts])
+            return np.concatenate([part if holds_text(part) else _as_words(part) for part in parts])
         if self.decimal is None and not self.commas and words and all(map(_is_whole, parts)):
             comma = has_comma(words)
             if comma is None:
@@ -121,30 +120,30 @@ class Cells:
             if comma:
                 tell(f"{where} was read with a decimal comma; --decimal . reads it as text")
                 whole = Cells(",", self.marks, self.commas)
-                return _whole([whole.read(part.tolist(), False) if part.dtype.kind == "U" else part for part in parts])
+                return _whole([whole.read(part.tolist(), False) if holds_text(part) else part for part in parts])
         marked = self.decimal is None and not self.commas and any(has_comma([word]) for word in words)
         _refuse_mixture(parts, where, name, "," if marked else self.decimal)
-        return np.concatenate([part if part.dtype.kind == "U" else np.full(len(part), "") for part in parts])
+        return np.concatenate([part if holds_text(part) else np.full(len(part), "") for part in parts])
 
 
 def absent_in(values: np.ndarray) -> np.ndarray:
     """Which entries of a column are missing: masked, NaN, NaT or empty text; of a block each number."""
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.getmaskarray(values)
-    if values.dtype.kind == "U":
+    if holds_text(values):
         return values == ""
     return (
         np.isnan(values)
-        if values.dtype.kind == "f"
+        if holds_floats(values)
         else np.isnat(values)
-        if values.dtype.kind in "mM"
+        if holds_times(values)
         else np.zeros(values.shape, bool)
     )
 
 
 def _is_empty_or_text(part: np.ndarray) -> bool:
     """Whether cells are no numbers; those of a part in which all are missing count as missing numbers."""
-    return part.dtype.kind == "U" or bool(absent_in(part).all())
+    return holds_text(part) or bool(absent_in(part).all())
 
 
 def _truth(words: np.ndarray) -> np.ndarray:
@@ -155,7 +154,7 @@ def _truth(words: np.ndarray) -> np.ndarray:
 
 def _is_whole(part: np.ndarray) -> bool:
     """Whether numbers beside text have no fraction, as those of a column with decimal commas."""
-    return part.dtype.kind != "f" or bool(np.all((part == np.round(part)) | np.isnan(part)))
+    return not holds_floats(part) or bool(np.all((part == np.round(part)) | np.isnan(part)))
 
 
 def _as_words(part: np.ndarray) -> np.ndarray:
@@ -166,9 +165,9 @@ def _as_words(part: np.ndarray) -> np.ndarray:
 
 def _whole(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Numbers one after another, whole to the last digit where one part is and the others can be."""
-    if any(part.dtype.kind in "iu" for part in parts) and all(map(_is_whole, parts)):
+    if any(holds_whole(part) for part in parts) and all(map(_is_whole, parts)):
         absent = np.concatenate([absent_in(part) for part in parts])
-        kind = np.result_type(*(part.dtype for part in parts if part.dtype.kind in "iu"))
+        kind = np.result_type(*(part.dtype for part in parts if holds_whole(part)))
         if kind.kind in "iu":
             held = [np.where(absent_in(part), 0, np.asarray(part)).astype(kind) for part in parts]
             return np.ma.MaskedArray(np.concatenate(held), absent) if absent.any() else np.concatenate(held)

@@ -19,6 +19,7 @@ import numpy as np
 
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
+from meanmap.core.held import holds_text
 from meanmap.core.meant import composed, no_column, respelled
 from meanmap.core.numerals import reads_as_number
 from meanmap.core.tables.kinds import as_kind
@@ -120,7 +121,7 @@ def read_columns(
     if not len(next(iter(read.values()), ())):
         raise EmptyError(f"{path} has {'names of columns and no rows' if read else 'no columns'}.")
     for name, values in read.items():
-        if values.dtype.kind == "U":
+        if holds_text(values):
             read[name] = values.astype(object)
             read[name][values == ""] = None
     return read

@@ -10,7 +10,7 @@ from meanmap.core.domains import Columns, Domain, Each, Real, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count, is_sparse
+from meanmap.core.points import count, is_sparse, row_shape
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Array, Data, KernelLike, Points
 
@@ -50,8 +50,8 @@ def read_alike(kernel: KernelLike, samples: Sequence[Any], names: Sequence[str],
 def check_alike(first: Array, second: Array, name: str, other: str) -> None:
     """Refuse two sets of points, already read, that differ in anything but their number."""
     for a, b in zip(*(jax.tree.leaves(p, is_leaf=_has_rows) for p in (first, second)), strict=True):
-        if _row_shape(a) != _row_shape(b):
-            shapes = [(count(p), *_row_shape(p)) for p in (a, b)]
+        if row_shape(a) != row_shape(b):
+            shapes = [(count(p), *row_shape(p)) for p in (a, b)]
             raise ShapeError(
                 f"{name} and {other} differ in their columns: shapes {shapes[0]} and {shapes[1]}. "
                 "Both need the same number of columns, one row per point."
@@ -61,10 +61,6 @@ def check_alike(first: Array, second: Array, name: str, other: str) -> None:
 def _has_rows(points: Points) -> bool:
     """Sparse matrices, and points that say themselves what their rows must share (bags of samples)."""
     return is_sparse(points) or hasattr(points, "row_shape")
-
-
-def _row_shape(points: Points) -> tuple[int, ...]:
-    return points.row_shape if hasattr(points, "row_shape") else tuple(points.shape[1:])
 
 
 def _check_names(domain: Domain, tables: Sequence[Any], arguments: Sequence[str]) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
-from meanmap.core.points import count, is_sparse, library_of, rows
+from meanmap.core.errors import ColumnError, InputError, ParameterError
+from meanmap.core.held import holds_labels
+from meanmap.core.points import count, is_rotations, is_sparse, library_of, refuse_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.synonyms import own_words
@@ -92,8 +93,7 @@ def median_heuristic(
         if not per_column:
             median = _nonzero_median(_distances(points), "all points of x are equal")
             return median * factor if door.follows else float(median * factor)
-        if is_sparse(points):
-            raise KindError("x is sparse, which has no per-column lengthscales here: pass x.toarray().")
+        refuse_sparse(points, "x", "which has no per-column lengthscales here")
         medians = [
             _nonzero_median(_distances(points[:, d : d + 1]), f"column {d} of x is constant")
             for d in range(points.shape[1])
@@ -292,13 +292,13 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     """
     if table := table_in(data):
         return RBF() if all(table.is_real(name) for name in table.names) else None
-    if hasattr(data, "as_matrix"):
+    if is_rotations(data):
         return Rotation()
     if is_sparse(data):
         return RBF()
     array = plain(data, argument)
     truths = array.dtype.kind == "b" and array.ndim == 1
-    return Delta() if truths or array.dtype.kind in "SUOT" or is_categorical(data) else RBF()
+    return Delta() if truths or holds_labels(array) or is_categorical(data) else RBF()
 
 
 def reads_numbers(data: Data) -> bool:

@@ -7,8 +7,8 @@ import numpy as np
 
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
-from meanmap.core.errors import KindError, ParameterError, ShapeError
-from meanmap.core.points import is_sparse
+from meanmap.core.errors import ParameterError, ShapeError
+from meanmap.core.points import refuse_sparse
 from meanmap.core.settings import is_number
 from meanmap.core.tables.chunks import chunks_of, source_of
 from meanmap.core.tables.table import named_columns
@@ -32,8 +32,7 @@ def read_sample(
     x: Data, most: int, generator: np.random.Generator, door: Door
 ) -> tuple[np.ndarray, int, tuple[str, ...]]:
     """Rows of numbers, at most so many, how many there were, and the names of the columns."""
-    if is_sparse(x):
-        raise KindError("x is sparse, and a learned kernel needs a density: pass x.toarray(), or kernel='median'.")
+    refuse_sparse(x, "x", "and a learned kernel needs a density, which kernel='median' does not")
     if isinstance(x, jax.Array):
         x = np.asarray(x)
     source = source_of(x)

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError, NonFiniteError, ShapeError
+from meanmap.core.held import counts_as_numbers
 from meanmap.core.points import on_host
 from meanmap.core.tables.missing import chosen_rows, length
 from meanmap.kernels.reading import read_alike
@@ -106,7 +107,7 @@ def _vectors(sample: Any, rows: np.ndarray, features: Encoder, argument: str) ->
     """The vectors of some rows, in one call."""
     found = np.asarray(features(chosen_rows(sample, rows)))
     found = found[:, None] if found.ndim == 1 else found
-    if found.ndim != 2 or len(found) != len(rows) or found.dtype.kind not in "fiub":
+    if found.ndim != 2 or len(found) != len(rows) or not counts_as_numbers(found):
         raise ShapeError(
             f"features gave {found.dtype} of shape {found.shape} for {len(rows)} rows of {argument}; expected a vector "
             "of numbers for each row."

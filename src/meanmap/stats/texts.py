@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import is_categorical
 from meanmap.core.door import Door
+from meanmap.core.held import holds_text
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import is_text
 from meanmap.core.tables.kinds import levels_of
@@ -121,7 +122,7 @@ def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
 
 def _texts(column: Any) -> np.ndarray | None:
     """The values of a column if all of them are strings without an order; None of anything else."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "U" and column.ndim == 1:
+    if isinstance(column, np.ndarray) and holds_text(column) and column.ndim == 1:
         return column
     if isinstance(column, str) or not hasattr(column, "__len__") or is_sparse(column) or Table.looks_like_one(column):
         return None

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.bp.edges.coordinates import MOST_FEATURES, TOLERANCE, coordinates, rescaled, transformed
 from meanmap.bp.edges.samples import NodeSample
+from meanmap.core.held import holds_floats
 from meanmap.core.points import count, in_columns, rows, slices, spread_rows
 from meanmap.core.types import Data, Points
 from meanmap.features.lowrank import PivotedCholesky
@@ -146,5 +147,5 @@ class _Line:
 def _design(points: Points) -> np.ndarray:
     """Ones, and the columns of numbers or vectors."""
     ones = np.ones((count(points), 1))
-    is_vector = in_columns(points) and points.dtype.kind == "f"
+    is_vector = in_columns(points) and holds_floats(points)
     return np.concatenate([ones, points], axis=1) if is_vector else ones

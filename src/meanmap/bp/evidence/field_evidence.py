@@ -12,6 +12,7 @@ from meanmap.bp.evidence.kernel_evidence import read_values
 from meanmap.core.arrays import as_array
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.held import counts_as_numbers, holds_floats
 from meanmap.core.points import count, refuse_unread
 from meanmap.core.types import Data, Points
 
@@ -158,14 +159,14 @@ def _observed(likelihood: Likelihood, data: Data, nodes: int) -> tuple[Observed,
     """
     refuse_unread(data, "observed")
     array = np.asarray(data)
-    if array.dtype.kind in "fiub":
+    if counts_as_numbers(array):
         array = as_array(data, "observed").astype(np.float64)
     second = array.ndim >= 2 and array.shape[1] == nodes
     batched = second and (array.shape[0] != nodes or array.ndim > 2 or likelihood.width != nodes)
     if not batched and (array.ndim == 0 or array.shape[0] != nodes):
         raise ShapeError(f"observed has shape {array.shape}; expected ({nodes}, ...), or (B, {nodes}, ...).")
     values = array if batched else array[None]
-    if values.dtype.kind != "f":
+    if not holds_floats(values):
         there = np.ones(values.shape[:2], dtype=bool)
     else:
         if np.isinf(values).any():

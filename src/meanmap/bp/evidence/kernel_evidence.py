@@ -13,7 +13,7 @@ from meanmap.core.domains import Rotations, holds_vectors
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.points import count, rows
+from meanmap.core.points import count, is_sparse, matrices_of, rows
 from meanmap.core.tables.missing import present, take
 from meanmap.core.types import Points
 from meanmap.embeddings.element import Embedding
@@ -129,9 +129,9 @@ def _as_sample(sample: NodeSample, value: Any, where: str) -> tuple[bool, Any]:
         single = isinstance(value, str) or np.ndim(value) == 0
         return single, [value] if single else value
     if isinstance(domain, Rotations):
-        matrices = value.as_matrix() if hasattr(value, "as_matrix") else np.asarray(value)
+        matrices = matrices_of(value)
         return (True, matrices[None]) if matrices.ndim == 2 else (False, matrices)
-    if holds_vectors(domain) and not hasattr(value, "tocsr") and not isinstance(value, str):
+    if holds_vectors(domain) and not is_sparse(value) and not isinstance(value, str):
         array = array_of(value, where)
         axes = 0 if sample.flat or sample.points.shape[1:] == (1,) else 1
         if array.ndim not in (axes, axes + 1) and not (axes == 0 and array.ndim == 2):

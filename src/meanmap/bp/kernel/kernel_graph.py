@@ -16,6 +16,7 @@ from meanmap.core.progress import track
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, GraphLike
 from meanmap.graphs import PDAG, Graph
+from meanmap.graphs.graph import is_networkx
 from meanmap.kernels.base import Kernel
 
 __all__ = ["KernelGraph"]
@@ -141,7 +142,7 @@ def _refuse_meeting_arrows(graph: GraphLike) -> None:
     """A graph with arrows, ours or of NetworkX, is read where a model of relations says the same about independence."""
     if isinstance(graph, PDAG):
         arrows = list(graph.named("directed"))
-    elif hasattr(graph, "is_directed") and graph.is_directed():
+    elif is_networkx(graph) and graph.is_directed():
         arrows = [(a, b) for a, b in graph.edges if not graph.has_edge(b, a)]
     else:
         return

@@ -19,6 +19,7 @@ from meanmap.bp.rows import RowModel
 from meanmap.core.arrays import times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.held import holds_floats
 from meanmap.core.points import count, in_columns, is_sparse, joined, rows
 from meanmap.core.report import Report
 from meanmap.core.types import Data, Points, Seed
@@ -172,7 +173,7 @@ def _best(sample: NodeSample, weights: np.ndarray, name: Hashable) -> np.ndarray
     """The mean of numbers under each row of weights, the most probable label."""
     if sample.labels is not None:
         return np.asarray(sample.belief(sample.points, weights).mode())
-    if not in_columns(sample.points) or sample.points.dtype.kind != "f":
+    if not in_columns(sample.points) or not holds_floats(sample.points):
         raise KindError(
             f"{name!r} is neither a number nor a label, and has no mean: leave it out of frame, and read its beliefs "
             f"with predict(frame, targets=[{name!r}])."
@@ -190,7 +191,7 @@ def _log_density(sample: NodeSample, factors: tuple[Factor, ...], points: Points
         same = same.all(axis=tuple(range(2, same.ndim)))
         return np.log(np.sum(weights * same, axis=1) / np.sum(weights, axis=1))
     known = sample.points
-    if not in_columns(known) or known.dtype.kind != "f":
+    if not in_columns(known) or not holds_floats(known):
         raise KindError(f"{name!r} is neither a number nor a label, and has no density: leave it out of frame.")
     n, d = known.shape
     width = diffusion_widths(known)

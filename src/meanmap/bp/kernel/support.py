@@ -12,6 +12,7 @@ from meanmap.bp.edges.samples import NodeSample, Samples
 from meanmap.bp.engine.propagate import Propagation, floor_note
 from meanmap.bp.evidence.kernel_evidence import Evidence
 from meanmap.bp.kernel.belief_weights import MessageWeights
+from meanmap.core.held import holds_floats
 from meanmap.core.points import in_columns
 from meanmap.core.report import Report
 from meanmap.graphs import Graph
@@ -65,7 +66,7 @@ class Support:
 def far_note(name: Hashable, sample: NodeSample, seen: Any, far: np.ndarray) -> str:
     """That what was seen is out of sight of all data, and for numbers how far away."""
     text = f"evidence[{name!r}] is far from all data in {int(far.sum())} of {len(far)} queries"
-    if in_columns(seen) and seen.dtype.kind == "f":
+    if in_columns(seen) and holds_floats(seen):
         spread = np.maximum(sample.points.std(axis=0), np.finfo(float).tiny)
         there = np.broadcast_to(seen, (len(far), seen.shape[1]))[far][:MOST_MEASURED] / spread
         nearest = [np.abs(sample.points / spread - each).max(axis=1).min() for each in there]
@@ -84,7 +85,7 @@ def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
     points = sample.points
     if sample.labels is not None:
         dimension = len(sample.names) - 1
-    elif isinstance(points, np.ndarray) and points.dtype.kind == "f":
+    elif isinstance(points, np.ndarray) and holds_floats(points):
         dimension = int(np.prod(points.shape[1:]))
     else:
         return 0.0

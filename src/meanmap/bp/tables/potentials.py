@@ -11,6 +11,7 @@ import numpy as np
 from meanmap.core.arrays import array_of, check_finite
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import InputError, ShapeError
+from meanmap.core.held import holds_floats
 from meanmap.core.types import Array
 from meanmap.graphs import Factors, Graph
 
@@ -179,7 +180,7 @@ def read_labelled(
 
 def _numbers(labels: tuple | None, name: Hashable, value: Any) -> Any:
     """States by number; labels are looked up where the variable has them."""
-    if labels is None or isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+    if labels is None or isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and holds_floats(value)):
         return value
     if isinstance(value, str) or not np.ndim(value):
         if value in labels:

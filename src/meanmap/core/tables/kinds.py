@@ -8,7 +8,7 @@ from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
 from meanmap.core.moments import is_time, times_in
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.tables.written import Written, is_number
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
@@ -90,7 +90,7 @@ def article(kind: str) -> str:
 
 def is_whole(column: Data) -> bool:
     """Whether a column is of objects that only their kernel can read: rotations, sparse rows, pictures, bags."""
-    if hasattr(column, "as_matrix") or is_sparse(column):
+    if is_rotations(column) or is_sparse(column):
         return True
     try:
         array = column if hasattr(column, "shape") and hasattr(column, "dtype") else np.asarray(column)

@@ -11,7 +11,7 @@ from meanmap.core.exact import check_exact
 from meanmap.core.foreign import is_missing
 from meanmap.core.moments import is_time, times_in
 from meanmap.core.numerals import is_name, reads_as_number
-from meanmap.core.points import is_sparse
+from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.settings import is_number
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Data
@@ -62,7 +62,7 @@ def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
     >>> without_marks({"age": ["31", "?", "47"], "town": ["a", "b", "?"]}, "x", ["?"])
     {'age': array([31., nan, 47.]), 'town': array(['a', 'b', None], dtype=object)}
     """
-    if is_sparse(sample) or hasattr(sample, "as_matrix"):
+    if is_sparse(sample) or is_rotations(sample):
         return sample
     if columns := named_columns(sample, argument):
         found = {name: _unmarked(column, marks) for name, column in columns.items()}

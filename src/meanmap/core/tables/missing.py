@@ -8,7 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
-from meanmap.core.points import is_sparse, refuse_unread, rows
+from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.marks import policy_and_marks, without_marks
 from meanmap.core.tables.table import Table, named_columns, raw_columns
@@ -50,7 +50,7 @@ def length(sample: Data) -> int:
 def present(sample: Data) -> np.ndarray:
     """Which rows have no missing value."""
     number = length(sample)
-    if is_sparse(sample) or hasattr(sample, "as_matrix"):
+    if is_sparse(sample) or is_rotations(sample):
         return np.ones(number, dtype=bool)
     if hasattr(sample, "isna"):
         missing = np.asarray(sample.isna())
@@ -79,8 +79,8 @@ def take(sample: Data, index: np.ndarray) -> Any:
     """Some of the rows."""
     if hasattr(sample, "iloc"):
         return sample.iloc[index]
-    if hasattr(sample, "dtype") or is_sparse(sample) or hasattr(sample, "as_matrix"):
-        return rows(sample, index) if not hasattr(sample, "as_matrix") else sample[index]
+    if hasattr(sample, "dtype") or is_sparse(sample) or is_rotations(sample):
+        return rows(sample, index) if not is_rotations(sample) else sample[index]
     return [sample[i] for i in index]
 
 
@@ -222,7 +222,7 @@ def _masks(sample: Data, name: str) -> dict[str, np.ndarray]:
     """Which values of each column are there."""
     if named := named_columns(sample, name):
         return {repr(key): present(column) for key, column in named.items()}
-    array = np.asarray(sample) if not is_sparse(sample) and not hasattr(sample, "as_matrix") else None
+    array = np.asarray(sample) if not is_sparse(sample) and not is_rotations(sample) else None
     if array is not None and array.ndim == 2:
         return {f"column {j}": present(array[:, j]) for j in range(array.shape[1])}
     return {"it": present(sample)}

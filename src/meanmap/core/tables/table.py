@@ -83,6 +83,11 @@ class Table:
         check_rows(check_lengths({name: len(column) for name, column in read.items()}, argument), argument)
         return cls(read)
 
+    @classmethod
+    def with_names(cls, data: Data, names: Sequence[str], argument: str = "table") -> "Table":
+        """The columns of these names, or all columns of what has no names."""
+        return cls.of(data, argument, only=names if Table.looks_like_one(data) else None)
+
     @staticmethod
     def looks_like_one(data: Data) -> bool:
         """Whether `data` has named columns."""

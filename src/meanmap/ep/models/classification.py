@@ -249,7 +249,7 @@ def _columns(phi: np.ndarray, variance: float, intercept_sd: float, width: int) 
 
 
 def _numbers(X: Data, names: tuple[str, ...] | None = None) -> np.ndarray:
-    table = Table.of(X, "X", only=names if names is not None and Table.looks_like_one(X) else None)
+    table = Table.of(X, "X") if names is None else Table.with_names(X, names, "X")
     points = np.asarray(table.matrix(argument="X"), np.float64)
     if names is not None and len(table.names) != len(names):
         raise ShapeError(f"X has {len(table.names)} columns; expected {len(names)}, as in the fit: {', '.join(names)}.")

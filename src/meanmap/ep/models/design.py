@@ -9,6 +9,7 @@ import numpy as np
 
 from meanmap.core.arrays import check_finite, check_not_tiny, check_rows
 from meanmap.core.errors import ColumnError, ParameterError, ShapeError
+from meanmap.core.held import counts_as_numbers, holds_floats, holds_text
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.kinds import advice, described
 from meanmap.core.tables.schema import Schema, admitted
@@ -96,10 +97,7 @@ class Design:
         """
         if self.schema is not None:
             X = self.schema.later(X, "X")
-        if Table.looks_like_one(X):
-            _, values = _columns(Table.of(X, "X", only=_bases(self.names)))
-        else:
-            _, values = _columns(X)
+        _, values = _columns(Table.with_names(X, _bases(self.names), "X"))
         if values.shape[1] != len(self.names):
             raise ShapeError(f"X has {values.shape[1]} columns; expected {len(self.names)}: {', '.join(self.names)}.")
         return self._with_ones(values if self.intercept else values - self.centre)
@@ -155,7 +153,7 @@ def read_codes(y: Data, rows: int, levels: Any = None) -> tuple[np.ndarray, np.n
     """Ordered labels, from the lowest, and for each row which it has: 0, 1, ..."""
     values = _outcome(y, rows, "y")
     if levels is None:
-        if values.dtype.kind not in "fiub":
+        if not counts_as_numbers(values):
             raise ParameterError("y holds text, which has no order: pass levels=[lowest, ..., highest].")
         classes = np.unique(values)
     else:
@@ -177,8 +175,8 @@ def read_codes(y: Data, rows: int, levels: Any = None) -> tuple[np.ndarray, np.n
 def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
     """Numbers, one for each row."""
     values = _outcome(y, rows, name)
-    if values.dtype.kind not in "fiub":
-        hint = advice(values, name) if values.dtype.kind == "U" else ""
+    if not counts_as_numbers(values):
+        hint = advice(values, name) if holds_text(values) else ""
         raise ParameterError(
             f"{name} holds {described(values)}; expected numbers, one for each row of X. {hint}".strip()
         )
@@ -197,7 +195,7 @@ def _outcome(y: Data, rows: int | None, name: str) -> np.ndarray:
     if values.ndim != 1:
         raise ShapeError(f"{name} has {values.shape[1]} columns; expected one outcome for each row.")
     values = as_given(y, values)
-    if values.dtype.kind == "f":
+    if holds_floats(values):
         check_finite(values, name)
     if rows is not None and len(values) != rows:
         raise ShapeError(f"X has {rows} rows and {name} has {len(values)}; expected one outcome for each row.")

@@ -10,7 +10,6 @@ from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.doubts import doubts
 from meanmap.core.tables.missing import left_out, settle_pieces
 from meanmap.core.tables.schema import Schema, opened
-from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 from meanmap.core.values import Value
 
@@ -47,7 +46,7 @@ class Reading(Value):
         """From samples of the same columns, with these as they are read."""
         read, schemas, _ = opened(samples, names, missing, kinds, least=least)
         notes = doubts(read, names, kinds or ())
-        return cls(schemas[0], Table.looks_like_one(read[0]), missing, notes), read
+        return cls(schemas[0], source_of(read[0]).named, missing, notes), read
 
     def pieces(self, source: Data, name: str) -> Iterator[tuple[Any, int, Mapping[str, int]]]:
         """Pieces of a source for a kernel to read, how many rows came, and how many values of a column were missing.

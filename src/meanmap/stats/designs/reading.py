@@ -15,6 +15,7 @@ from meanmap.core.errors import (
     ParameterError,
     ShapeError,
 )
+from meanmap.core.held import holds_numbers
 from meanmap.core.meant import no_column, respelled
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.chunks import source_of
@@ -222,11 +223,11 @@ def from_strata(samples: Sequence[Any], names: Sequence[str], design: Exchange |
         found = [dict(table.columns) for table in tables]
         for column in tables[0].names:
             parts = [np.asarray(table.columns[column]) for table in tables]
-            if all(part.dtype.kind in "fiu" for part in parts):
+            if all(holds_numbers(part) for part in parts):
                 for columns, part in zip(found, _less_means(parts, design, ends), strict=True):
                     columns[column] = part
         return [Table(columns) for columns in found]
-    parts = [p for p in map(values_of, samples, names) if p is not None and p.dtype.kind in "fiu"]
+    parts = [p for p in map(values_of, samples, names) if p is not None and holds_numbers(p)]
     return _less_means(parts, design, ends) if len(parts) == len(samples) else list(samples)
 
 
@@ -280,7 +281,7 @@ def _labels(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument:
 
 def _weights(samples: Sequence[Any], names: Sequence[str], wanted: Any) -> np.ndarray:
     column = _columns(samples, names, wanted, "weights")[0]
-    if column.dtype.kind not in "fiu":
+    if not holds_numbers(column):
         raise KindError(f"weights are {column.dtype}; expected numbers that are not negative.")
     weights = column.astype(float)
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():

@@ -14,8 +14,8 @@ from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.picked import set_apart
-from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.core.values import is_sequence
 from meanmap.kernels.reading import read_points
@@ -129,7 +129,7 @@ class _Jointly(Asked):
                 f"there are {n} points; null='permutation' takes at most {MOST_POINTS}: pass null='spectral', or draw "
                 "a sample."
             )
-        if is_sequence(self.came) and not comes_in_pieces(self.came) and not Table.looks_like_one(self.came):
+        if is_sequence(self.came) and not comes_in_pieces(self.came):
             self.parts, self.names = list(self.came), [f"variables[{k}]" for k in range(len(self.came))]
 
     def in_one_pass(self) -> Found | None:
@@ -141,7 +141,7 @@ class _Jointly(Asked):
 
     def admit(self) -> None:
         one = self.names == ["variables"]
-        table = one and Table.looks_like_one(self.parts[0])
+        table = one and source_of(self.parts[0]).named
         if table:
             within, clusters = self.said
             self.parts[0], *said = set_apart(self.parts[0], within=within, clusters=clusters)

@@ -1,0 +1,59 @@
+"""What an array holds, as its dtype says: the one place that spells the letters of NumPy's kinds."""
+
+from typing import Protocol
+
+import numpy as np
+
+__all__ = [
+    "counts_as_numbers",
+    "holds_floats",
+    "holds_labels",
+    "holds_numbers",
+    "holds_text",
+    "holds_times",
+    "holds_whole",
+]
+
+
+class Typed(Protocol):
+    """An array, of NumPy or of JAX."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of its entries."""
+        ...
+
+
+def holds_floats(array: Typed) -> bool:
+    """Floating-point numbers, among which NaN may stand for what is missing."""
+    return array.dtype.kind == "f"
+
+
+def holds_whole(array: Typed) -> bool:
+    """Whole numbers, with a sign or without."""
+    return array.dtype.kind in "iu"
+
+
+def holds_numbers(array: Typed) -> bool:
+    """Numbers, but no truth values."""
+    return array.dtype.kind in "fiu"
+
+
+def counts_as_numbers(array: Typed) -> bool:
+    """Numbers or truth values, which count as 0 and 1."""
+    return array.dtype.kind in "fiub"
+
+
+def holds_text(array: Typed) -> bool:
+    """Text, as columns of labels are once they are read."""
+    return array.dtype.kind == "U"
+
+
+def holds_labels(array: Typed) -> bool:
+    """Text of any kind, bytes, or Python objects."""
+    return array.dtype.kind in "SUOT"
+
+
+def holds_times(array: Typed) -> bool:
+    """Times or durations."""
+    return array.dtype.kind in "mM"
