@@ -105,10 +105,10 @@ def test_many_groups_are_measured_and_what_is_too_large_is_told_of(monkeypatch):
     y = 1 + RNG.normal(size=2000)[groups] + RNG.normal(size=4000)
     post = ep.infer(probit(groups, constant(), effects(2000), y))
     assert "come out too small, about" in post.report.notes[0]
-    monkeypatch.setattr("meanmap.ep.inference.together._MOST", 100)
+    monkeypatch.setattr("meanmap.ep.inference.block._MOST", 100)
     post = ep.infer(probit(GROUPS, constant(), effects(), Y))
     assert "come out too small, about" in post.report.notes[0]
-    monkeypatch.setattr("meanmap.ep.inference.together._MOST", 10)
+    monkeypatch.setattr("meanmap.ep.inference.block._MOST", 10)
     assert "how much was not measured" in ep.infer(probit(GROUPS, constant(), effects(), Y)).report.notes[0]
 
 
@@ -122,3 +122,76 @@ def test_runs_that_do_not_come_to_rest_say_that_deviations_may_be_too_small():
     found = ep.infer(ep.FactorGraph(ep.Dot(design, w, z), ep.Sum(z, u[group], out=y, precision=4.0)), sweeps=20)
     assert not found.report.converged
     assert any("'w', 'u'" in note and "may be far too small" in note for note in found.report.notes)
+
+
+def told_of(model, name, sd, **settings):
+    """The one note about separate beliefs, whose share is the one that a belief has of its exact deviation."""
+    post = ep.infer(model, rng=0, **settings)
+    assert post.report.status == "converged, but standard deviations may be too small"
+    (note,) = (each for each in post.report.notes if "separate beliefs" in each)
+    told = float(note.split("too small, about ")[1].split()[0])
+    assert told == pytest.approx(float(np.ravel(post[name].sd())[0]) / sd, rel=0.05)
+    assert told < 0.6
+    return note
+
+
+BESIDE_GROUPS = exact(np.column_stack([np.ones(100), np.eye(20)[GROUPS]]), np.r_[25.0, np.ones(20)], Y)[1][0]
+
+
+def test_effects_whose_law_has_an_unknown_precision_are_named():
+    w, u, f = constant(), ep.Variable("u", ep.Normal, plate=20), ep.Variable("f", ep.Normal, plate=100)
+    tau = ep.Variable("tau", ep.Gamma(1e4, 1e4))  # all but 1
+    law, rows = ep.Gaussian(0.0, u, precision=tau), ep.Dot(np.ones((100, 1)), w, f)
+    note = told_of(ep.FactorGraph(law, rows, ep.Sum(f, u[GROUPS], out=Y, precision=1.0)), "w", BESIDE_GROUPS)
+    assert note.startswith("'u', 'w' have separate beliefs")
+
+
+@pytest.mark.slow
+def test_a_log_density_of_sums_is_told_of():
+    w, u, f = constant(), effects(), ep.Variable("f", ep.Normal, plate=100)
+    rows = ep.Density(lambda a, b, y: -((y - a - b) ** 2) / 2, f, u[GROUPS], Y)
+    note = told_of(ep.FactorGraph(ep.Dot(np.ones((100, 1)), w, f), rows), "w", BESIDE_GROUPS)
+    assert note.startswith("'w', 'u' have separate beliefs and meet in factors round loops")
+
+
+@pytest.mark.slow
+def test_functions_by_way_of_intermediates_are_told_of():
+    c, u = ep.Variable("c", ep.Normal(0.0, 25.0)), effects()
+    f, eta = (ep.Variable(name, ep.Normal, plate=100) for name in ("f", "eta"))
+    model = ep.FactorGraph(
+        ep.BlackBox(lambda a: 1.0 * a, c, f),
+        ep.BlackBox(lambda a, b: a + b, f, u[GROUPS], eta),
+        ep.Gaussian(eta, observed=Y, precision=1.0),
+    )
+    told_of(model, "c", BESIDE_GROUPS)
+
+
+@pytest.mark.slow
+def test_slopes_of_groups_by_a_function_of_vectors_are_told_of():
+    x = RNG.normal(size=100)
+    design = np.column_stack([np.ones(100), x, np.eye(20)[GROUPS], x[:, None] * np.eye(20)[GROUPS]])
+    sd = exact(design, np.r_[25.0, 25.0, np.ones(40)], Y)[1][0]
+    w = ep.Variable("w", ep.MultivariateNormal(np.zeros(2), 25 * np.eye(2)))
+    b = ep.Variable("b", ep.MultivariateNormal(np.zeros((20, 2)), np.tile(np.eye(2), (20, 1, 1))))
+    f, s = (ep.Variable(name, ep.Normal, plate=100) for name in ("f", "s"))
+    model = ep.FactorGraph(
+        ep.Dot(design[:, :2], w, f),
+        ep.BlackBox(lambda b, x: b[0] + b[1] * x, b[GROUPS], x, s),
+        ep.Sum(f, s, out=Y, precision=1.0),
+    )
+    # Drawn messages wander: sweeps may end before beliefs rest, and then nothing is measured.
+    post = ep.infer(model, rng=0, sweeps=40, tolerance=1e-3)
+    (note,) = (each for each in post.report.notes if "separate beliefs" in each)
+    assert note.startswith("'w', 'b' have separate beliefs")
+    assert np.sqrt(post["w"].cov()[0, 0]) < 0.6 * sd
+
+
+@pytest.mark.slow
+def test_functions_that_join_unknowns_once_are_left_as_they_are():
+    a, b, c = (ep.Variable(name, ep.Normal(1.0, 1.0)) for name in "abc")
+    s, t = (ep.Variable(name, ep.Normal) for name in "st")
+    tree = ep.BlackBox(lambda a, b: a + b, a, b, s), ep.BlackBox(lambda s, c: s - c, s, c, t)
+    post = ep.infer(ep.FactorGraph(*tree, ep.Gaussian(t, observed=2.0, precision=1.0)))
+    assert post.report.status == "converged"
+    assert post.report.notes == ()
+    np.testing.assert_allclose([post[name].var() for name in "abc"], 0.75, rtol=1e-4)

@@ -88,10 +88,12 @@ class Posterior(Mapping[str, Family]):
                 kept.append(unpadded(message, cut))
             messages[factor.name] = tuple(kept)
         if not record.impossible:
-            notes, joint, exact = together(model.variables, factors, messages, found, record.converged)
+            measured = bool(record.advice)
+            notes, joint, exact = together(model.variables, factors, messages, found, record.converged, measured)
             found, log_evidence = found | joint, log_evidence if exact is None else exact
             # The ties that are left are those of two unknowns in other factors.
             record.advice = notes or record.advice
+            record.narrow = bool(record.advice) and exact is None
         report = record.report(policy, log_evidence)
         return cls(found, messages, log_evidence, report, seed, record.effective, record.doubt)
 

@@ -1,0 +1,82 @@
+"""What functions of several unknowns say about how these vary together: slopes and curvatures at the beliefs."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from meanmap.core.types import Array
+from meanmap.ep.factor import FactorLike
+from meanmap.families import MultivariateNormal, Normal
+
+__all__ = ["curvatures", "has_slopes", "slopes"]
+
+
+def has_slopes(factor: FactorLike) -> bool:
+    """Whether the function can be differentiated: it is no sampler, and JAX runs it."""
+    return bool(factor.asks_oracle and not factor.host and not factor.random)
+
+
+def slopes(factor: FactorLike, beliefs: dict[str, Any]) -> list[np.ndarray]:
+    """Derivatives of what comes out by each Gaussian unknown that goes in, (members, length) each, at the means."""
+    middles = _middles(factor, beliefs)[:-1]
+    places = _gaussian(factor)[:-1]
+    with jax.enable_x64(True):
+        found = jax.vmap(jax.jacfwd(factor.function, argnums=places))(*map(jnp.asarray, middles))
+    return [np.asarray(each).reshape(len(each), -1) for each in found]
+
+
+def curvatures(factor: FactorLike, beliefs: dict[str, Any], sent: tuple[Any, ...]) -> np.ndarray:
+    """Minus second derivatives of the log factor by all Gaussian unknowns that go in, one after another, a member each.
+
+    What comes in from an output that is not Gaussian is part of the factor.
+    """
+    middles, places = _middles(factor, beliefs), _gaussian(factor)
+    last = len(middles) - 1
+    incoming = tuple(
+        _cavity(argument, beliefs, message, factor.plate or 1) if factor.outputs and at == last else middles[at]
+        for at, (argument, message) in enumerate(zip(factor.arguments, sent, strict=True))
+    )
+    lengths = [int(np.prod(middles[at].shape[1:])) for at in places]
+    asked = [at for at, a in enumerate(factor.arguments) if not a.known and not (factor.outputs and at == last)]
+
+    def height(moved: Array, came: tuple[Any, ...]) -> Array:
+        values = {at: came[at][None] for at in asked}
+        for at, part in zip(places, jnp.split(moved, np.cumsum(lengths)[:-1]), strict=True):
+            values[at] = part.reshape(came[at].shape)[None]
+        return factor.weigh(values, came, 1.0, jax.random.key(0))[0].sum()
+
+    with jax.enable_x64(True):
+        start = jnp.concatenate([jnp.asarray(middles[at]).reshape(len(middles[at]), -1) for at in places], axis=1)
+        return -np.asarray(jax.vmap(jax.hessian(height))(start, jax.tree.map(jnp.asarray, incoming)))
+
+
+def _gaussian(factor: FactorLike) -> tuple[int, ...]:
+    """Positions of Gaussian unknowns."""
+    families = (Normal, MultivariateNormal)
+    return tuple(at for at, a in enumerate(factor.arguments) if not a.known and a.variable.family in families)
+
+
+def _middles(factor: FactorLike, beliefs: dict[str, Any]) -> list[np.ndarray]:
+    """The means of what is unknown, and what is given, one for each member."""
+    count, found = factor.plate or 1, []
+    for argument in factor.arguments:
+        if argument.known:
+            values = np.asarray(argument.values)
+            found.append(values if values.ndim else np.broadcast_to(values, (count,)))
+            continue
+        mean = np.asarray(beliefs[argument.name].mean())
+        mean = mean.reshape(argument.variable.plate or 1, *mean.shape[mean.ndim - bool(argument.variable.dimension) :])
+        taken = mean[argument.index]
+        found.append(np.broadcast_to(taken, (count, *taken.shape[1:])))
+    return found
+
+
+def _cavity(argument: Any, beliefs: dict[str, Any], message: Any, count: int) -> Any:
+    """What comes in from an unknown number, for each member."""
+    belief = beliefs[argument.name]
+    each = [np.broadcast_to(np.ravel(one)[argument.index], (count,)) for one in belief.natural]
+    return type(belief).from_natural(
+        *(mine - np.ravel(np.asarray(sent)) for mine, sent in zip(each, message.natural, strict=True))
+    )
