@@ -100,9 +100,10 @@ def test_sparse_matrices_stay_sparse(kind):
         (
             [object(), 1],
             KindError,
-            r"x holds Python objects \(dtype object\), first <object .*numpy.asarray\(x, dtype=float\)",
+            r"x holds Python objects such as <object .*As labels: \[str\(v\) for v in x\]",
         ),
-        ([{"a": 1}], KindError, "x holds Python objects"),
+        ([{"a": 1}], KindError, r"x holds dicts.*pandas.DataFrame\(x\)"),
+        (np.array([1.5, 2], dtype=object), KindError, r"x holds Python objects .*numpy.asarray\(x, dtype=float\)"),
         (scipy.sparse.csr_array((0, 3)), EmptyError, "x is empty"),
         (scipy.sparse.csr_array(np.array([[0, np.inf]])), NonFiniteError, r"x \(stored entries\) holds 1 value"),
         (scipy.sparse.csr_array(np.array([[1j, 0]])), KindError, "x holds complex numbers"),

@@ -147,7 +147,11 @@ def test_columns_stay_apart():
         (np.ma.array([1, 2], mask=[0, 1]), NonFiniteError, "missing"),
         ({"a": ["u", None]}, NonFiniteError, r"x\['a'\] has 1 missing"),
         (["a", 1], KindError, "x mixes text with 1; expected one kind of label"),
-        ([object()], KindError, "x holds <object .*expected labels: text or numbers"),
+        (
+            [object()],
+            KindError,
+            r"x holds Python objects such as <object .*expected numbers or labels. As labels: \[str\(v\) for v in x\]",
+        ),
         ([1j], KindError, "x holds complex128 values; expected labels"),
         (np.array(["2026-01-01"], dtype="datetime64[D]"), KindError, "x holds datetime64.* values; expected labels"),
     ],

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import meanmap as mm
+from meanmap import ep
+from meanmap.core.errors import ParameterError
 from meanmap.core.synonyms import DESIGNS, own_words
 
 TABLE = {"a": np.arange(20.0), "b": np.arange(20.0) ** 2}
@@ -50,6 +52,77 @@ def test_another_word_for_rng_is_answered_with_ours(name):
 
 def test_every_public_function_with_rng_says_so():
     assert {name for name, function in PUBLIC.items() if "rng" in inspect.signature(function).parameters} == set(CALLS)
+
+
+# What functions of ours make: nobody types what is in it.
+MADE = ("Schema", "Samples", "Mode", "Operator", "PointEmbedding", "Derivatives")
+
+
+def _switches(folder):
+    """Of each function and class of a folder, and of each class's own ways to make one: what is True or False."""
+    for name in folder.__all__:
+        found = getattr(folder, name)
+        makers = [found]
+        if inspect.isclass(found):
+            makers += [getattr(found, each) for each in ("of", "fit", "predict") if hasattr(found, each)]
+        for function in filter(callable, makers):
+            if name in MADE:
+                continue
+            try:
+                known = inspect.signature(function).parameters
+            except ValueError:
+                continue
+            for switch, each in known.items():
+                if isinstance(each.default, bool):
+                    yield pytest.param(function, switch, id=f"{function.__qualname__}({switch})")
+
+
+FOLDERS = (
+    mm,
+    mm.stats,
+    mm.learning,
+    mm.embeddings,
+    mm.kernels,
+    mm.ep,
+    mm.ep.models,
+    mm.ep.learned,
+    mm.bp,
+    mm.estimators,
+)
+ARGUMENTS = {
+    ep.BlackBox: (lambda z: z, ep.Variable("z", ep.Normal), ep.Variable("p", ep.Normal)),
+    ep.Density: (lambda z: -(z**2), ep.Variable("z", ep.Normal)),
+    mm.KernelGrid: (),
+    mm.KernelGrid.fit: (mm.KernelGrid(), None),
+    mm.estimators.ConditionalMeanRegressor.predict: (mm.estimators.ConditionalMeanRegressor(), None),
+    mm.estimators.ConditionalDensity.predict: (mm.estimators.ConditionalDensity(), None),
+}
+
+
+SWITCHES = {each.id: each for folder in FOLDERS for each in _switches(folder)}
+
+
+@pytest.mark.parametrize(("function", "switch"), SWITCHES.values())
+def test_switches_are_true_or_false(function, switch):
+    """Python takes "no" for true, and None for false."""
+    known = inspect.signature(function).parameters.values()
+    needed = [None for each in known if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD]
+    named = {each.name: None for each in known if each.default is each.empty and each.kind is each.KEYWORD_ONLY}
+    for wrong in ("no", "False", 0, None):
+        with pytest.raises(ParameterError, match=rf"{switch} is {wrong!r}; expected True or False"):
+            function(*ARGUMENTS.get(function, needed), **named, **{switch: wrong})
+
+
+def test_switches_are_found_by_place_too():
+    @own_words
+    def draw(n, twice=False, *rest, loud=True):
+        return n, twice, rest, loud
+
+    assert draw(1, True, 2, loud=np.bool_(False)) == (1, True, (2,), False)
+    with pytest.raises(ParameterError, match="twice is 2; expected True or False"):
+        draw(1, 2, True)
+    with pytest.raises(ParameterError, match="loud is 'no'; expected True or False"):
+        draw(1, loud="no")
 
 
 def test_levels_are_for_results():

@@ -14,6 +14,7 @@ from meanmap.core.errors import EmptyError, KindError, NonFiniteError, Parameter
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
 from meanmap.core.moments import Zoned, is_zoned
+from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
 from meanmap.core.types import Array, Data
 
@@ -71,6 +72,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
         missing = count_missing(array)
         if missing:
             raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
+        check_cells(array, argument)
         raise KindError(
             f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
             f"Convert it first, for example with numpy.asarray({argument}, dtype=float)."

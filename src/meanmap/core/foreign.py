@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError
 from meanmap.core.moments import Zoned
+from meanmap.core.objects import texts_of_categories
 from meanmap.core.texts import check_memory
 
 __all__ = ["in_cells", "is_missing", "readable"]
@@ -19,7 +20,7 @@ LONG = 1000
 def readable(column: Any, argument: str) -> Any:
     """A column as NumPy can hold it: of Arrow, texts of NumPy's new kind, decimals and some of polars become others.
 
-    Structs, and whole numbers of more than 64 bits, are refused.
+    So do pandas' categories that are objects. Structs, and whole numbers of more than 64 bits, are refused.
     """
     if isinstance(column, list | tuple):
         if column and isinstance(column[0], str):
@@ -31,6 +32,8 @@ def readable(column: Any, argument: str) -> Any:
     if getattr(kind, "kind", "") == "T":
         words = [None if is_missing(word) else word for word in np.asarray(column).ravel().tolist()]
         return np.array(words, dtype=object if None in words else str).reshape(column.shape)
+    if type(kind).__name__ == "CategoricalDtype":
+        return texts_of_categories(column)
     if getattr(kind, "kind", "") == "O":
         return _without_decimals(column)
     if type(kind).__module__.startswith("polars"):

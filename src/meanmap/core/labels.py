@@ -11,6 +11,8 @@ import numpy as np
 from meanmap.core.arrays import check_rows, count_missing, plain
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
+from meanmap.core.foreign import readable
+from meanmap.core.objects import check_cells
 from meanmap.core.tables.table import table_in
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
@@ -67,7 +69,7 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
     """Labels as numbers or as text, refusing missing ones, and mixtures, which NumPy would turn into text."""
     labels = plain(data, argument)
     if labels.dtype.kind == "O" or (labels.dtype.kind == "U" and isinstance(data, list | tuple)):
-        labels = np.asarray(data, dtype=object)
+        labels = np.asarray(readable(data, argument), dtype=object)
     missing = int(np.isnan(labels).sum()) if labels.dtype.kind == "f" else count_missing(data)
     missing = missing or count_missing(labels)
     if missing:
@@ -75,6 +77,7 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
             f"{argument} has {missing} missing value(s). Drop those rows, or give missing values a label of their own."
         )
     if labels.dtype.kind == "O":
+        check_cells(labels, argument)
         numbers = all(map(_is_number, labels.flat))
         if numbers and not isinstance(data, list | tuple) and not all(label == round(label) for label in labels.flat):
             raise KindError(
@@ -82,8 +85,6 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
                 "Convert it first, for example with .astype(float)."
             )
         other = next((label for label in labels.flat if not isinstance(label, str)), None)
-        if other is not None and not isinstance(other, bytes | bool | int | float | np.generic):
-            raise KindError(f"{argument} holds {other!r} ({type(other).__name__}); expected labels: text or numbers.")
         if other is not None and any(isinstance(label, str) for label in labels.flat):
             raise KindError(f"{argument} mixes text with {other!r}; expected one kind of label.")
         labels = np.asarray(labels.tolist())

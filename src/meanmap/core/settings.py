@@ -7,7 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import KindError, ParameterError
 
-__all__ = ["by_name", "ends", "is_number", "is_whole", "probability", "whole_number"]
+__all__ = ["by_name", "ends", "is_number", "is_whole", "probability", "truth", "whole_number"]
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -32,6 +32,13 @@ def probability(value: object, name: str = "confidence", example: float = 0.95) 
     if is_number(value) and 0 < value < 1:
         return float(value)
     raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1, such as {example}.")
+
+
+def truth(value: object, name: str) -> bool:
+    """True or False; a text such as "no" is refused, which Python takes for true."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ParameterError(f"{name} is {value!r}; expected True or False.")
 
 
 def ends(confidence: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Words that the command line and other libraries have for our arguments: the error says which one is meant."""
+"""Arguments of public functions: other libraries' words for them, with an error that says ours, and switches."""
 
 import functools
 import inspect
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from meanmap.core.meant import did_you_mean
+from meanmap.core.settings import truth
 
 __all__ = ["own_words"]
 
@@ -29,7 +30,7 @@ DESIGNS = {"weights": _SAMPLES, "clusters": _EXCHANGED, "within": f"{_EXCHANGED}
 
 
 def own_words(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse `seed=` and its like with the name that this function has for them.
+    """Refuse `seed=` and its like with the name that this function has for them, and switches but True and False.
 
     Signature, documentation and types stay those of the function.
 
@@ -37,6 +38,8 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     ------
     TypeError
         Naming the argument to type instead.
+    ParameterError
+        Of a switch that is neither True nor False, such as "no".
 
     Examples
     --------
@@ -49,6 +52,11 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
     """
     known = inspect.signature(function).parameters
     open_ended = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values())
+
+    switches = [name for name, each in known.items() if isinstance(each.default, bool)]
+    places = {
+        name: place for place, (name, each) in enumerate(known.items()) if each.kind is each.POSITIONAL_OR_KEYWORD
+    }
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,6 +75,10 @@ def own_words(function: Callable[P, R]) -> Callable[P, R]:
                 raise TypeError(f"{function.__qualname__}() takes no {word}=; these do: {DESIGNS[word]}.")
             if not open_ended and (meant := did_you_mean(word, known)):
                 raise TypeError(f"{function.__qualname__}() takes no {word}={meant}.")
+        for name in switches:
+            given = {name: args[places[name]]} if places.get(name, len(args)) < len(args) else kwargs
+            if name in given:
+                truth(given[name], name)
         return function(*args, **kwargs)
 
     return call

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.door import Door
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.schema import Schema
 from meanmap.core.types import Array, Data, KernelLike, Points
 from meanmap.embeddings.bases import Basis
@@ -64,6 +65,7 @@ class _Both(eqx.Module):
         return self.first.gram(a[0], b[0]) * self.second.gram(a[1], b[1])
 
 
+@own_words
 def cross_covariance(x: Data, y: Data, kernel_x: KernelLike, kernel_y: KernelLike, centred: bool = False) -> Operator:
     """C_XY = E φ(X) ⊗ ψ(Y), the (cross-)covariance operator from the RKHS of y to that of x: ⟨f, C g⟩ = E f(X) g(Y).
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from meanmap.core.pieces.row_by_row import numbers_by_partition
 from meanmap.core.points import is_dask
+from meanmap.core.settings import truth
 from meanmap.core.types import Array, Data, Seed
 from meanmap.embeddings import Operator, condition
 from meanmap.estimators.features import seed_of
@@ -73,6 +74,7 @@ class ConditionalMeanRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X: Data, return_std: bool = False) -> Any:
         """The mean of y at each row, and its standard deviation if asked for; of Dask's rows, Dask's arrays."""
+        return_std = truth(return_std, "return_std")
         if is_dask(X):
             return (self._mean(X), self._std(X)) if return_std else self._mean(X)
         belief = self._belief(X)

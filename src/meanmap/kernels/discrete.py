@@ -10,7 +10,7 @@ from meanmap.core.domains import Domain, Indices, Strings
 from meanmap.core.door import is_concrete
 from meanmap.core.errors import InputError, ShapeError
 from meanmap.core.labels import Labels
-from meanmap.core.settings import whole_number
+from meanmap.core.settings import truth, whole_number
 from meanmap.core.types import Array, Points
 from meanmap.kernels.algebraic import Cosine, Linear
 from meanmap.kernels.base import Kernel
@@ -102,7 +102,7 @@ class Spectrum(Kernel):
     def __init__(self, length: int = 3, normalise: bool = True):
         whole_number(length, "length")
         self.length = int(length)
-        self.normalise = bool(normalise)
+        self.normalise = truth(normalise, "normalise")
 
     @property
     def domain(self) -> Domain:

@@ -10,8 +10,9 @@ import numpy as np
 from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
-from meanmap.core.errors import ColumnError, InputError, ParameterError
+from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
 from meanmap.core.held import holds_labels
+from meanmap.core.meant import did_you_mean
 from meanmap.core.points import count, is_rotations, is_sparse, library_of, refuse_sparse, rows
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
@@ -39,9 +40,12 @@ __all__ = [
     "mixed_kernel",
     "reader_for",
     "reads_numbers",
+    "strange_kernel",
     "unit_free_kernel",
 ]
 
+# What a kernel may be called that is found from the data.
+WORDS = ("median", "learned")
 # The median of 2 million distances is within half a percent or so of that of all of them.
 MOST_POINTS = 2000
 
@@ -194,6 +198,16 @@ def is_default(kernel: object) -> TypeGuard[str | None]:
     return kernel is None or isinstance(kernel, str)
 
 
+def strange_kernel(
+    kernel: object, argument: str = "kernel", also: str = "", words: tuple[str, ...] = WORDS
+) -> KindError:
+    """The error for what is no kernel, with what else the `argument` may be, and with the word that was meant."""
+    meant = did_you_mean(kernel, words) if isinstance(kernel, str) else ""
+    return KindError(
+        f"{argument} is {kernel!r}{meant}; expected a kernel, {also}{', '.join(map(repr, words))} or None."
+    )
+
+
 def asks_to_learn(kernel: object) -> bool:
     """Whether the kernel is to be learned from the data."""
     return is_default(kernel) and kernel == "learned"
@@ -290,7 +304,7 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     >>> reader_for([True, False])
     Delta()
     """
-    if table := table_in(data):
+    if table := table_in(data, argument):
         return RBF() if all(table.is_real(name) for name in table.names) else None
     if is_rotations(data):
         return Rotation()
@@ -301,9 +315,9 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     return Delta() if truths or holds_labels(array) or is_categorical(data) else RBF()
 
 
-def reads_numbers(data: Data) -> bool:
-    """Whether data are rows of numbers, of which an RBF kernel is the default."""
-    return isinstance(reader_for(data), RBF)
+def reads_numbers(data: Data, argument: str = "x") -> bool:
+    """Whether data are rows of numbers, of which an RBF kernel is the default. Errors call the data `argument`."""
+    return isinstance(reader_for(data, argument), RBF)
 
 
 def column_lengthscales(matrix: Array) -> np.ndarray:

@@ -10,6 +10,7 @@ from meanmap.core.errors import ParameterError
 from meanmap.core.points import on_host
 from meanmap.core.rng import Rng
 from meanmap.core.tables.chunks import any_once, source_of
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.picked import kinds_of_picked, picked
@@ -104,6 +105,7 @@ class Asked(ABC):
         """The twelve steps."""
         check_draws(self.n_draws)
         self.pick()
+        self.check_order()
         self.parts = list(map(on_host, self.parts))
         if (found := self.in_one_pass()) is not None:
             return found.result(self.random.seed, self.told)
@@ -133,6 +135,10 @@ class Asked(ABC):
         self.kinds = kinds_of_picked(self.kinds, self.data, *came.values())
         found = picked(self.data, **came)
         self.parts, self.said = found[: len(self.names)], tuple(found[len(self.names) :])
+
+    def check_order(self) -> None:
+        """Refuse variables whose rows have labels that say that other rows belong together."""
+        check_order(self.parts, self.names)
 
     @abstractmethod
     def in_one_pass(self) -> Found | None:
@@ -183,6 +189,9 @@ class OfSamples(Asked):
 
     by: str | None = None
     scale: bool = True
+
+    def check_order(self) -> None:
+        """Rows of different samples do not belong together."""
 
     @property
     def kernel(self) -> KernelLike:

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.door import Door
-from meanmap.core.errors import EmptyError, KindError, ParameterError
+from meanmap.core.errors import EmptyError, ParameterError
 from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
+from meanmap.learning.default import strange_kernel
 from meanmap.stats import independence_test
 from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
 from meanmap.stats.conditional.conditional import WHOLE
@@ -96,7 +97,7 @@ class KernelTests:
         self.seed: Any = Rng.of(rng).seed
         chosen = isinstance(kernel, Kernel) or kernel == "learned"
         if not (chosen or kernel in (None, "median")):
-            raise KindError(f"kernel is {kernel!r}; expected a kernel, 'median', 'learned' or None.")
+            raise strange_kernel(kernel)
         if chosen and method == "features":
             raise ParameterError("method='features' chooses its own kernels: pass kernel=None, or method='kci'.")
         self._level, self.n_permutations, self._asked, self._kernel = level, n_permutations, method, kernel

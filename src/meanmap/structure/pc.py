@@ -30,6 +30,12 @@ from meanmap.structure.skeleton import Answers, find_skeleton
 
 __all__ = ["pc"]
 
+# What comes of rows that follow each other as a series does.
+HARM = (
+    "p-values are too small, and edges too many. Learn from what structure.prewhiten leaves, or from rows that lie far "
+    "enough apart"
+)
+
 
 @own_words
 @one_blas_thread()
@@ -141,7 +147,7 @@ def pc(
             told = (*told, *dull)
             if len(schema.columns) - len(dull) < 2:
                 raise EmptyError(few_columns(schema, dull))
-        told = (*told, *alike_in_order((table,), ("table",), paired=True))
+        told = (*told, *alike_in_order((table,), ("table",), HARM, paired=True))
     tests: Any = _tests(table, test, kernel, level, random)
     if len(tests.names) < 2:
         raise EmptyError("table has one column; expected at least two variables to join.")

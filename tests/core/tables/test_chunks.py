@@ -8,6 +8,7 @@ import polars
 import pytest
 import scipy.sparse
 
+import meanmap as mm
 from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
 from meanmap.core.tables.chunks import chunks_of, count_rows, paired_chunks, sampled, source_of
 from meanmap.core.tables.table import Table
@@ -184,3 +185,19 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(KindError, match="reading Parquet needs polars"):
         list(chunks_of("data.parquet", 10))
+
+
+@pytest.mark.parametrize("row", [np.array, list, tuple], ids=["arrays", "lists", "tuples"])
+@pytest.mark.parametrize("ask", [lambda x, y: mm.two_sample_test(x, y), lambda x, y: mm.k_sample_test([x, y])])
+def test_iterators_of_rows_are_not_read_as_points_of_one_column(ask, row):
+    """Forty rows of two columns were eighty points of one."""
+    rows = np.random.default_rng(0).normal(size=(80, 2))
+    with pytest.raises((ShapeError, KindError), match=r"x is an iterator|samples\[0\] is an iterator"):
+        ask((row(r) for r in rows[:40]), (row(r) for r in rows[40:]))
+
+
+def test_iterators_of_points_of_one_column_say_so_by_their_shape():
+    points = np.random.default_rng(0).normal(size=(80, 2))
+    whole = mm.two_sample_test(points[:, 0], points[:, 1], rng=0)
+    cut = (iter(np.split(column[:, None], 8)) for column in points.T)
+    assert mm.two_sample_test(*cut, rng=0).pvalue == whole.pvalue

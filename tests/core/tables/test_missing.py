@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import meanmap as mm
-from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError
+from meanmap.core.errors import ColumnError, EmptyError, KindError, NonFiniteError, ParameterError
 from meanmap.core.tables.missing import settle, settle_pieces
 
 GAPS = {"age": [31.0, None, 19.0, 47.0, 5.0, np.nan], "town": ["a", "b", None, "a", "b", "b"]}
@@ -152,3 +152,19 @@ def test_what_is_masked_is_missing():
         (kept,), (note,) = settle([table], ["x"], "drop")
         assert len(mm.Table.of(kept)) == 39
         assert "1 of 40 rows" in note
+
+
+@pytest.mark.parametrize("values", [np.full(40, np.nan), [None] * 40, pd.Series([pd.NA] * 40, dtype="string")])
+def test_columns_of_nothing_are_one_label_where_missing_is_one(values):
+    """They were said to be empty, with 40 rows."""
+    b = np.random.default_rng(0).normal(size=40)
+    result = mm.two_sample_test({"a": values, "b": b}, {"a": values, "b": -b}, missing="category", rng=0)
+    assert any("column 'a' is the same in all samples" in note for note in result.warnings)
+    words = ["u", "v"] * 20
+    gone = mm.two_sample_test({"a": words, "b": b}, {"a": values, "b": b}, missing="category", rng=0)
+    assert gone.pvalue < 0.01
+    with pytest.raises(ColumnError, match="y is constant"):
+        mm.independence_test(b, values, missing="category")
+    for x, y, named in ((b, values, ("y", "x")), ({"a": values, "b": b}, {"a": b, "b": b}, (r"x\['a'\]", r"y\['a'\]"))):
+        with pytest.raises(KindError, match="{} has no value that is not missing, and {} holds numbers".format(*named)):
+            mm.two_sample_test(x, y, missing="category")

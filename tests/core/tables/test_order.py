@@ -79,6 +79,19 @@ def test_series_are_told_of_in_every_unit_and_container(made):
     assert note.startswith(f"rows of x {SAID}")
 
 
+@pytest.mark.parametrize("made", [lambda x: x, np.exp, lambda x: pd.DataFrame({"noise": NOISE, "x": x})])
+def test_series_that_alternate_are_told_of(made):
+    (note,) = alike_in_order([made(series(0, carried=-0.9))], ["x"])
+    assert note.startswith("rows of x that follow each other depend on each other (they correlate by -0.")
+    assert note.endswith(
+        "or test what structure.prewhiten leaves. Rows that were only put in such an order do no harm."
+    )
+
+
+def test_labels_and_levels_that_take_turns_are_a_design():
+    assert alike_in_order([{"group": ["a", "b"] * 100, "dose": np.tile([0.0, 2.0, 1.0, 3.0], 50)}], ["x"]) == ()
+
+
 def test_the_correlation_is_that_of_ranks_of_neighbours():
     x = series(1)
     ranks = x.argsort().argsort() - 99.5
@@ -148,14 +161,16 @@ FEW = {"n_permutations": 99, "rng": 0}
         lambda x, y: mm.independence_effect(x, y, rng=0),
         lambda x, y: mm.conditional_independence_effect(x, y, NOISE, rng=0),
         lambda x, y: mm.pc({"x": x, "y": y}, rng=0).report,
+        lambda x, y: mm.chow_liu({"x": x, "y": y}, rng=0),
     ],
 )
-def test_what_gives_pvalues_tells_of_them(ask):
-    x, y = series(0), series(1)
+@pytest.mark.parametrize("carried", [0.9, -0.9])
+def test_what_gives_pvalues_tells_of_them(ask, carried):
+    x, y = series(0, carried=carried), series(1, carried=carried)
     for order, expected in ((np.arange(200), True), (np.random.default_rng(3).permutation(200), False)):
         found = ask(x[order], y[order])
         notes = [*getattr(found, "warnings", ()), *getattr(found, "notes", ())]
-        assert any(SAID in note for note in notes) == expected
+        assert any("that follow each other" in note for note in notes) == expected
 
 
 def test_clusters_answer_it():

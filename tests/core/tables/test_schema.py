@@ -118,7 +118,11 @@ def test_columns_of_different_kinds_are_refused(first, second, message):
     ("call", "error", "message"),
     [
         (lambda: Schema.of(), ParameterError, "no sample"),
-        (lambda: Schema.of({"a": [1]}, kinds={"b": "label"}), ColumnError, "kinds names 'b'; table has 'a'"),
+        (
+            lambda: Schema.of({"a": [1]}, kinds={"b": "label"}),
+            ColumnError,
+            "kinds names 'b'; the columns of table are 'a'",
+        ),
         (
             lambda: Schema.of({"a": [1]}, kinds={"a": "zip"}),
             ParameterError,

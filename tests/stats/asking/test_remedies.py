@@ -83,6 +83,21 @@ def test_names_of_options_and_functions_that_are_nearly_right():
         mm.test("y ~ x", TABLE, **options)
     with pytest.raises(AttributeError, match=r"no attribute 'two_sampletest'; did you mean 'two_sample_test'\?"):
         _ = mm.two_sampletest
+    with pytest.raises(
+        KindError, match=r"kernel is 'medain' \(did you mean 'median'\?\); .*'median', 'learned', 'deep' or"
+    ):
+        mm.two_sample_test(TABLE.x, TABLE.y, kernel="medain")
+    for wrong in (
+        lambda: mm.k_sample_test([TABLE.x, TABLE.y, TABLE.z], kernel="lerned"),
+        lambda: mm.independence_test(TABLE.x, TABLE.y, kernel_y="lerned"),
+        lambda: mm.conditional_independence_test(TABLE.x, TABLE.y, TABLE.z, kernel="lerned"),
+        lambda: mm.pc(TABLE[["x", "y", "z"]], kernel="lerned"),
+        lambda: mm.DriftMonitor.of(TABLE[["x", "y"]], kernel="lerned"),
+    ):
+        with pytest.raises(KindError, match=r"is 'lerned' \(did you mean 'learned'\?\); .*'median', 'learned' or None"):
+            wrong()
+    with pytest.raises(ColumnError, match=r"kinds names 'q'; the columns of x and y are 'x', 'y'"):
+        mm.two_sample_test(TABLE[["x", "y"]], TABLE[["x", "y"]], kinds={"q": "label"})
     with pytest.raises(ParameterError, match=r"statistic is 'unbias' \(did you mean 'unbiased'\?\)"):
         mm.two_sample_test(TABLE.x, TABLE.y, statistic="unbias")
 

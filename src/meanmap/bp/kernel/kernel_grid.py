@@ -21,6 +21,7 @@ from meanmap.core.arrays import as_array, parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.rng import Rng
+from meanmap.core.settings import truth
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, DType, Seed
 from meanmap.graphs import DIRECTIONS, Flooding, grid
@@ -109,7 +110,7 @@ class KernelGrid:
             raise ParameterError(f"neighbours is {neighbours!r}; expected 4 or 8.")
         self.neighbours = neighbours
         self.bands = int(parameter(bands, "bands", axes=0, integer=True))
-        self.directions = bool(directions) or self.bands > 1
+        self.directions = truth(directions, "directions") or self.bands > 1
         self.kernel, self.ridge, self.update = kernel, ridge, update
 
     def __repr__(self) -> str:
@@ -145,6 +146,7 @@ class KernelGrid:
             Whether images of 1000 pixels and more, with what was observed of them, are left out in four folds (strips
             of a single one), to correct how far beliefs reach. That takes about five times as long.
         """
+        truth(correct, "correct")
         read = read_images(images, "images")
         if pairs is not None:
             pairs = int(parameter(pairs, "pairs", axes=0, integer=True))

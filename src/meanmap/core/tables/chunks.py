@@ -26,6 +26,10 @@ from meanmap.core.types import Data, Index, Seed
 __all__ = ["any_once", "brought", "chunks_of", "count_rows", "paired_chunks", "sampled", "side_by_side", "source_of"]
 
 
+# Pieces with one axis, as long as each other and not longer than this, may be rows.
+WIDE = 100
+
+
 @dataclass(frozen=True, eq=False)
 class Memory(Source):
     """What is in memory, or mapped into it: an array, a sparse matrix, a table, a list of points."""
@@ -111,6 +115,7 @@ def chunks_of(source: Data, rows: int, argument: str = "data") -> Iterator[Any]:
     """
     known = source_of(source)
     pieces = known.pieces(rows, argument)
+    pieces = _no_rows(pieces, argument) if known.once else pieces
     yield from pieces if isinstance(known, Memory) else _regrouped(pieces, rows, argument)
 
 
@@ -196,6 +201,21 @@ def _regrouped(pieces: Iterator[Any], rows: int, argument: str) -> Iterator[Any]
             held += lengths[0] - start
     if held:
         yield _joined(waiting, alone)
+
+
+def _no_rows(pieces: Iterator[Any], argument: str) -> Iterator[Any]:
+    """What an iterator gives, refused where it seems to be rows: a piece with one axis is points of one column."""
+    before = None
+    for piece in pieces:
+        flat = isinstance(piece, list) and piece and not isinstance(piece[0], list | tuple | np.ndarray)
+        shape = piece.shape if isinstance(piece, np.ndarray) else (len(piece),) if flat else ()
+        if shape == before and len(shape) == 1 and shape[0] <= WIDE:
+            raise ShapeError(
+                f"{argument} is an iterator of pieces of shape {shape}: of rows, or of points of one column? Of rows "
+                f"pass numpy.stack(list({argument})), and of points pieces of shape ({shape[0]}, 1)."
+            )
+        before = shape
+        yield piece
 
 
 def _piece(part: Any, argument: str) -> Any:

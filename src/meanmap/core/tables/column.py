@@ -23,7 +23,7 @@ from meanmap.core.tables.kinds import (
     is_whole,
     levels_of,
 )
-from meanmap.core.tables.missing import length, present, take
+from meanmap.core.tables.missing import MISSING_LABEL, length, present, take
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.tables.table import Table
 from meanmap.core.tables.written import Written, words_of
@@ -194,7 +194,16 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
     for part, here in zip(parts[1:], where[1:], strict=True):
         if family_of(parts[0]) == family_of(part) and parts[0].shape[1:] == part.shape[1:]:
             continue
-        text = [(p, w) for p, w in ((parts[0], where[0]), (part, here)) if p.dtype.kind == "U"]
+        pair = ((parts[0], where[0]), (part, here))
+        absent = [there for values, there in pair if values.dtype.kind == "U" and (values == MISSING_LABEL).all()]
+        if absent:
+            held = next(described(values) for values, there in pair if there != absent[0])
+            other = next(there for _, there in pair if there != absent[0])
+            raise KindError(
+                f"{absent[0]} has no value that is not missing, and {other} holds {held}: they cannot be compared. "
+                "Leave the column out."
+            )
+        text = [(p, w) for p, w in pair if p.dtype.kind == "U"]
         override = option or (f"kinds={{{column!r}: 'label'}}" if column else "text in both")
         raise KindError(
             f"{where[0]} holds {described(parts[0])}, and {here} holds {described(part)}: they cannot be compared. "

@@ -62,7 +62,7 @@ categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
     notes, texts = [], {}
     everywhere = " and ".join(names)
     for name, columns in together.items():
-        numbers = [found for found in map(_numbers, columns) if found is not None]
+        numbers = [found for each in columns if (found := _numbers(each, everywhere)) is not None]
         alike = len({found.dtype.kind for found in numbers}) == 1  # others are refused where they are compared
         codes = Sentinels.of(np.concatenate(numbers)) if alike else None
         if codes is not None:
@@ -240,14 +240,14 @@ def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
     return [(j, array[:, j]) for j in range(array.shape[1])] if array.ndim == 2 else [(None, array)]
 
 
-def _numbers(column: Data) -> np.ndarray | None:
+def _numbers(column: Data, where: str = "a column") -> np.ndarray | None:
     """The numbers or times of a column that are there; None of other things."""
     column = column if isinstance(column, Tracer) else on_host(column)
     if isinstance(column, Tracer) or getattr(column, "ndim", 1) > 1:
         return None
     values = np.asarray(column.compressed() if isinstance(column, np.ma.MaskedArray) else column)
     if values.dtype.kind == "O" and not any(isinstance(each, str) for each in values[:LEAST_OTHERS]):
-        values = plain(column, "a column")  # Python's dates, and times with a zone
+        values = plain(column, where)  # Python's dates, and times with a zone
         if values.dtype.kind == "O":
             # Of numbers beside None, as lists and nullable columns have them.
             there = [each for each in values.tolist() if isinstance(each, Real) and each == each]

@@ -269,6 +269,8 @@ def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, in
 def _labels(column: Data, there: np.ndarray, where: str) -> Any:
     if there.all():
         return column
+    if not there.any():  # of whatever kind it is declared to be
+        return np.full(len(there), MISSING_LABEL)
     held = Table.of({"it": take(column, np.flatnonzero(there))}, where).columns["it"]
     if held.dtype.kind not in "Ub":
         raise KindError(

@@ -31,7 +31,8 @@ def alike_in_order(
 ) -> tuple[str, ...]:
     """What is to be said of samples whose rows follow each other as a series does: tests count rows as independent.
 
-    Ranks of neighbouring rows are multiplied, which no law of independent rows makes large. Rows of `paired` variables
+    Ranks of neighbouring rows are multiplied, which no law of independent rows makes large, or, of numbers with many
+    values, far below zero: there rows that alternate depend on each other as much. Rows of `paired` variables
     (or of the columns of one table) are those of all together; there two variables must be series, or nothing is wrong.
     Rows of tables that come group by group are compared with those of their group. Where rows are sorted by a column
     nothing can be seen, except that it counts the rows, one by one. `harm` is what comes of it and what to do where
@@ -62,7 +63,7 @@ structure.prewhiten leaves. Rows that were only sorted do no harm.
         return tuple(notes)
     own = paired and len(samples) == 1  # then names are those of columns
     sizes = [f"{r:.2f}" + ("" if label is None or own else f" in {_called(label)}") for r, label in series.values()]
-    return (*notes, series_note(list(series), sizes, max(r for r, _ in series.values()), rows, harm))
+    return (*notes, series_note(list(series), sizes, [r for r, _ in series.values()], rows, harm))
 
 
 def _looked_at(
@@ -82,7 +83,9 @@ def _looked_at(
     series: dict[str, tuple[float, Any]] = {}
     for name, label, column in listed:
         size, score = _alike(column, group, next_to)
-        if size >= LEAST and score >= needed and size > series.get(name, (0.0, None))[0]:
+        if size < 0 and not _is_measured(column):
+            continue  # labels and levels of a design take turns
+        if abs(size) >= LEAST and abs(score) >= needed and abs(size) > abs(series.get(name, (0.0, None))[0]):
             series[name] = size, label
     return series, [], len(rows)
 
@@ -91,17 +94,21 @@ def _called(label: Any) -> str:
     return f"column {label}" if isinstance(label, int) else repr(label)
 
 
-def series_note(names: Sequence[str], sizes: Sequence[str], longest: float, n: int, harm: str = "") -> str:
-    """What is said of variables whose neighbouring rows correlate, the most by `longest`."""
-    # The variance of a mean is (1 + r) / (1 − r) times that of independent rows.
+def series_note(names: Sequence[str], sizes: Sequence[str], by: Sequence[float], n: int, harm: str = "") -> str:
+    """What is said of variables whose neighbouring rows correlate `by` so much, which `sizes` say in words."""
+    # The variance of a mean is (1 + r) / (1 − r) times that of independent rows; where rows take turns, that of a
+    # mean of squares nearly so.
+    longest = max(map(abs, by))
     block = int(np.clip(5 * (1 + longest) / (1 - min(longest, 0.99)), 5, max(5, n // 10)))
+    ordered = f"Rows that were only {'sorted' if min(by) > 0 else 'put in such an order'} do no harm"
     usual = (
         f"if they are a series, p-values are too small. Pass clusters={block} for blocks of rows, or within= with what "
-        "rows share, or test what structure.prewhiten leaves. Rows that were only sorted do no harm."
+        f"rows share, or test what structure.prewhiten leaves. {ordered}."
     )
+    alike = "are alike" if min(by) > 0 else "depend on each other"
     return (
-        f"rows of {' and '.join(names)} that follow each other are alike (they correlate by {' and '.join(sizes)}) "
-        f"and count as independent: {harm or usual}"
+        f"rows of {' and '.join(names)} that follow each other {alike} (they correlate by {' and '.join(sizes)}) "
+        f"and count as independent: {f'if they are a series, {harm}. {ordered}.' if harm else usual}"
     )
 
 
@@ -141,6 +148,11 @@ def is_sorted(column: np.ndarray) -> bool:
     steps = np.diff(column.astype(np.float64))
     many = np.count_nonzero(steps) >= len(column) / ROWS_OF_A_GROUP
     return bool(many and ((steps >= 0).all() or (steps <= 0).all()))
+
+
+def _is_measured(column: np.ndarray) -> bool:
+    """Whether a column holds numbers or times of which most are different."""
+    return column.dtype.kind in "iufmM" and len(np.unique(column)) > len(column) / 2
 
 
 def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:

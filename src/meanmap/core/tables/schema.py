@@ -16,6 +16,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.settings import by_name
 from meanmap.core.tables.column import Column, check_alike, counted
 from meanmap.core.tables.doubts import copied_columns, copied_rows, doubts
+from meanmap.core.tables.indices import check_order, places_differ
 from meanmap.core.tables.kinds import HELD_BY, OF_TIMES, Kind, as_kind, wanted_kind
 from meanmap.core.tables.matching import matched, renamed, selected
 from meanmap.core.tables.missing import length, settle
@@ -231,7 +232,9 @@ def chosen_kinds(kinds: Mapping[str, Any] | None, columns: Mapping[str, Any], ar
     unknown = [name for name in told if name not in columns]
     if unknown:
         meant = did_you_mean(unknown[0], columns)
-        raise ColumnError(f"kinds names {unknown[0]!r}{meant}; {argument} has {', '.join(map(repr, columns))}.")
+        raise ColumnError(
+            f"kinds names {unknown[0]!r}{meant}; the columns of {argument} are {', '.join(map(repr, columns))}."
+        )
     return {name: wanted_kind(kind, columns[name]) for name, kind in told.items()}
 
 
@@ -257,9 +260,12 @@ def admitted(
     kinds = by_name(kinds, "kinds", '{"zip": "label"}')
     if missing != "raise" or kinds:
         _in_memory(samples, missing)
+    apart = places_differ(samples, names) if paired else ()
+    if paired:
+        check_order(samples, names)
     samples, notes = settle(samples, names, missing, paired, least)
     notes += (*doubts(samples, names, kinds or (), apart=paired), *copied_rows(samples, names, paired=paired))
-    notes += copied_columns(samples, names) if paired else ()
+    notes += (*(copied_columns(samples, names) if paired else ()), *apart)
     if not kinds:
         return samples, notes
     split = list(map(raw_columns, samples, names))

@@ -25,12 +25,23 @@ from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeErr
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import in_cells, readable
 from meanmap.core.meant import no_column, respelled
+from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, refuse_unread
+from meanmap.core.tables.indices import check_order
 from meanmap.core.tables.kinds import advice
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Array, Data
 
-__all__ = ["Table", "as_declared", "named_columns", "raw_columns", "refuse_labels", "table_in", "values_of"]
+__all__ = [
+    "Table",
+    "as_declared",
+    "named_columns",
+    "raw_columns",
+    "read_column",
+    "refuse_labels",
+    "table_in",
+    "values_of",
+]
 
 SHOWN = {"U": " [labels]", "b": " [true or false]", "M": " [times]", "m": " [durations]"}
 
@@ -79,7 +90,7 @@ class Table:
         if only is not None:
             names = list(columns)
             columns = {names[i]: columns[names[i]] for i in (_position(name, names, argument) for name in only)}
-        read = {name: _read_column(column, f"{argument}[{name!r}]") for name, column in columns.items()}
+        read = {name: read_column(column, f"{argument}[{name!r}]") for name, column in columns.items()}
         check_rows(check_lengths({name: len(column) for name, column in read.items()}, argument), argument)
         return cls(read)
 
@@ -248,6 +259,7 @@ def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
     if isinstance(data, Table):
         return list(data.columns), list(data.columns.values())
     if isinstance(data, Mapping):
+        check_order(list(data.values()), [f"{argument}[{name!r}]" for name in data])
         return _readable([str(name) for name in data], list(data.values()), argument)
     if names := _fields(data):
         return list(names), [data[name] for name in names]
@@ -282,7 +294,7 @@ def _matrix(data: Data, argument: str) -> np.ndarray:
     return words if words.dtype.kind in "SUTbmM" else as_array(data, argument)
 
 
-def _read_column(column: Data, argument: str) -> Any:
+def read_column(column: Data, argument: str) -> Any:
     """One column as numbers (float64, or a JAX array as it is), text, truth values or times."""
     if isinstance(column, Table | Mapping) or _is_frame(column):
         raise KindError(
@@ -336,11 +348,8 @@ def _read_labels(array: np.ndarray, argument: str, declared: str) -> np.ndarray:
             f"{argument} is ragged: its cells are lists, such as {np.asarray(strange).tolist()}; expected one value in "
             "each row, or vectors of numbers of one length."
         )
-    if strange is not None:
-        raise KindError(
-            f"{argument} holds Python objects such as {strange!r} ({type(strange).__name__}); "
-            "expected numbers or labels."
-        )
+    if array.dtype.kind == "O":
+        check_cells(array, argument)
     if array.dtype.kind == "O" and declared in ("", "object") and not any(isinstance(v, str | bytes) for v in array):
         raise KindError(
             f"{argument} holds numbers as Python objects (dtype object). "

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError, ShapeError
+from meanmap.core.settings import truth
 from meanmap.core.types import Array
 from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
@@ -120,7 +121,7 @@ class Density(BlackBoxFactor):
         read = _read_arguments(log_factor, arguments, name)
         self.name = name or _label(log_factor, read)
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
-        self.random, self.vectorised = False, bool(vectorised)
+        self.random, self.vectorised = False, truth(vectorised, "vectorised")
         self.host = self.vectorised or is_host_function(log_factor, read, self.name)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, log_factor, oracle, None, None
         if isinstance(oracle, Oracle | HostOracle):
@@ -198,7 +199,7 @@ class BlackBox(BlackBoxFactor):
         if not out.family.is_scalar():
             raise KindError(f"the output {out.name!r} of {self.name} is a {out.family.__name__}; expected a number.")
         common_plate(self.name, {f"argument {at}": a for at, a in enumerate(read)})
-        self.random, self.vectorised = bool(random), bool(vectorised)
+        self.random, self.vectorised = truth(random, "random"), truth(vectorised, "vectorised")
         self.host = self.vectorised or is_host_function(function, read[:-1], self.name, random=self.random)
         self.arguments, self.own, self.oracle, self.traced, self.memory = read, function, oracle, None, None
         if isinstance(oracle, Oracle | HostOracle):

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.reads import Reads, reads
+from meanmap.core.settings import truth
 from meanmap.ep.calling import as_now
 from meanmap.ep.doubt import ENOUGH, Lean
 from meanmap.ep.factor import Answer, FactorLike, replaced
@@ -110,7 +111,7 @@ class Learned(HostOracle):
         first = int(parameter(initial, "initial", axes=0, integer=True, at_least=2 * FEWEST))
         if not 0 <= float(audit) <= 1:
             raise ParameterError(f"audit is {audit!r}; expected the part of messages to audit, between 0 and 1.")
-        self.rules = Rules(_threshold(threshold), first, float(audit), bool(refresh))
+        self.rules = Rules(_threshold(threshold), first, float(audit), truth(refresh, "refresh"))
         self.operator = MessageOperator() if operator is None else operator
         if not isinstance(self.operator, MessageOperator):
             raise KindError(f"operator is a {type(operator).__name__}; expected an ep.learned.MessageOperator.")

@@ -10,6 +10,7 @@ import numpy as np
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ParameterError
 from meanmap.core.points import spread_rows
+from meanmap.core.settings import truth
 from meanmap.core.types import Array, KernelLike
 from meanmap.ep.learned.points import laws, thinned, varying
 from meanmap.ep.learned.regression import Estimate, Regression
@@ -134,6 +135,7 @@ class KernelRegression(Regression):
         if self.tune not in ("leave-one-out", "marginal likelihood", None):
             raise ParameterError(f"tune is {self.tune!r}; expected 'leave-one-out', 'marginal likelihood' or None.")
         parameter(self.noise, "noise", axes=0)
+        truth(self.as_normal, "as_normal")
 
     def settings(self) -> dict[str, Any]:
         """The parameters that the regression was made with."""

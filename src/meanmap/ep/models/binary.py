@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from meanmap.core.settings import ends
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.interval import Probit
 from meanmap.ep.factors.links import Logistic
@@ -50,6 +52,7 @@ class BinaryRegression(Regression):
         return self.classes[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
 
+@own_words
 def logistic_regression(
     X: Data,
     y: Data,
@@ -109,6 +112,7 @@ def logistic_regression(
     return _binary("logistic", X, y, prior_sd, intercept_sd, standardise, intercept, kinds, settings)
 
 
+@own_words
 def probit_regression(
     X: Data,
     y: Data,
@@ -145,6 +149,7 @@ def _binary(
     kinds: Mapping[str, Any] | None,
     settings: Any,
 ) -> BinaryRegression:
+    check_order((X, y), ("X", "y"))
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     classes, codes = read_labels(y, len(matrix))
     factor = LINKS[link][0]

@@ -9,6 +9,8 @@ from scipy.special import pdtr
 
 from meanmap.core.errors import ParameterError
 from meanmap.core.settings import ends
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.links import Poisson
 from meanmap.ep.models.design import Design, read_outcomes
@@ -45,6 +47,7 @@ class CountRegression(Regression):
         return np.maximum(np.ceil(low - 1e-6), 0), np.maximum(np.ceil(high - 1e-6), 0)
 
 
+@own_words
 def poisson_regression(
     X: Data,
     y: Data,
@@ -80,6 +83,7 @@ def poisson_regression(
     >>> bool(abs(fit.coefficients.mean()[1] - 1) < 3 * fit.coefficients.sd()[1])
     True
     """
+    check_order((X, y), ("X", "y"))
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     counts = read_outcomes(y, len(matrix))
     times = _exposure(exposure, len(matrix))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from meanmap.core.synonyms import own_words
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.interval import Ordinal
 from meanmap.ep.models.design import Design, read_codes
@@ -45,6 +47,7 @@ class OrdinalRegression(Regression):
         return [("cutpoints", ", ".join(f"{cut:.4g}" for cut in self.cutpoints)), *super()._facts()]
 
 
+@own_words
 def ordinal_regression(
     X: Data,
     y: Data,
@@ -85,6 +88,7 @@ def ordinal_regression(
     >>> fit.predict({"hours": [-3.0, 0.0, 3.0]}).tolist()
     [0, 1, 2]
     """
+    check_order((X, y), ("X", "y"))
     design, matrix = Design.of(X, standardise=standardise, intercept=False, centre=True, kinds=kinds)
     classes, codes = read_codes(y, len(matrix), levels)
     prior = prior_of(design, prior_sd, 1.0)

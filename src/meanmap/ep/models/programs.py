@@ -12,6 +12,7 @@ from jax.scipy.special import gammaln
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.synonyms import own_words
 from meanmap.core.types import Axes, Data
 from meanmap.ep.calling import is_host_function
 from meanmap.ep.factor import common_plate
@@ -84,6 +85,7 @@ class Program(Inferred):
         return f"<p><b>{html.escape(self.title)}</b>{notes}</p>{self.summary()._repr_html_()}"
 
 
+@own_words
 def simulator(
     function: Callable[..., Any],
     parameters: Mapping[str, Family],

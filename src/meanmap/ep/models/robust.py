@@ -10,7 +10,9 @@ import scipy.special
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import ColumnError, InputError
 from meanmap.core.settings import ends
+from meanmap.core.synonyms import own_words
 from meanmap.core.tables.column import middle_units
+from meanmap.core.tables.indices import check_order
 from meanmap.core.types import Array, Data
 from meanmap.ep.factors.links import Student
 from meanmap.ep.models.design import Design, read_outcomes
@@ -83,6 +85,7 @@ class RobustRegression(Regression):
         return [("noise", noise), *super()._facts()]
 
 
+@own_words
 def robust_regression(
     X: Data,
     y: Data,
@@ -131,6 +134,7 @@ def robust_regression(
     >>> round(float(fit.coefficients.mean()[1]), 1), int((fit.outlying > 10).sum())
     (3.0, 5)
     """
+    check_order((X, y), ("X", "y"))
     design, matrix = Design.of(X, standardise=standardise, intercept=intercept, kinds=kinds)
     outcome = read_outcomes(y, len(matrix))
     freedom = float(parameter(degrees, "degrees", axes=0))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError
+from meanmap.core.settings import truth
 from meanmap.core.types import Array
 from meanmap.ep import doubt
 from meanmap.ep.factor import Answer, FactorLike
@@ -177,7 +178,7 @@ class ImportanceSampling(Sampler):
         self.points = int(parameter(points, "points", axes=0, integer=True, at_least=4))
         if proposal is not None and not (isinstance(proposal, Distribution) and proposal.shape == ()):
             raise KindError(f"proposal is {proposal!r}; expected one distribution, such as Normal(0.0, 200.0).")
-        self.proposal, self.paired = proposal, bool(paired)
+        self.proposal, self.paired = proposal, truth(paired, "paired")
 
     @classmethod
     def of_the_paper(cls) -> "ImportanceSampling":

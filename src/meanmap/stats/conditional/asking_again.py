@@ -82,10 +82,12 @@ def told_in_order(
     for side in (left, right):
         numbers = None if side.first is None else (side.columns[:, : len(side.scales)], side.first)
         found.append(Agreement.of(*(numbers or (side.left, side.second)), near))
-    most = Leftover.of(*found)
-    if most.chance > SERIES or min(most.shares) < LEAST:
+    signs = [float(np.sign(each.score[0])) for each in found]
+    most = Leftover.of(*(replace(each, score=np.abs(each.score), share=np.abs(each.share)) for each in found))
+    if 4 * most.chance > SERIES or min(most.shares) < LEAST:  # either sign, on either side
         return ()
-    return (series_note(["x", "y"], [f"{share:.2f} given z" for share in most.shares], max(most.shares), len(rows)),)
+    shares = [sign * share for sign, share in zip(signs, most.shares, strict=True)]
+    return (series_note(["x", "y"], [f"{share:.2f} given z" for share in shares], shares, len(rows)),)
 
 
 def _most(parts: dict[str, Leftover]) -> Leftover:

@@ -13,7 +13,7 @@ from meanmap.core.tables.picked import check_no_names
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.learning.default import is_default
+from meanmap.learning.default import is_default, strange_kernel
 from meanmap.stats.asked import Asked, Found
 from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, told_in_order
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan, doubts
@@ -320,7 +320,7 @@ def _streams(variables: Sequence[Any], designed: bool, method: str, kernels: Seq
 def _kernels(*kernels: KernelLike) -> tuple[Kernel | str | None, ...]:
     for name, kernel in zip(("kernel_x", "kernel_y"), kernels, strict=True):
         if not (kernel is None or isinstance(kernel, Kernel) or kernel in ("median", "learned")):
-            raise KindError(f"{name} is {kernel!r}; expected a kernel, 'median', 'learned' or None.")
+            raise strange_kernel(kernel, name)
     return kernels
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from meanmap.core.arrays import check_rows, plain
 from meanmap.core.errors import ColumnError, EmptyError, KindError
 from meanmap.core.exact import check_exact
+from meanmap.core.objects import check_cells
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import is_text, middle_units
@@ -283,7 +284,9 @@ def _table(data: Data, argument: str) -> Table:
     array = plain(data, argument)
     if array.dtype.kind in "SUO" and array.ndim in (1, 2):
         columns = array[:, None] if array.ndim == 1 else array
-        return Table.of({str(j): columns[:, j] for j in range(columns.shape[1])})
+        if array.dtype.kind == "O":
+            check_cells(array, argument)
+        return Table.of({str(j): columns[:, j] for j in range(columns.shape[1])}, argument)
     found = Table.of(array if isinstance(data, jax.Array) else data, argument)
     return Table({str(j): column for j, column in enumerate(found.columns.values())})
 

@@ -24,7 +24,7 @@ from meanmap.core.tables.matching import aligned
 from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names, names_of
 from meanmap.core.tables.schema import admitted
-from meanmap.core.tables.table import Table, named_columns, values_of
+from meanmap.core.tables.table import Table, named_columns, read_column, values_of
 from meanmap.core.types import Data
 from meanmap.core.values import label_text
 from meanmap.stats.designs.exchanges import Exchange
@@ -267,7 +267,8 @@ def _columns(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument
             f"{argument} holds an array for each sample; expected one for all {total} rows: pass "
             f"{argument}=numpy.concatenate({argument})."
         )
-    found = list(Table.of(named_columns(wanted, argument) or {argument: wanted}, argument).columns.values())
+    named = named_columns(wanted, argument)
+    found = list(Table.of(named, argument).columns.values()) if named else [read_column(wanted, argument)]
     if len(found[0]) != total:
         raise ShapeError(f"{argument} has {len(found[0])} values; expected one for each of the {total} rows.")
     return [np.asarray(column) for column in found]

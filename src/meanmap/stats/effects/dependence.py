@@ -30,6 +30,11 @@ __all__ = ["covariance_laws", "effect_of", "independence_effect"]
 # Whole Gram matrices and their eigenvalues up to here; of more pairs so many are drawn at random.
 MOST_PAIRS = 1200
 NAMES = ("x", "y")
+# What comes of rows that follow each other as a series does.
+HARM = (
+    "dependence looks larger than it is, and intervals are too short. Measure what structure.prewhiten leaves, or rows "
+    "that lie far enough apart"
+)
 
 
 @own_words
@@ -89,7 +94,7 @@ def independence_effect(
         kinds = kinds_of_picked(kinds, data, x, y)
         x, y = picked(data, x=x, y=y)
     (x, y), told = admitted((x, y), NAMES, missing, kinds, paired=True, least=LEAST_POINTS)
-    told += alike_in_order((x, y), NAMES, paired=True)
+    told += alike_in_order((x, y), NAMES, HARM, paired=True)
     (x, y), heard = texts_of_variables((x, y), NAMES, wanted, kinds)
     told += heard
     grams: list[np.ndarray] = []

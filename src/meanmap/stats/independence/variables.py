@@ -17,7 +17,14 @@ from meanmap.kernels.base import Kernel
 from meanmap.kernels.columns import OnColumns
 from meanmap.kernels.discrete import Hamming
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import at_median, column_lengthscales, is_default, kernel_for, reads_numbers
+from meanmap.learning.default import (
+    at_median,
+    column_lengthscales,
+    is_default,
+    kernel_for,
+    reads_numbers,
+    strange_kernel,
+)
 from meanmap.learning.learned import learned_multiple
 from meanmap.stats.settings import finite_distances
 
@@ -76,9 +83,7 @@ def kernels_of(wanted: Any, data: Data, name: str, default: str, rng: Seed) -> t
         members = tuple(member for member in wanted if isinstance(member, Kernel))
         if members and len(members) == len(wanted):
             return members
-    raise KindError(
-        f"the kernel of {name} is {wanted!r}; expected a kernel, a list of kernels, 'median', 'learned' or None."
-    )
+    raise strange_kernel(wanted, f"the kernel of {name}", "a list of kernels, ")
 
 
 def single_kernel(wanted: Any, data: Data, name: str, rng: Seed) -> Kernel:
@@ -121,14 +126,14 @@ def _from_data(data: Data, name: str, how: str, rng: Seed) -> tuple[Kernel, ...]
             return numbers
         categories = OnColumns(Hamming(1.0), labels)
         return tuple(OnColumns(kernel, real) * categories for kernel in numbers) or (categories,)
-    if not reads_numbers(data):
-        return (kernel_for(data, rng),)
+    if not reads_numbers(data, name):
+        return (kernel_for(data, rng, name),)
     with Door() as door:
         matrix = Real(sparse=True).read(data, name, door)
     if is_sparse(matrix):
         if how == "learned":
             refuse_sparse(matrix, name, "and a learned kernel needs a density")
-        return (at_median(RBF(), matrix, rng),)
+        return (at_median(RBF(), matrix, rng, name),)
     if not np.ptp(matrix, axis=0).any():
         raise constant(name)
     return _rbfs(matrix, how, rng)

@@ -49,8 +49,8 @@ LANDMARKS = 512, 256
 LEAST_PVALUE = 1e-300
 # What becomes of batches whose rows follow each other as a series does, and what to do.
 HARM = (
-    "if they are a series, batches of neighbours differ by more than chance and alarms come too often. Watch what "
-    "structure.prewhiten leaves, or rows that lie far enough apart."
+    "batches of neighbours differ by more than chance and alarms come too often. Watch what structure.prewhiten "
+    "leaves, or rows that lie far enough apart"
 )
 
 

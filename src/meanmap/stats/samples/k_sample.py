@@ -100,7 +100,7 @@ class _SeveralSamples(OfSamples):
         self.names, self.parts, self.told = several_samples(self.parts[0], self.by, self.missing, self.kinds)
 
     def in_one_pass(self) -> Found | None:
-        made = None if self.designed or not is_long(self.parts) else in_one_pass(self, KSamplePlan)
+        made = None if self.designed or not is_long(self.parts, self.names) else in_one_pass(self, KSamplePlan)
         return made and made[0]._found(made[1], self.n_draws)
 
     def compute(self, door: Door) -> Found:

@@ -23,7 +23,7 @@ from meanmap.kernels.base import Kernel, agree
 from meanmap.kernels.manifolds import Rotation
 from meanmap.kernels.reading import read_alike
 from meanmap.kernels.stationary import RBF
-from meanmap.learning.default import at_median, is_default, mixed_kernel, reader_for
+from meanmap.learning.default import at_median, is_default, mixed_kernel, reader_for, strange_kernel
 from meanmap.learning.learned import learned_for, learned_multiple
 from meanmap.stats.asked import alone
 from meanmap.stats.collections import default_collection, fused
@@ -244,7 +244,7 @@ def _given(kernel: KernelLike) -> tuple[Kernel, ...]:
                     "same: give kernels of all columns, with one lengthscale for each."
                 )
         return kernels
-    raise KindError(f"kernel is {kernel!r}; expected a kernel, a list of kernels, 'median', 'learned' or None.")
+    raise strange_kernel(kernel, also="a list of kernels, ")
 
 
 def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[str, str]]:

@@ -153,11 +153,11 @@ def in_one_pass(asked: OfSamples, plan: type[Made]) -> tuple[Made, list[SampleSt
     return made, one_pass(made, _added, whole, asked.names)
 
 
-def is_long(sources: Sequence[Any]) -> bool:
+def is_long(sources: Sequence[Any], names: Sequence[str]) -> bool:
     """Whether samples have so many rows in all that they are compared in one pass, as iterators may."""
     if any_once(sources):
         return True
-    return all(map(_has_rows, sources)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
+    return all(map(_has_rows, sources, names)) and sum(count_rows(source) or 0 for source in sources) > PERMUTED
 
 
 def _begun(
@@ -179,6 +179,6 @@ def _begun(
     return first, [chain([one], [] if two is None else [two], stream) for one, two, stream in parts]
 
 
-def _has_rows(data: Data) -> bool:
+def _has_rows(data: Data, name: str) -> bool:
     """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
-    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, "x") is not None
+    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, name) is not None

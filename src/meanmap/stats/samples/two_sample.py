@@ -19,7 +19,7 @@ from meanmap.embeddings.element import Embedding
 from meanmap.embeddings.points import PointEmbedding
 from meanmap.features.base import FeatureKernel
 from meanmap.kernels.reading import is_flat
-from meanmap.learning.default import is_default
+from meanmap.learning.default import WORDS, is_default, strange_kernel
 from meanmap.stats.asked import Found, OfSamples
 from meanmap.stats.collections import column_kernel
 from meanmap.stats.designs.reading import check_permuted, grouped
@@ -163,6 +163,8 @@ class _TwoSamples(OfSamples):
             check_permuted(self.statistic, self.null, *own)
         if self.one_kernel and self.kernel is None:
             self.wanted = ("median",)
+        if is_default(self.kernel) and self.kernel not in (None, "deep", *WORDS):
+            raise strange_kernel(self.kernel, also="a list of kernels, ", words=(*WORDS, "deep"))
         x, y = self.parts
         self.parts, self.names, self.told = _picked(x, y, self.by, self.missing, self.kinds)
 
@@ -177,7 +179,7 @@ class _TwoSamples(OfSamples):
         return is_default(self.kernel) and self.kernel == "deep"
 
     def in_one_pass(self) -> Found | None:
-        if self.designed or self.features is not None or self.deep or not is_long(self.parts):
+        if self.designed or self.features is not None or self.deep or not is_long(self.parts, self.names):
             return None
         if ways := [each for each in fitting(self.statistic, self.null) if each.of_sums]:
             made = in_one_pass(self, TwoSamplePlan)

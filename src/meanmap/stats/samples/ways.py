@@ -8,6 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
+from meanmap.core.synonyms import own_words
 from meanmap.stats.samples.blocks import block_length, block_test
 from meanmap.stats.samples.feature_statistics import OfSums, gaussian_limit, summed
 from meanmap.stats.samples.gram_statistics import feature_test, gram_test, limit_test
@@ -51,6 +52,7 @@ class Way:
 _WAYS: dict[tuple[str, str], Way] = {}
 
 
+@own_words
 def register_two_sample(
     statistic: str,
     null: str,
