@@ -51,7 +51,9 @@ def places_differ(parts: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]
 
 def _pairs(parts: Sequence[Any], names: Sequence[str]) -> list[tuple[Any, Any, str, str]]:
     """The indices of each two of pandas' columns or tables, where they are not the same, with their names."""
-    beside = ((getattr(part, "index", None), name) for part, name in zip(parts, names, strict=True))
+    beside: list[tuple[Any, str]] = [
+        (getattr(part, "index", None), name) for part, name in zip(parts, names, strict=True)
+    ]
     found = [(index, name) for index, name in beside if type(index).__module__.startswith("pandas")]
     return [(a, b, name, called) for (a, name), (b, called) in combinations(found, 2) if not (a is b or a.equals(b))]
 
