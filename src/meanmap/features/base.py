@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from meanmap.core.anew import compiled_anew
 from meanmap.core.domains import Columns, Domain
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError
-from meanmap.core.points import any_sparse, bucket, count, on_device, one_row, pad, rows
+from meanmap.core.points import any_sparse, bucket, count, on_device, one_row, pad, rows, slices
 from meanmap.core.settings import is_whole
 from meanmap.core.tables.places import Places
 from meanmap.core.tables.table import Table
@@ -43,6 +44,10 @@ class Features(eqx.Module):
     @abstractmethod
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r), of points already read: pure and traceable."""
+
+    def transform_means(self, x: Points, size: int) -> jax.Array:
+        """Means of φ over each `size` points that follow one another, (n / size, r): pure and traceable."""
+        return grouped_means(self.transform(x), size)
 
     @abstractmethod
     def check(self, points: Points, argument: str) -> None:
@@ -111,6 +116,28 @@ def transform_in_chunks(features: Features, points: Points, chunk: int = CHUNK) 
         part = rows(points, slice(start, min(start + size, n)))
         # Cut on the host: in JAX every new number of rows would be compiled.
         yield np.asarray(transform(features, pad(part, size)))[: count(part)]
+
+
+@compiled_anew
+@partial(jax.jit, static_argnames="size")
+def _transform_means(features: Features, x: Points, size: int) -> jax.Array:
+    return features.transform_means(x, size)
+
+
+def grouped_means(values: jax.Array, size: int) -> jax.Array:
+    return jnp.mean(values.reshape(-1, size, values.shape[-1]), axis=1)
+
+
+def transformed_means(features: Features, points: Points, size: int) -> np.ndarray:
+    """Means of φ over each `size` points (already read) that follow one another, (n / size, r), on the host."""
+    n = count(points) // size
+    if any_sparse((features, points)):
+        return np.asarray(grouped_means(jnp.asarray(transformed(features, points)), size))
+    features, found, step = on_device(features), np.empty((n, features.size)), max(1, CHUNK // size)
+    for part in slices(n, step):
+        taken = pad(rows(points, slice(part.start * size, part.stop * size)), step * size)
+        found[part] = np.asarray(_transform_means(features, taken, size))[: part.stop - part.start]
+    return found
 
 
 def transformed(features: Features, points: Points, chunk: int = CHUNK) -> np.ndarray:

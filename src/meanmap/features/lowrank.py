@@ -16,7 +16,7 @@ from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import whole_number
 from meanmap.core.types import Array, Data, Points, Seed
-from meanmap.features.base import Features, made_from
+from meanmap.features.base import Features, grouped_means, made_from
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.gram import gram_matrix, point_values, suits_numpy
 from meanmap.kernels.reading import check_alike, read_points
@@ -253,6 +253,10 @@ class Nystrom(Features):
     def transform(self, x: Points) -> jax.Array:
         """φ(x), (n, r)."""
         return jnp.matmul(self.kernel.gram(x, self.landmarks), self.whitening, precision="highest")
+
+    def transform_means(self, x: Points, size: int) -> jax.Array:
+        """W times the means of k(landmarks, x): one product for each mean, not for each point."""
+        return jnp.matmul(grouped_means(self.kernel.gram(x, self.landmarks), size), self.whitening, precision="highest")
 
     def check(self, points: Points, argument: str) -> None:
         """The columns of the landmarks."""

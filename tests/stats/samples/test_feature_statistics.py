@@ -19,6 +19,7 @@ from meanmap.stats.samples import feature_statistics, gram_statistics, two_sampl
 from meanmap.stats.samples.feature_statistics import gaussian_limit
 from meanmap.stats.samples.gram_statistics import gram_test
 from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.samples.units import Units
 
 FAILURE_RATE = 1e-5
 KERNEL = mm.kernels.RBF(1.0)
@@ -160,7 +161,7 @@ def test_few_features_stand_for_a_gram_matrix_only_when_they_hold_it():
     for kernel in (mm.kernels.RBF(3.0), mm.kernels.Laplace(0.1)):
         with Door() as door:
             samples = read_samples((x, y), "xy", kernel, None, door)
-            low = gram_statistics.centred_gram(kernel, samples.pooled, door)
+            low, _ = gram_statistics.centred_gram(kernel, Units.of_rows(samples.sizes), samples.pooled, door)
             assert type(low).__name__ == ("CentredFeatures" if kernel == mm.kernels.RBF(3.0) else "CentredGram")
             found = gram_test(samples, **settings, generator=np.random.default_rng(0), door=door)
             with pytest.MonkeyPatch.context() as patch:

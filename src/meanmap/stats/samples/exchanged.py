@@ -14,7 +14,8 @@ from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import BLOCK, SINGLE, SQUARED, Permuted
 from meanmap.stats.samples.feature_statistics import LANDMARKS, landmark_features
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test
-from meanmap.stats.samples.scores import Forms, Scores
+from meanmap.stats.samples.scores import Scores
+from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import WHOLE
 
 __all__ = ["design_test", "exchanged_spread"]

@@ -11,16 +11,17 @@ from meanmap.core.points import count, rows
 from meanmap.core.progress import track
 from meanmap.core.types import DType, Points
 from meanmap.embeddings.coordinates import FeatureEmbedding
-from meanmap.features.base import Concatenated, FeatureKernel, transformed
+from meanmap.features.base import Concatenated, FeatureKernel, Features, transformed
 from meanmap.features.lowrank import Nystrom
 from meanmap.features.states.feature_map import FeatureMap, working_precision
 from meanmap.kernels.base import Kernel, Sum
 from meanmap.linalg.moments import Moments
 from meanmap.stats.collections import fused
-from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted
+from meanmap.stats.permutations import SQUARED, Centred, CentredFeatures, Permuted, root_mean_square
 from meanmap.stats.result import Null
 from meanmap.stats.samples.rank_features import with_columns, without_columns
 from meanmap.stats.samples.samples import Outcome, Samples
+from meanmap.stats.samples.units import Units
 
 __all__ = [
     "LANDMARKS",
@@ -67,10 +68,24 @@ def landmark_features(
     return Concatenated(Sum(kernels), members)
 
 
-def centred_features(samples: Samples, generator: np.random.Generator, door: Door) -> Iterator[Centred]:
-    """The Gram matrix of every kernel, by features of landmarks that are drawn at once."""
+def centred_features(
+    samples: Samples, units: Units, generator: np.random.Generator, door: Door
+) -> Iterator[tuple[Centred, float]]:
+    """The Gram matrix of the units under every kernel, by features of landmarks that are drawn at once, and its norm.
+
+    The norm is that of rows, of units of several estimated from as many of them as there are landmarks.
+    """
     features = landmark_features(samples.kernels, samples.pooled, LANDMARKS, generator, door, np.float64)
-    return (CentredFeatures(transformed(member, samples.pooled)) for member in features.members)
+    some = rows(samples.pooled, units.members[:: -(-len(units.members) // LANDMARKS), 0])
+
+    def held(member: Features) -> tuple[Centred, float]:
+        found = CentredFeatures(units.features(member, samples.pooled))
+        if units.size == 1:
+            return found, found.norm
+        phi = transformed(member, some)
+        return found, root_mean_square(phi @ phi.T)
+
+    return map(held, features.members)
 
 
 def summed(samples: Samples, of_sums: OfSums, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:

@@ -19,14 +19,14 @@ from meanmap.stats.permutations import (
     CentredFeatures,
     CentredGram,
     Permuted,
-    assignments,
     flipped_mmd,
     permuted_mmd,
     root_mean_square,
 )
 from meanmap.stats.samples.feature_statistics import centred_features
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test
-from meanmap.stats.samples.scores import Forms, Scores, flipped_forms, permuted_forms
+from meanmap.stats.samples.scores import Scores, flipped_forms, permuted_forms
+from meanmap.stats.samples.units import Forms, Units
 
 __all__ = ["centred_gram", "feature_test", "gram_test", "limit_test"]
 
@@ -40,8 +40,10 @@ def gram_test(
     """The fused statistic from every kernel's Gram matrix, under permutations or exchanges within pairs: exact."""
     n, pooled = samples.sizes[0], samples.pooled
     if kind == "permutation":
-        held = (centred_gram(kernel, pooled, door) for kernel in samples.kernels)
-        return _permuted(samples, held, unbiased, n_draws, generator)
+        # Of biased statistics the pairs inside of units are a part.
+        units = Units.of(samples.sizes, generator) if unbiased else Units.of_rows(samples.sizes)
+        held = (centred_gram(kernel, units, pooled, door) for kernel in samples.kernels)
+        return _permuted(samples, units, held, unbiased, n_draws, generator)
     z = Exchange.of(n).signs(n_draws, generator)
     grams = (gram_matrix(kernel, pooled) for kernel in samples.kernels)
     found = ((flipped_mmd(gram, z, unbiased), root_mean_square(gram)) for gram in grams)
@@ -54,33 +56,45 @@ def gram_test(
 
 def feature_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
     """The fused statistic of the features of samples in memory, under permutations."""
-    return _permuted(samples, centred_features(samples, generator, door), True, n_draws, generator)
+    units = Units.of(samples.sizes, generator)
+    held = centred_features(samples, units, generator, door)
+    return _permuted(samples, units, held, True, n_draws, generator)
 
 
 def _permuted(
-    samples: Samples, held: Iterable[Centred], unbiased: bool, n_draws: int, generator: np.random.Generator
+    samples: Samples,
+    units: Units,
+    held: Iterable[tuple[Centred, float]],
+    unbiased: bool,
+    n_draws: int,
+    generator: np.random.Generator,
 ) -> Outcome:
-    """From the Gram matrix of every kernel, under permutations."""
-    n, m = samples.sizes
-    z = assignments(n, m, n_draws, generator)
-    found = ((permuted_mmd(centred, z, n, unbiased), centred.norm) for centred in held)
+    """From the Gram matrix of units under every kernel, and its norm, under permutations."""
+    n = units.sizes[0]
+    z = (units.exchanged(n_draws, generator) == 0).astype(np.float32)
+    found = ((permuted_mmd(centred, z, n, unbiased), norm) for centred, norm in held)
 
     def of_columns(scores: Scores) -> tuple[Permuted, Forms]:
-        return permuted_mmd(scores.pairs(generator), z, n, unbiased=True), permuted_forms(z, n)
+        pairs = scores.pairs(generator, units)
+        return permuted_mmd(pairs, z, n, unbiased=True), units.forms(permuted_forms(z, n))
 
     return exact_test(samples, found, samples.rate, of_columns, "permutation")
 
 
-def centred_gram(kernel: Kernel, pooled: Any, door: Door) -> Centred:
-    """The centred Gram matrix, by few features where these hold it."""
+def centred_gram(kernel: Kernel, units: Units, pooled: Any, door: Door) -> tuple[Centred, float]:
+    """The centred Gram matrix of units, by few features where these hold it, and the norm of that of rows."""
     size = count(pooled)
     if size >= LOW_RANK_FROM:
         some = rows(pooled, slice(None, None, size // LOW_RANK))
         if PivotedCholesky.of_points(kernel, some, door, TRACE_TOLERANCE, LOW_RANK // 3).report.converged:
             low = PivotedCholesky.of_points(kernel, pooled, door, TRACE_TOLERANCE, LOW_RANK)
             if low.report.converged:
-                return CentredFeatures(transformed(low, pooled))
-    return CentredGram(gram_matrix(kernel, pooled))
+                rows_alone = CentredFeatures(transformed(low, pooled))
+                whole = rows_alone if units.size == 1 else CentredFeatures(units.features(low, pooled))
+                return whole, rows_alone.norm
+    gram = gram_matrix(kernel, pooled)
+    found = CentredGram(units.gram(gram))
+    return found, found.norm if units.size == 1 else root_mean_square(gram)
 
 
 def limit_test(samples: Samples, kind: str, n_draws: int, generator: np.random.Generator) -> Outcome:

@@ -18,8 +18,9 @@ from meanmap.stats.samples.gram_statistics import centred_gram
 from meanmap.stats.samples.k_sample_plan import RATE, KSamplePlan
 from meanmap.stats.samples.samples import Outcome, Samples, exact_test, read_samples
 from meanmap.stats.samples.samples_plan import in_one_pass, is_long
-from meanmap.stats.samples.scores import Forms, Scores, grouped_forms
+from meanmap.stats.samples.scores import Scores, grouped_forms
 from meanmap.stats.samples.several import several_samples
+from meanmap.stats.samples.units import Forms, Units
 from meanmap.stats.settings import WHOLE
 
 __all__ = ["k_sample_test"]
@@ -118,16 +119,22 @@ class _SeveralSamples(OfSamples):
 
 def _permutation_test(samples: Samples, n_draws: int, generator: np.random.Generator, door: Door) -> Outcome:
     """From whole Gram matrices of few points, from features of more, under permutations of the labels: exact."""
-    labels = samples.labels(n_draws, generator)
+    units = Units.of(samples.sizes, generator)
+    labels = units.exchanged(n_draws, generator)
     if sum(samples.sizes) <= WHOLE:
-        held: Iterable[Centred] = (centred_gram(kernel, samples.pooled, door) for kernel in samples.kernels)
+        held: Iterable[tuple[Centred, float]] = (centred_gram(k, units, samples.pooled, door) for k in samples.kernels)
     else:
-        held = centred_features(samples, generator, door)
-    found = ((between_groups(centred, labels, samples.sizes), centred.norm) for centred in held)
+        held = centred_features(samples, units, generator, door)
+
+    def spread(gram: Centred) -> Permuted:
+        # Of rows: those of a unit's mean count as often as there are rows in it.
+        found = between_groups(gram, labels, units.sizes)
+        return Permuted(units.size * found.values, units.size * found.rounding)
+
+    found = ((spread(centred), norm) for centred, norm in held)
 
     def of_columns(scores: Scores) -> tuple[Permuted, Forms]:
-        pairs = between_groups(scores.pairs(generator), labels, samples.sizes)
-        return pairs, grouped_forms(labels, samples.sizes)
+        return spread(scores.pairs(generator, units)), units.forms(grouped_forms(labels, units.sizes))
 
     return exact_test(samples, found, RATE, of_columns, "permutation")
 

@@ -30,8 +30,9 @@ from meanmap.stats.collections import default_collection, fused
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null
-from meanmap.stats.samples.scores import Forms, Scores
+from meanmap.stats.samples.scores import Scores
 from meanmap.stats.samples.shuffling import places_of_columns
+from meanmap.stats.samples.units import Forms
 from meanmap.stats.settings import LEAST_POINTS
 from meanmap.stats.texts import texts_as_labels
 

@@ -1,6 +1,6 @@
 """Scores of the ranks in each column: whatever differs in one column is seen, however many there are."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,13 @@ from meanmap.core.types import Points
 from meanmap.stats.collections import together
 from meanmap.stats.permutations import BLOCK, Centred, CentredFeatures, CentredGram, Permuted
 from meanmap.stats.samples.shuffling import leaf_at, places_of_columns
+from meanmap.stats.samples.units import Forms, Units
 from meanmap.stats.settings import WHOLE
 
 __all__ = [
     "COMMON",
     "OF_NUMBERS",
     "ROUNDING",
-    "Forms",
     "Scores",
     "flipped_forms",
     "grouped_forms",
@@ -28,9 +28,6 @@ __all__ = [
     "raw_scores",
     "soft_maximum",
 ]
-
-# From scores (N, M) to T, the squares of their standardised sums for the data and each draw, (1 + B, M).
-Forms = Callable[[np.ndarray], np.ndarray]
 
 # Of a column of numbers: normal scores and their squares, which see shifts as well as t-tests do and spreads better
 # than Levene's test (Chernoff & Savage 1958; Klotz 1962), and Legendre polynomials of the ranks, which see shapes.
@@ -133,11 +130,11 @@ class Scores:
         first, second = generator.choice([-1.0, 1.0], (2, self.main.shape[1], QUADRATIC))
         return (self.main @ first) * (self.main @ second) / (self.main.shape[1] * np.sqrt(QUADRATIC))
 
-    def pairs(self, generator: np.random.Generator) -> Centred:
-        """The Gram matrix of pairs, whole or of many points by random features."""
+    def pairs(self, generator: np.random.Generator, units: Units) -> Centred:
+        """The Gram matrix of pairs, whole or of many points by random features of their units."""
         if len(self.main) <= WHOLE:
-            return CentredGram(self.of_pairs)
-        return CentredFeatures(self.features_of_pairs(generator))
+            return CentredGram(units.gram(self.of_pairs))
+        return CentredFeatures(units.means(self.features_of_pairs(generator)))
 
     def judged(self, kernels: Permuted, pairs: Permuted | None, forms: Forms) -> tuple[Permuted, int]:
         """What kernels found, what pairs of columns and what columns say, as one; and the column that says most.

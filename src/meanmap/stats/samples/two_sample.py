@@ -129,7 +129,9 @@ def two_sample_test(
     Notes
     -----
     Gretton et al. (2012). All permutations are one matrix product: O((n + m)² (d + B)) for each kernel, or
-    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified. With
+    O((n + m) r (d + B)) where r features hold its Gram matrix to a millionth of its trace, which is certified. From
+    2000 points on, where both samples have 500, rows drawn at random change places in units of two or more, about 1000
+    in all, and the unbiased statistics leave out pairs inside of these: as exact, and B costs no more than there. With
     `within`, `clusters` or `weights` the statistic is the squared norm of the mean difference within strata, less its
     mean over all exchanges, each kernel's in units of its spread over these where several are fused. Unless the kernel
     is given, numbers are measured from the mean of their stratum first: of pairs, their differences.
