@@ -28,6 +28,17 @@ def test_intervals_that_exclude_one_another():
     assert_impossible(ep.infer(ep.FactorGraph(*shared)), "'one' would have to be above 3 and below 3 by last")
 
 
+def test_intervals_that_exclude_one_another_by_way_of_a_sum():
+    z, minus = ep.Variable("z", ep.Normal(0.0, 1.0)), ep.Variable("minus", ep.Normal)
+
+    def model(low):
+        turned = ep.Sum(z, out=minus, weights=[-1.0])
+        return ep.FactorGraph(turned, ep.Interval(z, 1.0, noise=0.0), ep.Interval(minus, low, noise=0.0, name="below"))
+
+    assert_impossible(ep.infer(model(1.0)), "the sharp ends of Interval(z), below leave no value")
+    assert np.isfinite(ep.infer(model(-2.0)).log_evidence)
+
+
 def test_tables_that_exclude_one_another():
     x = ep.Variable("x", ep.Categorical, dimension=2)
     one, two = ep.Table([0.0, 1.0], x, name="one"), ep.Table([1.0, 0.0], x, name="two")
@@ -77,6 +88,8 @@ def test_numbers_that_cannot_be_data_are_refused_in_words():
             KindError, match=r"observed holds dates; expected numbers.*\(dates - dates.min\(\)\) / numpy"
         ):
             ep.Gaussian(z, observed=given)
+    with pytest.raises(KindError, match="low holds dates; expected numbers"):
+        ep.Interval(z, days)
     with pytest.raises(KindError, match="X holds durations; expected numbers"):
         ep.Dot((days - days[0])[:, None], ep.Variable("w", ep.MultivariateNormal.standard(1)), z)
 

@@ -15,7 +15,7 @@ from meanmap.core.values import as_tuple
 from meanmap.ep.factor import Answer, Factor, check_family, check_observed, common_plate
 from meanmap.ep.factors.gaussian import HALF_LOG_TWO_PI
 from meanmap.ep.quadrature.mesh import DEPTH
-from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given
+from meanmap.ep.variables import Argument, Given, Selection, Variable, read_argument, read_given, refuse_dates
 from meanmap.families import Normal
 
 __all__ = ["Interval", "Ordinal", "Probit"]
@@ -209,6 +209,7 @@ def _log_difference(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _read_end(value: object, role: str, label: str) -> Given:
+    refuse_dates(value, role)
     values = as_array(value, role).astype(np.float64)
     if np.isnan(values).any():
         raise NonFiniteError(f"{role} of {label} holds NaN; expected numbers, or infinity for no end.")

@@ -9,10 +9,13 @@ from meanmap.ep.inference.run import Run
 from meanmap.ep.sweeps.plan import State, fetched
 from meanmap.ep.sweeps.sweep import compiled_cavities
 
-__all__ = ["excluded", "forbidden"]
+__all__ = ["excluded", "forbidden", "without_room"]
 
 # What tables forbid has e⁻¹⁰⁰⁰⁰⁰ for its weight, so that a share above this is none that other weights could give.
 _SHARE = 1e-30
+# Beliefs squeezed between sharp ends that exclude one another are narrower than rounding, and their evidence is below
+# any that numbers can come to by being far away.
+_LEAST = -1e15
 
 
 def excluded(factors: tuple[Factor, ...]) -> str:
@@ -47,4 +50,12 @@ def forbidden(run: Run, state: State) -> str:
             if (shares > _SHARE).any():
                 where = f" at [{np.argmax(shares > _SHARE)}]" if run.plan.shapes[at] else ""
                 return f"{factor.name}{where} gives probability 0 to all labels that the rest of the model leaves"
+    return ""
+
+
+def without_room(factors: tuple[Factor, ...], log_evidence: float) -> str:
+    """Which sharp intervals exclude one another by way of other factors, in words; empty where none do."""
+    sharp = [factor.name for factor in factors if isinstance(factor, Interval) and factor.noise == 0]
+    if len(sharp) > 0 and log_evidence < _LEAST:
+        return f"the sharp ends of {', '.join(sharp)} leave no value that the other factors allow"
     return ""

@@ -17,7 +17,7 @@ from meanmap.ep.calling import as_now
 from meanmap.ep.factor import Factor, FactorLike, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
-from meanmap.ep.inference.impossible import excluded, forbidden
+from meanmap.ep.inference.impossible import excluded, forbidden, without_room
 from meanmap.ep.inference.order import along
 from meanmap.ep.inference.posterior import Posterior, resumed
 from meanmap.ep.inference.record import Record
@@ -145,6 +145,8 @@ def infer(
             state = run.go(state, step, enough)
             record.impossible = forbidden(run, state) if record.converged else ""
         evidence = -np.inf if record.impossible else run.evidence(state)
+        record.impossible = record.impossible or without_room(factors, evidence)
+        evidence = -np.inf if record.impossible else evidence
         if not (record.interrupted or record.impossible):
             record.advice = advice(run, state, tuple(model.variables))
     return Posterior.of(plan, state, model, factors, evidence, record, improper, source.seed)
