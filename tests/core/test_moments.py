@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import meanmap as mm
-from meanmap.core.arrays import in_one_unit, plain, seconds, unmasked
+from meanmap.core.arrays import plain, unmasked
 from meanmap.core.errors import KindError
-from meanmap.core.moments import Zoned, is_time, is_zoned, times_in
+from meanmap.core.moments import Zoned, in_one_unit, is_time, is_zoned, seconds, times_in
 
 FEW = {"n_permutations": 99, "rng": 0}
 NAIVE = [f"2026-01-01T{hour:02d}:00" for hour in (*range(24), *range(12))]

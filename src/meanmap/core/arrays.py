@@ -13,7 +13,7 @@ from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import is_missing, readable
-from meanmap.core.moments import Zoned, is_zoned
+from meanmap.core.moments import Zoned, is_zoned, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unread
 from meanmap.core.types import Array, Data
@@ -28,20 +28,14 @@ __all__ = [
     "check_rows",
     "check_size",
     "count_missing",
-    "in_one_unit",
     "is_categorical",
     "is_factor",
     "out_of_range",
     "parameter",
     "plain",
     "read_matrix",
-    "seconds",
-    "times_of",
     "unmasked",
 ]
-
-# Times reach from before the first to after the last year of any calendar; float64 seconds are no finer.
-UNITS = {"M": "datetime64[us]", "m": "timedelta64[ns]"}
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
@@ -154,61 +148,6 @@ def _in_utc(value: Any) -> Any:
     """A time without its zone, in that of Greenwich."""
     zoned = isinstance(value, datetime.datetime) and value.tzinfo is not None
     return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
-
-
-def seconds(times: np.ndarray, where: str = "a column") -> np.ndarray:
-    """Durations as seconds, dates and times as seconds since 1970, NaN where one is missing; numbers as they are.
-
-    Times that differ by less than the microseconds that are left of them are refused.
-    """
-    if times.dtype.kind not in "mM":
-        return times.astype(np.float64, copy=False)
-    missing = np.isnat(times)
-    if times.dtype.kind == "M":
-        if _too_fine(times):
-            raise KindError(
-                f"{where} holds times of which nanoseconds matter, and since 1970 microseconds are counted. Subtract "
-                "one and the same time from all of them, in all samples: durations keep nanoseconds. If finer digits "
-                "say nothing, take them away: .astype('datetime64[us]')."
-            )
-        times = times - np.datetime64(0, "s")
-    return np.where(missing, np.nan, times / np.timedelta64(1, "s"))
-
-
-def _too_fine(times: np.ndarray) -> bool:
-    """Whether times are finer than microseconds, and these make some of them equal, or all lie within a thousand."""
-    if np.datetime_data(times.dtype)[0] not in ("ns", "ps", "fs", "as"):
-        return False
-    fine = np.unique(np.asarray(times)[~np.isnat(times)])
-    coarse = fine.astype(UNITS["M"])
-    if len(fine) < 2 or (coarse == fine).all():
-        return False
-    return bool((coarse[1:] == coarse[:-1]).any() or fine[-1] - fine[0] < np.timedelta64(1, "ms"))
-
-
-def times_of(values: np.ndarray, kind: str) -> np.ndarray:
-    """Seconds as times, or as durations."""
-    scale, unit = (1e6, UNITS["M"]) if kind == "time" else (1e9, UNITS["m"])
-    return np.asarray(np.round(np.asarray(values) * scale), dtype=np.int64).astype(unit)
-
-
-def in_one_unit(times: np.ndarray, argument: str) -> np.ndarray:
-    """Times in microseconds, or durations in nanoseconds, but what is finer as it came.
-
-    What these cannot hold is refused, as NumPy would wrap it.
-    """
-    kind = times.dtype.kind
-    if _too_fine(times):
-        return times
-    found = times.astype(UNITS[kind])
-    beyond = np.abs(found.astype(f"{kind}8[s]") - times.astype(f"{kind}8[s]")) > np.timedelta64(1, "s")
-    if beyond.any():
-        which, row = "times" if kind == "M" else "durations", int(np.flatnonzero(beyond)[0])
-        raise NonFiniteError(
-            f"{argument} holds {int(beyond.sum())} {which} that are too far from zero, the first ({times[row]}) at row "
-            f"{row}. Drop those rows, or put NaT there."
-        )
-    return found
 
 
 def count_missing(data: Data) -> int:

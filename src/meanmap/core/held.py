@@ -11,6 +11,7 @@ __all__ = [
     "holds_numbers",
     "holds_text",
     "holds_times",
+    "holds_truth",
     "holds_whole",
 ]
 
@@ -42,6 +43,11 @@ def holds_numbers(array: Typed) -> bool:
 def counts_as_numbers(array: Typed) -> bool:
     """Numbers or truth values, which count as 0 and 1."""
     return array.dtype.kind in "fiub"
+
+
+def holds_truth(array: Typed) -> bool:
+    """Truth values."""
+    return array.dtype.kind == "b"
 
 
 def holds_text(array: Typed) -> bool:

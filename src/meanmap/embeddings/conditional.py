@@ -15,7 +15,6 @@ from meanmap.core.pieces.sources import lies_elsewhere
 from meanmap.core.points import any_sparse, rows, spread_rows
 from meanmap.core.tables.chunks import count_rows, source_of
 from meanmap.core.tables.schema import opened
-from meanmap.core.tables.table import Table
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Array, Data, KernelLike
 from meanmap.embeddings.bases import FeatureBasis
@@ -147,7 +146,7 @@ def condition(
 
 def _is_long(data: Data) -> bool:
     """Whether data are rows of numbers or columns, and many."""
-    has_rows = isinstance(data, np.ndarray) or lies_elsewhere(data) or Table.looks_like_one(data)
+    has_rows = isinstance(data, np.ndarray) or lies_elsewhere(data) or source_of(data).named
     return has_rows and (count_rows(data) or 0) > READ_ROWS
 
 

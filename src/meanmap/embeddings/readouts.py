@@ -17,8 +17,8 @@ from meanmap.core.points import any_sparse, count, library_of, rows
 from meanmap.core.report import Report
 from meanmap.core.rng import Rng
 from meanmap.core.settings import ends, whole_number
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
-from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Data, Points, Seed, Values
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
@@ -188,7 +188,7 @@ class Readouts(eqx.Module):
         """
         points = _matrix(self.points)
         with Door(self, grid, bandwidth) as door:
-            at = Real().read(later(self.schema, grid, "grid") if Table.looks_like_one(grid) else grid, "grid", door)
+            at = Real().read(later(self.schema, grid, "grid") if source_of(grid).named else grid, "grid", door)
             if at.shape[1] != points.shape[1]:
                 raise ShapeError(f"grid has {at.shape[1]} columns; the points have {points.shape[1]}.")
             if bandwidth is None:

@@ -252,7 +252,7 @@ def refuse_dates(value: Any, name: str) -> None:
 def _first_label(value: Any) -> str | None:
     """The first entry of what holds text."""
     entries = np.asarray(value).ravel() if hasattr(value, "dtype") or isinstance(value, list | tuple) else np.empty(0)
-    return str(entries[0]) if entries.dtype.kind in "OU" and entries.size and isinstance(entries[0], str) else None
+    return str(entries[0]) if entries.size and isinstance(entries[0], str) else None
 
 
 def _read_plate(name: str, plate: Any, prior: Any) -> int | None:

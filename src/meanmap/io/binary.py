@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import in_one_unit, plain
+from meanmap.core.arrays import plain
 from meanmap.core.errors import ColumnError, InputError, KindError, ShapeError
 from meanmap.core.exact import MOST_EXACT
 from meanmap.core.foreign import readable
-from meanmap.core.held import holds_text, holds_times
+from meanmap.core.held import counts_as_numbers, holds_text, holds_times, holds_truth
 from meanmap.core.meant import composed
+from meanmap.core.moments import in_one_unit
 from meanmap.core.pieces.files import ParquetFiles
 from meanmap.core.tables.table import as_declared
 
@@ -43,9 +44,9 @@ def read_arrays(path: Path, kind: str) -> dict[str, Any]:
             raise ShapeError(f"{path} has shape {arrays.shape}; expected (rows,) or (rows, columns).")
         arrays = {f"x{i}": column for i, column in enumerate(np.atleast_2d(arrays.T))}
     for name, array in arrays.items():
-        dtype = getattr(array, "dtype", None)
-        if dtype is None or dtype.kind not in "biufUmM":
-            what = "no array" if dtype is None else f"of {dtype}"
+        is_array = isinstance(array, np.ndarray)
+        if not is_array or not (counts_as_numbers(array) or holds_text(array) or holds_times(array)):
+            what = f"of {array.dtype}" if is_array else "no array"
             raise InputError(f"{name!r} of {path} is {what}; expected arrays of numbers, times or text.")
     _check_lengths(arrays, path)
     return {name: _as_read(array, f"{name!r} of {path}") for name, array in arrays.items()}
@@ -55,7 +56,7 @@ def _as_read(array: np.ndarray, called: str) -> np.ndarray:
     """Numbers as float64 where that holds them, times and durations in one unit; text and truth values as they are."""
     if holds_times(array):
         return in_one_unit(array, called)
-    return array if holds_text(array) or (array.dtype.kind == "b" and array.ndim == 1) else as_declared(array)
+    return array if holds_text(array) or (holds_truth(array) and array.ndim == 1) else as_declared(array)
 
 
 def _check_lengths(arrays: Mapping[str, np.ndarray], path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from meanmap.core.arrays import unmasked
 from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteError, ShapeError
-from meanmap.core.held import holds_text
+from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.meant import composed, no_column, respelled
 from meanmap.core.numerals import reads_as_number
 from meanmap.core.tables.kinds import as_kind
@@ -167,8 +167,8 @@ def _unmarked(values: np.ndarray, marks: Sequence[str | float]) -> np.ndarray:
     gone = marked(np.asarray(values), marks)
     if not gone.any():
         return values
-    empty = {"U": "", "M": "NaT", "f": np.nan}.get(values.dtype.kind)
-    if empty is not None:
+    empty = "" if holds_text(values) else "NaT" if holds_times(values) else np.nan
+    if empty == "NaT" or holds_text(values) or holds_floats(values):
         left = values.copy()
         left[gone] = empty
         return left
@@ -187,7 +187,7 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
         raise EmptyError(f"{path} has {'names of columns and no rows' if columns else 'no columns'}.")
     for name, values in columns.items():
         absent = absent_in(values).reshape(len(gone), -1).any(axis=1)
-        number = missing == "category" and values.dtype.kind in "fiumM"
+        number = missing == "category" and (holds_numbers(values) or holds_times(values))
         if (number or missing in ("fail", "raise")) and absent.any():
             row = int(np.flatnonzero(absent)[0]) + 1
             why = " of numbers, and 'category' is for labels" if number else ""

@@ -11,6 +11,7 @@ from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ShapeError
 from meanmap.core.labels import Labels
 from meanmap.core.points import count, is_sparse, row_shape
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import named_columns
 from meanmap.core.types import Array, Data, KernelLike, Points
 
@@ -19,7 +20,7 @@ __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "
 
 def is_flat(data: Data, kernel: KernelLike) -> bool:
     """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
-    return holds_vectors(kernel.domain) and not hasattr(data, "columns") and np.ndim(data) == 1
+    return holds_vectors(kernel.domain) and np.ndim(data) == 1 and not source_of(data).named
 
 
 def read_points(kernel: KernelLike, data: Data, argument: str, door: Door) -> Any:

@@ -11,7 +11,7 @@ from meanmap.core.arrays import check_rows, is_categorical, plain
 from meanmap.core.domains import Real
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import ColumnError, InputError, KindError, ParameterError
-from meanmap.core.held import holds_labels
+from meanmap.core.held import holds_labels, holds_truth
 from meanmap.core.meant import did_you_mean
 from meanmap.core.points import count, is_rotations, is_sparse, library_of, refuse_sparse, rows
 from meanmap.core.rng import Rng
@@ -311,7 +311,7 @@ def reader_for(data: Data, argument: str = "x") -> Kernel | None:
     if is_sparse(data):
         return RBF()
     array = plain(data, argument)
-    truths = array.dtype.kind == "b" and array.ndim == 1
+    truths = holds_truth(array) and array.ndim == 1
     return Delta() if truths or holds_labels(array) or is_categorical(data) else RBF()
 
 

@@ -19,7 +19,7 @@ from meanmap.core.types import Data, KernelLike
 from meanmap.learning.default import is_default
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import check_exchange, design_of, from_strata, observed, without_design
-from meanmap.stats.encoding import encoded, encoded_samples
+from meanmap.stats.encoding import encoded, encoded_samples, learns
 from meanmap.stats.permutations import Permuted
 from meanmap.stats.result import Null, TestResult, flat
 from meanmap.stats.settings import LEAST_POINTS, check_draws
@@ -219,7 +219,7 @@ class OfSamples(Asked):
         """Let vectors stand for rows."""
         if self.features is None:
             return
-        if self.exchange is not None and hasattr(self.features, "fit"):
+        if self.exchange is not None and learns(self.features):
             raise ParameterError("features with fit= are for samples without within=, clusters= or weights=.")
         self.parts, told = encoded_samples(self.parts, self.features, self.names, self.random.generator)
         self.tell(told)

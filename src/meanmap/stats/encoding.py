@@ -16,7 +16,7 @@ from meanmap.kernels.stationary import RBF
 from meanmap.learning.deep import DeepKernel, learn_deep_kernel
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["deep_samples", "encoded", "encoded_samples"]
+__all__ = ["deep_samples", "encoded", "encoded_samples", "learns"]
 
 # Rows that are encoded at once, and how many are encoded again to see whether they are what they were.
 BATCH, AGAIN = 256, 4
@@ -62,7 +62,7 @@ def encoded_samples(
 
     What has a `fit` learns from half of the rows of each, with the samples' numbers as labels, and the others are left.
     """
-    if not hasattr(features, "fit"):
+    if not learns(features):
         return [encoded(s, _callable(features), name, generator) for s, name in zip(samples, names, strict=True)], ()
     first, left = _halves([on_host(sample) for sample in samples], generator)
     learned = _joined(first)
@@ -86,6 +86,11 @@ def deep_samples(
     first, left = _halves(matrices, generator)
     told = f"the deep kernel was trained on half of the rows, {sum(map(len, first))}, and the test is of the others."
     return left, learn_deep_kernel(first[0], first[1], generator), (told,)
+
+
+def learns(features: object) -> bool:
+    """Whether features are fitted to some of the rows first."""
+    return hasattr(features, "fit")
 
 
 def _halves(samples: Sequence[Any], generator: np.random.Generator) -> tuple[list[Any], list[Any]]:

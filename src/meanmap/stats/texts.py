@@ -8,7 +8,6 @@ import numpy as np
 from meanmap.core.arrays import is_categorical
 from meanmap.core.door import Door
 from meanmap.core.held import holds_text
-from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import is_text
 from meanmap.core.tables.kinds import levels_of
 from meanmap.core.tables.table import Table, named_columns
@@ -124,15 +123,11 @@ def _texts(column: Any) -> np.ndarray | None:
     """The values of a column if all of them are strings without an order; None of anything else."""
     if isinstance(column, np.ndarray) and holds_text(column) and column.ndim == 1:
         return column
-    if isinstance(column, str) or not hasattr(column, "__len__") or is_sparse(column) or Table.looks_like_one(column):
-        return None
-    if not len(column) or levels_of(column):
-        return None
     dtype = getattr(column, "dtype", None)
     if dtype is None and not isinstance(column, list | tuple):
         return None
     words = dtype is None or is_categorical(column) or str(dtype) == "object" or "str" in str(dtype).lower()
-    if not words or len(getattr(column, "shape", (0,))) != 1:
+    if not words or len(getattr(column, "shape", (0,))) != 1 or not len(column) or levels_of(column):
         return None
     held = list(column)
     if not all(isinstance(value, str) for value in held):

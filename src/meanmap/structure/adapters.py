@@ -203,7 +203,7 @@ def tigramite_test(**settings: Any) -> Any:
 def _by_columns(array: Data) -> Any:
     """An array of objects as a table, numbers apart from labels; everything else as it came."""
     values = np.asarray(array)
-    if values.dtype.kind != "O" or values.ndim not in (1, 2):
+    if values.dtype != object or values.ndim not in (1, 2):
         return array
     columns: Sequence[np.ndarray] = [values] if values.ndim == 1 else list(values.T)
     return {f"x{j}": _read(column) for j, column in enumerate(columns)}

@@ -18,10 +18,10 @@ from meanmap.core.progress import track
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
-from meanmap.core.tables.table import Table
 from meanmap.core.types import Array, Axes, Data, Seed
 from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
@@ -182,7 +182,7 @@ def chow_liu(
     random = Rng.of(rng)
     table, told = by_pairs(table, "table", missing, told=kinds or ())
     schema = Schema.of(table, kinds=kinds)
-    labelled = Table.looks_like_one(table)
+    labelled = source_of(table).named
     table, dull = varying(table, schema)
     if len(schema.columns) - len(dull) < 2:
         raise EmptyError(few_columns(schema, dull))

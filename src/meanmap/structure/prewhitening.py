@@ -8,6 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 from meanmap.core.arrays import as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.exact import check_exact
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data
 
@@ -87,7 +88,7 @@ def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
         white = np.column_stack([_by_autoregression(column) for column in series.T])
     found = np.empty_like(white)
     found[order] = white
-    if Table.looks_like_one(table):
+    if source_of(table).named:
         return Table(dict(zip(read.names, found.T, strict=True)))
     return found if np.ndim(table) == 2 else found[:, 0]
 

@@ -14,7 +14,7 @@ import scipy.sparse
 import meanmap as mm
 from meanmap import Table
 from meanmap.core import ColumnError, EmptyError, KindError, NonFiniteError, ShapeError
-from meanmap.core.arrays import seconds
+from meanmap.core.moments import seconds
 
 pytestmark = pytest.mark.oldest
 

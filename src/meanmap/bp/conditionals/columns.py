@@ -9,9 +9,9 @@ import numpy as np
 
 from meanmap.bp.beliefs.label_belief import LabelBelief
 from meanmap.bp.variables import Variables, meant
-from meanmap.core.arrays import seconds, times_of
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
+from meanmap.core.moments import seconds, times_of
 from meanmap.core.tables.column import Column
 from meanmap.core.tables.kinds import Kind, wanted_kind
 from meanmap.core.tables.missing import present, take

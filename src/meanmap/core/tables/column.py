@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
 from meanmap.core.errors import EmptyError, KindError
-from meanmap.core.moments import is_zoned
+from meanmap.core.moments import is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
     FAMILIES,

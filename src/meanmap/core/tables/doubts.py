@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from jax.core import Tracer
 
-from meanmap.core.arrays import UNITS, count_missing, plain
+from meanmap.core.arrays import count_missing, plain
 from meanmap.core.errors import ShapeError
+from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host, slices
 from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
 from meanmap.core.errors import KindError, ParameterError
 from meanmap.core.exact import check_exact, check_exact_words
-from meanmap.core.moments import is_time, times_in
+from meanmap.core.moments import is_time, seconds, times_in
 from meanmap.core.points import is_rotations, is_sparse
 from meanmap.core.tables.written import Written, is_number
 from meanmap.core.texts import as_labels

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
+from meanmap.core.moments import seconds
 from meanmap.core.types import Array
 
 __all__ = ["THEN", "Sentinels"]

@@ -16,15 +16,14 @@ from meanmap.core.arrays import (
     check_rows,
     check_size,
     count_missing,
-    in_one_unit,
     is_categorical,
     plain,
-    seconds,
 )
 from meanmap.core.errors import ColumnError, KindError, NonFiniteError, ShapeError
 from meanmap.core.exact import MOST_EXACT, check_exact
 from meanmap.core.foreign import in_cells, readable
 from meanmap.core.meant import no_column, respelled
+from meanmap.core.moments import in_one_unit, seconds
 from meanmap.core.objects import check_cells
 from meanmap.core.points import is_sparse, refuse_unread
 from meanmap.core.tables.indices import check_order

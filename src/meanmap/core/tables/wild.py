@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import seconds
+from meanmap.core.moments import seconds
 from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_whole

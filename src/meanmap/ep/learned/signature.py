@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from meanmap.core.reads import Reads, digest_of, reads
@@ -73,6 +74,6 @@ def _label(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     if code is None or "<" not in name:
         return f"{module}.{name}"
-    constants = [c for c in code.co_consts if not hasattr(c, "co_code")]
+    constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
     body = repr((code.co_code, constants, code.co_names, []))  # what it closes over is content; older files had it here
     return f"{module}.{name}#{zlib.crc32(body.encode()):08x}"

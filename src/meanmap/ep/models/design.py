@@ -186,7 +186,7 @@ def read_outcomes(y: Data, rows: int, name: str = "y") -> np.ndarray:
 def as_given(data: Data, values: np.ndarray) -> np.ndarray:
     """Labels as they came: a table turns whole numbers and truth values into floating-point ones."""
     raw = np.asarray(data)
-    return raw if raw.dtype.kind in "iub" and raw.shape == values.shape else values
+    return raw if counts_as_numbers(raw) and not holds_floats(raw) and raw.shape == values.shape else values
 
 
 def _outcome(y: Data, rows: int | None, name: str) -> np.ndarray:

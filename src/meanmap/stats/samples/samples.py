@@ -11,6 +11,7 @@ from meanmap.core.arrays import check_rows
 from meanmap.core.door import Door
 from meanmap.core.errors import InputError, KindError
 from meanmap.core.points import any_sparse, count, in_columns, is_sparse, joined, on_host, rows
+from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.column import robust_scales
 from meanmap.core.tables.kinds import family_of
 from meanmap.core.tables.matching import aligned
@@ -253,7 +254,7 @@ def _matched(samples: list[Any], names: Sequence[str]) -> tuple[list[Any], dict[
 
     Refuses what can be compared by no kernel: numbers in one sample and text in another.
     """
-    if any(map(Table.looks_like_one, samples)):
+    if any(source_of(sample).named for sample in samples):
         tables = [Table.of(data, name) for data, name in zip(samples, names, strict=True)]
         tables, _ = aligned(tables, samples, names)
         for column in tables[0].names:

@@ -13,10 +13,10 @@ from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
-from meanmap.core.tables.chunks import any_once, chunks_of, count_rows, sampled
+from meanmap.core.tables.chunks import any_once, chunks_of, count_rows, sampled, source_of
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import admitted
-from meanmap.core.tables.table import Table, values_of
+from meanmap.core.tables.table import values_of
 from meanmap.core.types import Data, KernelLike
 from meanmap.core.values import Value
 from meanmap.features.states.feature_map import FeatureMap
@@ -181,4 +181,4 @@ def _begun(
 
 def _has_rows(data: Data, name: str) -> bool:
     """Whether a sample can be cut into parts, as what only its kernel can read cannot."""
-    return comes_in_pieces(data) or Table.looks_like_one(data) or values_of(data, name) is not None
+    return comes_in_pieces(data) or source_of(data).named or values_of(data, name) is not None

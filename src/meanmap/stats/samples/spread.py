@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from meanmap.core.points import is_sparse
 from meanmap.core.tables.sentinels import Sentinels
 from meanmap.core.types import Points
 from meanmap.stats.samples.tails import inflated_spread
@@ -47,7 +46,7 @@ class Spread:
     @classmethod
     def of(cls, points: Points, mass: np.ndarray | None = None) -> "Spread | None":
         """Of these rows, each of which counts by its `mass`; None where no column of numbers varies."""
-        leaves = [] if is_sparse(points) else [leaf for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
+        leaves = [leaf for leaf in jax.tree.leaves(points) if _holds_numbers(leaf)]
         if not any(np.ptp(leaf, axis=0).any() for leaf in leaves):
             return None
         columns = [column for leaf in leaves for column in leaf.reshape(len(leaf), -1).T]
@@ -118,7 +117,7 @@ class Spread:
 
 
 def _holds_numbers(leaf: Any) -> bool:
-    return np.issubdtype(leaf.dtype, np.floating) and leaf.ndim <= 2
+    return isinstance(leaf, np.ndarray | jax.Array) and np.issubdtype(leaf.dtype, np.floating) and leaf.ndim <= 2
 
 
 def _moments(numbers: np.ndarray, mass: np.ndarray | None) -> tuple[float, float, float]:
