@@ -46,7 +46,7 @@ def counts_as_numbers(array: Typed) -> bool:
 
 
 def holds_truth(array: Typed) -> bool:
-    """Truth values."""
+    """Truth values, and no numbers."""
     return array.dtype.kind == "b"
 
 

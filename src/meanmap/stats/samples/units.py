@@ -101,7 +101,7 @@ class Units:
         return forms if self.size == 1 else of_units
 
     def features(self, features: Features, points: Points) -> np.ndarray:
-        """The same of the features of points."""
+        """Features of points, or the centred means of those of units of points."""
         if self.size == 1:
             return transformed(features, points)
         whole = transformed_means(features, rows(points, self.members.ravel()), self.size)
