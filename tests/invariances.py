@@ -377,6 +377,7 @@ ELSEWHERE = {
     "compound_gamma": "takes one sample of numbers in their own unit",
     "ForestGrid": "takes images, as KernelGrid does",
     "pooled": "hands tables to a function of yours as they are; tests/bp/test_pooling.py",
+    "fit": "takes a formula of the columns' names; tests/ep/linear/test_fit.py",
     "Schema": "is what all others read by",
     "Table": "is what all others read by",
 }

@@ -8,6 +8,7 @@
     mm.pc(table), mm.chow_liu(table)          # what causes what; the strongest relations
     mm.KernelGraph(edges).fit(table)          # a model to query in any direction; cycles: mm.KernelField
     mm.condition(x, y)                        # p(y | x) as an operator
+    mm.fit("y ~ x + (1 | group)", table)      # mixed models by formula: counts, labels, numbers
     mm.ep.infer(mm.ep.FactorGraph(...))       # Bayesian inference with any function as a factor
     mm.embed(x, kernel)                       # a distribution as an element of a Hilbert space, the idea behind all
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from meanmap.bp import BayesianNetwork, KernelField, KernelGraph, KernelGrid
     from meanmap.core import Schema, Table
     from meanmap.embeddings import condition, embed
+    from meanmap.ep.linear import fit
     from meanmap.graphs import Graph
     from meanmap.io import load, save
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic
@@ -71,6 +73,7 @@ _NAMES = {
         "bp": "BayesianNetwork KernelField KernelGraph KernelGrid",
         "core": "Schema Table",
         "embeddings": "condition embed",
+        "ep.linear": "fit",
         "graphs": "Graph",
         "io": "load save",
         "learning": "default_kernel learn_kernel median_heuristic",
@@ -105,6 +108,7 @@ __all__ = [
     "ep",
     "estimators",
     "families",
+    "fit",
     "independence_effect",
     "independence_test",
     "io",

@@ -1,0 +1,197 @@
+"""What a formula found: a table of effects and components of variance, and predictions."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from meanmap.core.bisection import bisect
+from meanmap.core.report import Report
+from meanmap.core.settings import probability
+from meanmap.core.types import Data
+from meanmap.core.values import Value
+from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.scaled import Scaled
+
+__all__ = ["Fitted"]
+
+# Nodes of the trapezium rule for means over a Normal, in standard deviations.
+_NODES = np.linspace(-8, 8, 81)
+_SHARES = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+_HALVINGS = 60
+_PIECE = 20_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitted(Value):
+    """A regression by formula, after its data; made by [`fit`][meanmap.fit].
+
+    Attributes
+    ----------
+    log_evidence : float
+        The log probability of the response under the model, to compare models of the same response by.
+    report : Report
+        Whether sweeps came to rest, and whether weighted draws stand by the belief.
+    """
+
+    formula: Formula
+    family: Family
+    response: str
+    scaled: Scaled
+    components: Components
+    nodes: tuple[Node, ...]
+    log_evidence: float
+    report: Report
+    left_out: int
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        return np.array([node.probability for node in self.nodes])
+
+    @cached_property
+    def _shared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means (nodes, p) and covariances (nodes, p, p) of shared effects, in the units of the data."""
+        count, turn = len(self.scaled.spread), self.scaled.turn
+        means, covariances = np.zeros((len(self.nodes), count)), np.zeros((len(self.nodes), count, count))
+        for at, node in enumerate(self.nodes if count else ()):
+            joint = node.settled.joint
+            means[at] = turn @ joint.predictor.split(joint.mean)[0][0]
+            own = joint.covariances[0, 0]
+            covariances[at] = turn @ (own[0] if own.ndim == 3 else own[0, :, 0]) @ turn.T
+        if self.scaled.intercept is not None:
+            means[:, self.scaled.intercept] += self.scaled.base
+        return means, covariances
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Of the effects that all rows share, in the order of the table."""
+        return self._shares @ self._shared[0]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the effects that all rows share together."""
+        means, covariances = self._shared
+        away = means - self.mean
+        return np.einsum("k,kab->ab", self._shares, covariances) + np.einsum("k,ka,kb->ab", self._shares, away, away)
+
+    def to_frame(self, confidence: float = 0.95) -> Any:
+        """A pandas frame: estimate, sd and interval of effects, then of components of variance."""
+        pandas: Any = import_module("pandas")
+        rows = self._table(confidence)
+        return pandas.DataFrame([row[1:] for row in rows], [row[0] for row in rows], ["estimate", "sd", "low", "high"])
+
+    def predict(self, data: Data, confidence: float = 0.95) -> Any:
+        """The expected response at each row, with intervals, as a pandas frame: estimate, sd, low, high.
+
+        Groups that are new have the law of all groups; a binomial response is the share of successes.
+        """
+        pandas: Any = import_module("pandas")
+        rows = self.formula.later(data)
+        level, count = probability(confidence), len(rows.kept)
+        found = np.empty((count, 4))
+        means, variances = (
+            np.stack(each, axis=1) for each in zip(*(self._at(n, rows) for n in self.nodes), strict=True)
+        )
+        for start in range(0, count, _PIECE):
+            piece = slice(start, start + _PIECE)
+            found[piece] = self._expected(means[piece], variances[piece], rows.offset[piece], level)
+        index = getattr(data, "index", None)
+        return pandas.DataFrame(found, index if hasattr(data, "iloc") else None, ["estimate", "sd", "low", "high"])
+
+    def _at(self, node: Node, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the scaled predictor, without offset, given a node."""
+        asked, joint = self.scaled.predictor(rows), node.settled.joint
+        variances = joint.variances(asked)
+        groups = self.components.covariances(node.phi)
+        for group, width, law in zip(rows.groups, self.scaled.group_spreads, groups, strict=True):
+            new = group.index < 0
+            design = group.design[new] / width
+            variances[new] += ((design @ law) * design).sum(1)
+        return asked.at(joint.mean), np.maximum(variances, 0)
+
+    def _expected(self, means: np.ndarray, variances: np.ndarray, offset: np.ndarray, level: float) -> np.ndarray:
+        sds, offset = np.sqrt(variances), offset / self.scaled.unit
+        one = Observed.of(np.zeros(len(means)), 1.0).columns()
+        first, second = np.zeros(len(means)), np.zeros(len(means))
+        for at, node in enumerate(self.nodes):
+            eta = (means[:, at] + offset)[:, None] + sds[:, at, None] * _NODES
+            values = self.family.mean(one, eta, self.components.likelihood(node.phi))
+            first += node.probability * (values @ _SHARES)
+            second += node.probability * (values**2 @ _SHARES)
+        ends = [self._quantiles(means, sds, p) + offset for p in ((1 - level) / 2, (1 + level) / 2)]
+        middle = self.components.likelihood(self.nodes[0].phi)
+        low, high = (self.family.mean(one, end[:, None], middle)[:, 0] for end in ends)
+        found = np.stack([first, np.sqrt(np.maximum(second - first**2, 0)), low, high], axis=1) * self.scaled.unit
+        found[:, [0, 2, 3]] += self.scaled.base
+        return found
+
+    def _quantiles(self, means: np.ndarray, sds: np.ndarray, p: float) -> np.ndarray:
+        """Of mixtures of Normals over the nodes, (n, nodes) each."""
+        sds = np.maximum(sds, np.finfo(float).tiny)
+        reach = ndtri(p) * sds
+        low, high = (means + reach).min(1), (means + reach).max(1)
+        below, above = bisect(lambda x: (ndtr((x[:, None] - means) / sds) @ self._shares) < p, low, high, _HALVINGS)
+        return (below + above) / 2
+
+    def _table(self, confidence: float) -> list[tuple[str, float, float, float, float]]:
+        level, (means, covariances) = probability(confidence), self._shared
+        sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        low, high = (self._quantiles(means.T, sds.T, p) for p in ((1 - level) / 2, (1 + level) / 2))
+        spread = np.sqrt(np.diag(self.covariance))
+        columns = zip(self.formula.names, self.mean, spread, low, high, strict=True)
+        rows = [(name, float(m), float(s), float(a), float(b)) for name, m, s, a, b in columns]
+        return rows + self._components(level)
+
+    def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
+        """Standard deviations by a Normal law of their logs, correlations by one of their atanh."""
+        reach, found = ndtri((1 + level) / 2), []
+
+        def add(name: str, values: np.ndarray, to: Any, back: Any) -> None:
+            turned, mean = to(values), float(self._shares @ values)
+            middle = float(self._shares @ turned)
+            wide = float(np.sqrt(self._shares @ (turned - middle) ** 2))
+            sd = float(np.sqrt(self._shares @ (values - mean) ** 2))
+            found.append((name, mean, sd, float(back(middle - reach * wide)), float(back(middle + reach * wide))))
+
+        laws = [self.components.covariances(node.phi) for node in self.nodes]
+        for at, group in enumerate(self.formula.rows.groups):
+            covariances = np.stack([law[at] for law in laws])
+            sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+            unit = self.scaled.unit / self.scaled.group_spreads[at]
+            for k, label in enumerate(group.labels):
+                add(f"sd({label} | {group.name})", sds[:, k] * unit[k], np.log, np.exp)
+            for i in range(len(group.labels)):
+                for j in range(i):
+                    correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
+                    label = f"cor({group.labels[j]}, {group.labels[i]} | {group.name})"
+                    add(label, correlation, np.arctanh, np.tanh)
+        parameters = np.stack([np.exp(self.components.likelihood(node.phi)) for node in self.nodes])
+        for k, name in enumerate(self.family.parameters):
+            add(name, parameters[:, k] * (self.scaled.unit if name == "sigma" else 1.0), np.log, np.exp)
+        return found
+
+    def __str__(self) -> str:
+        rows = self.formula.rows
+        counts = [f"{len(rows.kept)} rows" + (f" ({self.left_out} left out with gaps)" if self.left_out else "")]
+        counts += [f"{group.name}: {len(group.levels)} groups" for group in rows.groups]
+        lines = [f"{self.formula.text}", f"  family {self.family.name}, link {self.family.link}; {', '.join(counts)}"]
+        if self.formula.references:
+            lines.append(f"  compared with {', '.join(f'{k} = {v}' for k, v in self.formula.references.items())}")
+        table = [("", "estimate", "sd", "2.5%", "97.5%")]
+        table += [(row[0], *(f"{value:.4g}" for value in row[1:])) for row in self._table(0.95)]
+        widths = [max(len(row[k]) for row in table) for k in range(5)]
+        lines += [
+            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+            for row in table
+        ]
+        lines.append(f"  log evidence {self.log_evidence:.6g}; {self.report.status}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.report.notes)])
+
+    def __repr__(self) -> str:
+        return f"Fitted({self.formula.text!r}, {self.family.name}; {self.report.status})"

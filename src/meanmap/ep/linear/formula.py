@@ -1,0 +1,178 @@
+"""A formula in the words of Bambi and lme4, read with a frame: columns that all rows share, and effects of groups."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.types import Data
+from meanmap.ep.linear.frames import as_frame, formulae
+
+__all__ = ["Formula", "Groups", "Rows"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A grouping factor: group and design of each row, what its effects are called, and the groups in order.
+
+    A group that was not there when the model was fitted has the index −1.
+    """
+
+    name: str
+    index: np.ndarray
+    design: np.ndarray
+    labels: tuple[str, ...]
+    levels: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a formula makes of the rows of a frame; `kept` says which these are."""
+
+    shared: np.ndarray
+    offset: np.ndarray
+    groups: tuple[Groups, ...]
+    frame: Any
+    kept: np.ndarray
+
+
+class Formula:
+    """A formula and the frame that it was first read with, whose levels and transformations serve later frames."""
+
+    def __init__(self, text: str, data: Data, missing: str, also: tuple[str, ...] = ()):
+        if not isinstance(text, str) or "~" not in text:
+            raise ParameterError(f"formula is {text!r}; expected text such as 'y ~ x + (1 | group)'.")
+        package, environment = formulae(), formulae("formulae.environment").Environment
+        self.text = text
+        try:
+            model = package.model_description(text)
+        except Exception as error:
+            raise ParameterError(f"formula {text!r} cannot be read: {error}") from error
+        if model.response is None:
+            raise ParameterError(f"formula {text!r} has no response; expected one, such as 'y ~ x + (1 | group)'.")
+        self.terms, model.group_terms = list(model.group_terms), []
+        grouped = self._names_of(self.terms)
+        response = set(model.response.var_names)
+        self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
+        frame, kept = as_frame(data, list(dict.fromkeys([*sorted(response), *self.asked, *also])), missing, "data")
+        with _told(text):
+            self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, environment([{"np": np}]))
+            for term in self.terms:
+                if not _is_one(term.expr):
+                    term.expr.set_type(frame, environment([{"np": np}]))
+                    term.expr.set_data(not self._has_one(term))
+        self.levels: dict[str, tuple[Any, ...]] = {}
+        self.rows = self._rows(frame, kept, self.matrices.common, new=False)
+
+    @staticmethod
+    def _names_of(terms: Any) -> set[str]:
+        return {name for term in terms for name in term.var_names}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the effects that all rows share."""
+        if self.matrices.common is None:
+            return ()
+        terms = self.matrices.common.terms.values()
+        return tuple(label for term in terms if term.kind != "offset" for label in term.labels)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether one of them is a constant."""
+        return "Intercept" in self.names
+
+    @property
+    def references(self) -> dict[str, str]:
+        """By labelled column, the level that the others are compared with."""
+        found = {}
+        for term in self.matrices.common.terms.values() if self.matrices.common is not None else ():
+            for component in getattr(term, "components", ()):
+                levels, contrasts = getattr(component, "levels", None), getattr(component, "contrast_matrix", None)
+                if component.kind == "categoric" and levels is not None and contrasts is not None:
+                    left = [str(level) for level in levels if str(level) not in map(str, contrasts.labels)]
+                    found |= {component.name: left[0]} if len(left) == 1 else {}
+        return found
+
+    def later(self, data: Data) -> Rows:
+        """Rows of another frame, read as those of the first."""
+        frame, kept = as_frame(data, self.asked, "raise", "data")
+        with _told(self.text):
+            common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
+        return self._rows(frame, kept, common, new=True)
+
+    def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool) -> Rows:
+        matrix = np.zeros((len(frame), 0)) if common is None else np.asarray(common.design_matrix, float)
+        matrix = matrix.reshape(len(matrix), -1)
+        kinds = [
+            t.kind == "offset"
+            for t in (self.matrices.common.terms.values() if common is not None else ())
+            for _ in t.labels
+        ]
+        is_offset = np.array(kinds, bool)
+        _check_computed(matrix, self.text)
+        if len(matrix) != len(frame):  # only constants: formulae leaves them as one row
+            matrix = np.broadcast_to(matrix, (len(frame), matrix.shape[1]))
+        groups = tuple(self._group(name, frame, new) for name in dict.fromkeys(t.factor.name for t in self.terms))
+        return Rows(matrix[:, ~is_offset], matrix[:, is_offset].sum(1), groups, frame, kept)
+
+    def _group(self, name: str, frame: Any, new: bool) -> Groups:
+        terms = [term for term in self.terms if term.factor.name == name]
+        columns, labels = [], []
+        for term in terms:
+            if _is_one(term.expr):
+                part, named = np.ones((len(frame), 1)), ["Intercept"]
+            else:
+                with _told(self.text):
+                    part = term.expr.eval_new_data(frame) if new else term.expr.data
+                part, named = np.asarray(part, float).reshape(len(frame), -1), list(term.expr.labels)
+            columns.append(part)
+            labels += named
+        _check_computed(np.concatenate(columns, axis=1), self.text)
+        keys = [component.name for component in terms[0].factor.components]
+        if any(key not in frame for key in keys):
+            raise ParameterError(f"the groups {name!r} are computed; expected columns, or some joined by ':'.")
+        rows = (
+            list(zip(*(frame[key].tolist() for key in keys), strict=True)) if len(keys) > 1 else frame[keys[0]].tolist()
+        )
+        if not new:
+            self.levels[name] = tuple(_ordered(set(rows)))
+        place = {level: at for at, level in enumerate(self.levels[name])}
+        index = np.array([place.get(row, -1) for row in rows])
+        return Groups(name, index, np.concatenate(columns, axis=1), tuple(labels), self.levels[name])
+
+    def _has_one(self, term: Any) -> bool:
+        return any(_is_one(t.expr) and t.factor.name == term.factor.name for t in self.terms)
+
+
+def _check_computed(matrix: np.ndarray, text: str) -> None:
+    if not np.isfinite(matrix).all():
+        row = int(np.argmin(np.isfinite(matrix).all(1)))
+        raise NonFiniteError(
+            f"formula {text!r} gives {matrix[row][~np.isfinite(matrix[row])][0]} at row {row} of the data."
+        )
+
+
+def _is_one(term: Any) -> bool:
+    return type(term).__name__ == "Intercept"
+
+
+def _ordered(levels: set[Any]) -> list[Any]:
+    try:
+        return sorted(levels)
+    except TypeError:
+        return sorted(levels, key=str)
+
+
+class _told:
+    """Errors of the parser in words of the formula."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, InputError):
+            raise ColumnError(f"formula {self.text!r} does not fit the data: {error}") from error

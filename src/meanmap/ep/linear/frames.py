@@ -1,0 +1,83 @@
+"""Columns of a frame as a formula needs them: complete, numbers in float64, labels as they are."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.core.tables.table import Table
+from meanmap.core.types import Data
+
+__all__ = ["as_frame", "formulae"]
+
+MISSING = ("raise", "drop")
+
+
+def formulae(module: str = "formulae") -> Any:
+    """The package that reads formulas, or a module of it; an error says how it is installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            "formulas are read by the package formulae, which is not installed: pip install formulae"
+        ) from error
+
+
+def as_frame(data: Data, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
+    """The wanted columns as a pandas frame, without rows that have gaps, and which rows these are."""
+    if missing not in MISSING:
+        raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
+    if not Table.looks_like_one(data):
+        raise InputError(f"{argument} is a {type(data).__name__}; expected a table whose columns have names.")
+    names, known = list(wanted), Table.names_in(data, argument)
+    absent = [name for name in names if name not in known]
+    if absent:
+        raise ColumnError(f"{argument} has no column {absent[0]!r}; it has {', '.join(map(repr, known))}.")
+    pandas: Any = import_module("pandas")
+    length = len(data[known[0]]) if known else 0
+    frame = pandas.DataFrame({name: _column(data[name], pandas) for name in names}, index=range(length))
+    gaps = frame.isna().to_numpy()
+    if missing == "raise" and gaps.any():
+        counts = ", ".join(f"{name!r} {int(n)}" for name, n in zip(names, gaps.sum(0), strict=True) if n)
+        raise InputError(
+            f"{argument} has missing values ({counts}); type missing='drop' to leave out these rows, or fill them in."
+        )
+    kept = np.flatnonzero(~gaps.any(axis=1))
+    if not len(kept):
+        raise InputError(f"{argument} has no rows that are complete.")
+    frame = frame.iloc[kept].reset_index(drop=True)
+    for name in names:
+        values = frame[name].to_numpy()
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NonFiniteError(f"column {name!r} of {argument} holds {values[~np.isfinite(values)][0]}.")
+        if values.dtype.kind in "mM":
+            raise ColumnError(
+                f"column {name!r} of {argument} holds times; expected numbers or labels. Subtract a time and divide by "
+                "numpy.timedelta64(1, 'D'), say."
+            )
+    return frame, kept
+
+
+def _column(values: Any, pandas: Any) -> Any:
+    """Numbers in float64, truth values as 0 and 1, ordered labels with their order, other labels as text."""
+    levels = _levels(values)
+    if levels is not None:
+        return pandas.Categorical(list(values), categories=levels)
+    read = pandas.Series(values.to_list() if hasattr(values, "to_list") else list(np.asarray(values)))
+    if read.dtype.kind in "biuf" or all(isinstance(value, bool) for value in read.dropna()):
+        return read.astype("float64")
+    return read if read.dtype.kind in "mM" else read.astype("object")
+
+
+def _levels(values: Any) -> list[Any] | None:
+    """The levels of a categorical column of pandas, or an Enum of polars, those that occur."""
+    if hasattr(values, "cat") and hasattr(values.cat, "categories"):
+        occurring = set(values.dropna().unique())
+        return [level for level in values.cat.categories if level in occurring]
+    categories = getattr(getattr(values, "dtype", None), "categories", None)
+    if categories is not None and type(values.dtype).__name__ == "Enum":
+        occurring = set(values.to_list())
+        return [level for level in categories.to_list() if level in occurring]
+    return None

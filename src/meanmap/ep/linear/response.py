@@ -1,0 +1,69 @@
+"""The response of a formula as its family reads it, or words why it cannot."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.ep.linear.formula import Formula
+
+__all__ = ["read_response"]
+
+_COUNTS = ("poisson", "negativebinomial")
+
+
+def read_response(formula: Formula, family: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Numbers, numbers of trials, and what the response is called."""
+    found = formula.matrices.response
+    values, name = np.asarray(found.design_matrix, float), str(found.name)
+    one = np.ones(len(values))
+    if found.kind == "proportion":
+        if family != "binomial":
+            raise ParameterError(f"{name} is a share of trials; type family='binomial'.")
+        return _within(values[:, 0], values[:, 1], name), values[:, 1], name
+    if family == "binomial":
+        raise ParameterError(
+            f"the response {name!r} of family='binomial' has no number of trials; type p(successes, trials) ~ ..., or "
+            "family='bernoulli' for zeros and ones."
+        )
+    if found.kind == "categoric":
+        values, name = _of_two(values, found, name, family)
+    if family == "bernoulli":
+        _demand(values, (values == 0) | (values == 1), name, family, "0 and 1, or two labels")
+    elif family in _COUNTS:
+        _demand(values, (values >= 0) & (values == np.round(values)), name, family, "counts: 0, 1, 2, ...")
+    elif family == "gamma":
+        _demand(values, values > 0, name, family, "numbers above 0")
+    if values.std() == 0:
+        raise ParameterError(f"the response {name!r} is {values[0]:g} in all {len(values)} rows: nothing varies.")
+    return values, one, name
+
+
+def _of_two(values: np.ndarray, found: Any, name: str, family: str) -> tuple[np.ndarray, str]:
+    """Whether each label is the second of two, or the one that the formula names."""
+    if family != "bernoulli":
+        raise ParameterError(f"the response {name!r} holds labels; expected numbers for family={family!r}.")
+    if values.ndim == 1:
+        return values, name
+    if values.shape[1] != 2:
+        raise ParameterError(
+            f"the response {name!r} holds {values.shape[1]} labels; expected two, or one that is asked about: "
+            f"{name}['{found.levels[0]}'] ~ ..."
+        )
+    return values[:, 1], f"{name}[{found.levels[1]}]"
+
+
+def _within(successes: np.ndarray, trials: np.ndarray, name: str) -> np.ndarray:
+    fits = (successes >= 0) & (successes <= trials) & (trials >= 1) & (trials == np.round(trials))
+    _demand(
+        successes, fits & (successes == np.round(successes)), name, "binomial", "successes of as many trials or more"
+    )
+    return successes
+
+
+def _demand(values: np.ndarray, fits: np.ndarray, name: str, family: str, expected: str) -> None:
+    if not fits.all():
+        at = int(np.argmin(fits))
+        raise ParameterError(
+            f"the response {name!r} is {values[at]:g} at row {at}; family={family!r} expects {expected}."
+        )

@@ -1,0 +1,108 @@
+"""Units: columns of a formula in their own spread, the response of a Normal in its own, and priors in these."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ColumnError
+from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
+from meanmap.ep.linear.formula import Formula, Rows
+from meanmap.ep.linear.predictor import Block, Predictor
+
+__all__ = ["Scaled"]
+
+# Standard deviations a priori, in units of the response over those of a column, and of its own for the intercept.
+_WIDE = 2.5
+_NUMBERS = ("gaussian", "t")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """What is subtracted from columns and the response, and what they are divided by.
+
+    Attributes
+    ----------
+    middle, spread : (p,) arrays
+        Of the columns that all rows share; the intercept keeps 0 and 1.
+    group_spreads : tuple of arrays
+        Of the columns of each grouping factor.
+    base, unit : number
+        Of the response, and of offsets with it: 0 and 1 but for a Normal or Student family.
+    centre : number
+        The prior mean of the intercept, on the scale of the predictor.
+    """
+
+    middle: np.ndarray
+    spread: np.ndarray
+    group_spreads: tuple[np.ndarray, ...]
+    base: float
+    unit: float
+    centre: float
+    intercept: int | None
+
+    @classmethod
+    def of(cls, formula: Formula, response: np.ndarray, family: str, weights: np.ndarray) -> "Scaled":
+        """From the rows that a model is fitted to."""
+        rows, names = formula.rows, formula.names
+        at = names.index("Intercept") if formula.has_intercept else None
+        matrix, share = rows.shared, weights / weights.sum()
+        middle = share @ matrix if at is not None else np.zeros(matrix.shape[1])
+        spread = np.sqrt(share @ (matrix - middle) ** 2)
+        if at is not None:
+            middle[at], spread[at] = 0.0, 1.0
+        flat = spread <= 1e-12 * np.abs(matrix).max(0, initial=0)
+        if flat.any():
+            name, value = names[int(np.argmax(flat))], matrix[0, np.argmax(flat)]
+            raise ColumnError(f"the column {name!r} is {value:g} in all rows: the intercept says that. Leave it out.")
+        groups = tuple(np.sqrt(share @ g.design**2) for g in rows.groups)
+        for group, width in zip(rows.groups, groups, strict=True):
+            if (width == 0).any():
+                raise ColumnError(
+                    f"{group.labels[int(np.argmin(width))]!r} is 0 in all rows: it has no effect by group."
+                )
+        base, unit, centre = 0.0, 1.0, 0.0
+        if family in _NUMBERS:
+            left = response - rows.offset
+            base = float(share @ left) if at is not None else 0.0
+            unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
+        elif family not in ("bernoulli", "binomial"):
+            centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
+        return cls(middle, spread, groups, base, unit, centre, at)
+
+    def predictor(self, rows: Rows) -> Predictor:
+        """The rows in these units; groups that are new add nothing."""
+        blocks = [Block.fixed((rows.shared - self.middle) / self.spread)] if len(self.spread) else []
+        for group, width in zip(rows.groups, self.group_spreads, strict=True):
+            known = group.index >= 0
+            design = np.where(known[:, None], group.design / width, 0.0)
+            blocks.append(Block(np.where(known, group.index, 0), design, len(group.levels)))
+        return Predictor(tuple(blocks))
+
+    def components(self, formula: Formula, parameters: tuple[str, ...]) -> Components:
+        """The priors: what `Fitted` says of them in words."""
+        count = len(self.spread)
+        mean = np.zeros(count)
+        if self.intercept is not None:
+            mean[self.intercept] = self.centre
+        fixed = ((mean, _WIDE**2 * np.eye(count)),) if count else ()
+        widths = tuple(len(group.labels) for group in formula.rows.groups)
+        laws: dict[str, Any] = {
+            "sigma": HalfStudent(3.0, _WIDE),
+            "nu": GammaLog(2.0, 0.1),
+            "alpha": HalfStudent(1.0, 10.0),
+        }
+        return Components(
+            fixed,
+            tuple((width,) for width in widths),
+            (HalfStudent(3.0, _WIDE),) * sum(widths),
+            tuple(laws[name] for name in parameters),
+        )
+
+    @property
+    def turn(self) -> np.ndarray:
+        """From the shared effects in these units to those in the units of the data, without `base`."""
+        turn = np.diag(self.unit / self.spread)
+        if self.intercept is not None:
+            turn[self.intercept] -= self.unit * self.middle / self.spread
+        return turn

@@ -1,0 +1,255 @@
+"""Regressions by formula: dense algebra on fine grids is the judge, and units, order and containers change nothing."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.stats
+
+pytest.importorskip("formulae")
+
+from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
+from meanmap.ep.linear import fit
+
+GROUPS = np.repeat(np.arange(12), 6)
+
+
+def frame(seed=0):
+    rng = np.random.default_rng(seed)
+    n = len(GROUPS)
+    x = 3 + rng.normal(size=n)
+    y = 10 + 2 * (0.5 * x + rng.normal(size=12)[GROUPS] + rng.normal(size=n))
+    labels = np.array(["lo", "mid", "hi"])[rng.integers(0, 3, n)]
+    counts = rng.poisson(np.exp((y - 11) / 4))
+    return pd.DataFrame(
+        {"y": y, "x": x, "g": GROUPS, "k": labels, "h": np.arange(n) % 5, "b": (y > y.mean()).astype(int), "c": counts}
+    )
+
+
+DATA = frame()
+
+
+def half_student(log, scale):
+    return np.log(2) + scipy.stats.t(3, scale=scale).logpdf(np.exp(log)) + log
+
+
+def by_grid(design, z, y, spreads, z_scale):
+    """Mean, sd and log evidence of fixed effects, and mean of both sds, over a grid of log sds, all in units of y."""
+    unit = y.std()
+    centred = design.copy()
+    centred[:, 1:] -= design[:, 1:].mean(0)
+    prior = np.diag((2.5 * unit / np.concatenate([[1.0], spreads])) ** 2)
+    total, found = [], []
+    logs = np.linspace(np.log(unit) - 4.5, np.log(unit) + 2, 60)
+    for a in logs:
+        for s in np.linspace(np.log(unit) - 1.5, np.log(unit) + 1, 60):
+            noise = np.exp(2 * a) * z @ z.T + np.exp(2 * s) * np.eye(len(y))
+            marginal = scipy.stats.multivariate_normal(np.full(len(y), y.mean()), centred @ prior @ centred.T + noise)
+            solved = np.linalg.solve(noise, np.column_stack([centred, y - y.mean()]))
+            covariance = np.linalg.inv(np.linalg.inv(prior) + centred.T @ solved[:, :-1])
+            height = marginal.logpdf(y) + half_student(a, 2.5 * unit / z_scale) + half_student(s, 2.5 * unit)
+            total.append(height)
+            found.append((covariance @ centred.T @ solved[:, -1], covariance, np.exp(a), np.exp(s)))
+    total = np.array(total)
+    share = np.exp(total - total.max())
+    cell = (logs[1] - logs[0]) * (2.5 / 59)
+    log_evidence = np.log(share.sum() * cell) + total.max()
+    share /= share.sum()
+    means = np.stack([f[0] for f in found])
+    mean = share @ means
+    spread = np.einsum("k,kab->ab", share, np.stack([f[1] for f in found])) + (means - mean).T * share @ (means - mean)
+    turn = np.eye(len(mean))
+    turn[0, 1:] = -design[:, 1:].mean(0)
+    mean[0] += y.mean()
+    return turn @ mean, np.sqrt(np.diag(turn @ spread @ turn.T)), log_evidence, share @ np.array([f[2:] for f in found])
+
+
+@pytest.mark.slow
+def test_normal_responses_against_dense_algebra_on_a_grid():
+    found = fit("y ~ x + k + (1 | g)", DATA)
+    design = np.column_stack([np.ones(len(DATA)), DATA.x, DATA.k == "lo", DATA.k == "mid"]).astype(float)
+    mean, sd, log_evidence, components = by_grid(
+        design, np.eye(12)[GROUPS], DATA.y.to_numpy(), design[:, 1:].std(0), 1.0
+    )
+    assert found.formula.names == ("Intercept", "x", "k[lo]", "k[mid]")
+    np.testing.assert_allclose((found.mean - mean) / sd, 0, atol=0.03)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), sd, rtol=0.02)
+    assert found.log_evidence == pytest.approx(log_evidence, abs=0.05)
+    table = found.to_frame()
+    np.testing.assert_allclose(table.loc[["sd(Intercept | g)", "sigma"], "estimate"], components, rtol=0.03)
+
+
+def test_labels_against_a_grid_over_the_intercept_and_the_groups():
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights /= weights.sum()
+    found = fit("b ~ 1 + (1 | g)", DATA, "bernoulli")
+    constant, log_sd = np.linspace(-5, 5, 161), np.linspace(-5, 3, 121)
+    sign = np.where(DATA.b == 1, 1, -1)
+    height = np.zeros((161, 121))
+    for j in range(12):
+        eta = constant[:, None, None] + np.exp(log_sd)[None, :, None] * nodes
+        successes, failures = (int((sign[j == GROUPS] == s).sum()) for s in (1, -1))
+        log = -successes * np.logaddexp(0, -eta) - failures * np.logaddexp(0, eta)
+        height += np.log(np.exp(log) @ weights)
+    height += scipy.stats.norm(0, 2.5).logpdf(constant)[:, None] + half_student(log_sd, 2.5)
+    share = np.exp(height - height.max())
+    evidence = np.log(share.sum() * (constant[1] - constant[0]) * (log_sd[1] - log_sd[0])) + height.max()
+    share /= share.sum()
+    mean = share.sum(1) @ constant
+    sd = np.sqrt(share.sum(1) @ (constant - mean) ** 2)
+    assert abs(found.mean[0] - mean) < 0.03 * sd
+    # Six labels a group say little, and expectation propagation finds wide effects somewhat less likely than they are.
+    assert np.sqrt(found.covariance[0, 0]) == pytest.approx(sd, rel=0.07)
+    assert found.log_evidence == pytest.approx(evidence, abs=0.3)
+    assert found.to_frame().loc["sd(Intercept | g)", "estimate"] == pytest.approx(
+        share.sum(0) @ np.exp(log_sd), rel=0.07
+    )
+
+
+FORMULAS = {
+    "gaussian": "y ~ x + k + (1 + x | g)",
+    "bernoulli": "b ~ x + (1 | g)",
+    "poisson": "c ~ x * k + (1 | g) + (1 | h)",
+}
+
+
+@pytest.mark.parametrize("family", list(FORMULAS))
+def test_order_containers_and_names_of_groups_change_nothing(family):
+    formula = FORMULAS[family]
+    wanted = fit(formula, DATA, family).to_frame()
+    order = np.random.default_rng(1).permutation(len(DATA))
+    others = {
+        "order": DATA.iloc[order],
+        "polars": pl.from_pandas(DATA),
+        "mapping": {name: DATA[name].to_numpy() for name in DATA},
+        "names of groups": DATA.assign(g=[f"group {g:02}" for g in GROUPS]),
+        "types": DATA.assign(g=DATA.g.astype("Int64"), b=DATA.b.astype(bool), k=DATA.k.astype("string")),
+    }
+    for name, other in others.items():
+        found = fit(formula, other, family).to_frame()
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_units_move_estimates_along():
+    plain = fit("y ~ x + (1 + x | g)", DATA).to_frame()
+    moved = fit("y ~ x + (1 + x | g)", DATA.assign(y=DATA.y * 1000 - 7, x=DATA.x / 10)).to_frame()
+    factor = np.array([1000.0, 10_000, 1000, 10_000, 1, 1000])
+    np.testing.assert_allclose(moved["sd"], plain["sd"] * factor, rtol=1e-6)
+    np.testing.assert_allclose(moved["estimate"], plain["estimate"] * factor - [7, 0, 0, 0, 0, 0], rtol=1e-6)
+
+
+def test_weights_count_rows_and_offsets_move_the_predictor():
+    counts = 1 + np.arange(len(DATA)) % 3
+    many = DATA.iloc[np.repeat(np.arange(len(DATA)), counts)]
+    by_weight = fit("c ~ x + (1 | g)", DATA.assign(w=counts), "poisson", weights="w")
+    np.testing.assert_allclose(by_weight.to_frame(), fit("c ~ x + (1 | g)", many, "poisson").to_frame(), rtol=5e-3)
+    with_offset = fit("y ~ x + offset(h) + (1 | g)", DATA)
+    np.testing.assert_allclose(
+        with_offset.to_frame(), fit("y ~ x + (1 | g)", DATA.assign(y=DATA.y - DATA.h)).to_frame(), rtol=1e-8
+    )
+    shown = with_offset.predict(DATA)["estimate"] - with_offset.predict(DATA.assign(h=0))["estimate"]
+    np.testing.assert_allclose(shown, DATA.h, atol=1e-8)
+
+
+def test_predictions_for_groups_old_and_new():
+    found = fit("y ~ x + (1 | g)", DATA)
+    old, new = found.predict(DATA), found.predict(DATA.assign(g=DATA.g + 1000))
+    assert list(old.columns) == ["estimate", "sd", "low", "high"]
+    table = found.to_frame()
+    flat = found.mean[0] + found.mean[1] * DATA.x
+    np.testing.assert_allclose(new["estimate"], flat, rtol=1e-8)
+    assert (old["estimate"] - flat).std() > 0.5 * table.loc["sd(Intercept | g)", "estimate"]
+    # The variance of a new group is that of the mean and that of groups: E sd² ≥ (E sd)².
+    assert (new["sd"] > table.loc["sd(Intercept | g)", "estimate"]).all()
+    assert (old["sd"] < 0.6 * new["sd"]).all()
+    np.testing.assert_allclose(found.predict(DATA.iloc[5:7]), old.iloc[5:7])
+    shares = fit("b ~ x + (1 | g)", DATA, "bernoulli").predict(DATA.assign(g=-1))
+    assert ((shares > 0) & (shares < 1)).all(axis=None)
+    assert ((shares["low"] < shares["estimate"]) & (shares["estimate"] < shares["high"])).all()
+
+
+def test_intervals_of_new_groups_hold_their_means():
+    rng = np.random.default_rng(5)
+    groups, held, total = np.repeat(np.arange(15), 8), 0, 0
+    for _ in range(40):
+        effects = rng.normal(size=25)
+        y = 1 + effects[groups] + rng.normal(size=120)
+        found = fit("y ~ 1 + (1 | g)", {"y": y, "g": groups}).predict({"g": np.arange(15, 25)}, confidence=0.9)
+        held += int(((found["low"] < 1 + effects[15:]) & (1 + effects[15:] < found["high"])).sum())
+        total += 10
+    # Ten groups of a fit share its errors: the standard error is at most that of as many fits as there were, doubled.
+    assert abs(held / total - 0.9) < 4 * np.sqrt(0.09 / total)
+
+
+def test_nested_and_crossed_groups_and_interactions_are_read():
+    found = fit("y ~ x:k + (1 | g/h) + (1 | k)", DATA)
+    sizes = {group.name: len(group.levels) for group in found.formula.rows.groups}
+    assert sizes == {"g": 12, "g:h": 12 * 5, "k": 3}
+    assert "sd(Intercept | g:h)" in found.to_frame().index
+    printed = str(fit("y ~ k + (1 | g)", DATA))
+    assert "compared with k = hi" in printed
+    assert "72 rows, g: 12 groups" in printed
+    shares = fit("p(s, t) ~ x + (1 | g)", DATA.assign(s=DATA.b * 3, t=4), "binomial")
+    assert shares.predict(DATA)["estimate"].between(0, 1).all()
+    asked = fit("k['lo'] ~ x", DATA, "bernoulli")
+    np.testing.assert_allclose(asked.mean, fit("z ~ x", DATA.assign(z=DATA.k == "lo"), "bernoulli").mean)
+
+
+def test_gaps_are_refused_or_left_out():
+    holes = DATA.assign(x=DATA.x.where(DATA.h > 0), unused=np.nan)
+    with pytest.raises(InputError, match=r"missing values \('x' 15\); type missing='drop'"):
+        fit("y ~ x + (1 | g)", holes)
+    found = fit("y ~ x + (1 | g)", holes, missing="drop")
+    np.testing.assert_allclose(found.to_frame(), fit("y ~ x + (1 | g)", DATA[DATA.h > 0]).to_frame(), rtol=1e-8)
+    assert "(15 left out with gaps)" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "error", "words"),
+    [
+        ("y ~ x + (1 | g", "gaussian", ParameterError, "cannot be read"),
+        ("x + (1 | g)", "gaussian", ParameterError, "expected text such as"),
+        ("y ~ z", "gaussian", ColumnError, "data has no column 'z'; it has 'y', 'x'"),
+        (
+            "y ~ x",
+            "cumulative",
+            ParameterError,
+            "expected one of 'gaussian', 't', .* type ep.models.ordinal_regression",
+        ),
+        ("y ~ x", "beta", ParameterError, "family is 'beta'; expected one of"),
+        ("y ~ x", "poisson", ParameterError, r"expects counts: 0, 1, 2"),
+        ("y ~ x", "binomial", ParameterError, r"type p\(successes, trials\)"),
+        ("k ~ x", "bernoulli", ParameterError, r"holds 3 labels; expected two, or one that is asked about: k\['hi'\]"),
+        ("k ~ x", "gaussian", ParameterError, "holds labels; expected numbers"),
+        ("y ~ x + I(0 * x)", "gaussian", ColumnError, "is 0 in all rows"),
+        ("y ~ np.log(x - 100)", "gaussian", NonFiniteError, "gives nan at row 0"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log")
+def test_refusals_say_what_to_type(formula, family, error, words):
+    with pytest.raises(error, match=words):
+        fit(formula, DATA, family)
+
+
+def test_containers_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="in another order, and rows are paired by place"):
+        fit("y ~ x", {"y": DATA.y, "x": DATA.x.iloc[::-1]})
+    with pytest.raises(NonFiniteError, match="column 'x' of data holds inf"):
+        fit("y ~ x", DATA.assign(x=np.inf))
+    with pytest.raises(ColumnError, match="holds times"):
+        fit("y ~ x", DATA.assign(x=pd.Timestamp("2020-01-01")))
+    with pytest.raises(InputError, match="columns have names"):
+        fit("y ~ x", np.zeros((5, 2)))
+    with pytest.raises(ParameterError, match="expected the name of a column"):
+        fit("y ~ x", DATA, weights=np.ones(len(DATA)))
+    with pytest.raises(ParameterError, match="link of poisson is 'logit'; expected 'log'"):
+        fit("c ~ x", DATA, "poisson", link="logit")
+    found = fit("y ~ x + k", DATA)
+    with pytest.raises(ColumnError, match="does not fit the data"):
+        found.predict(DATA.assign(k="another"))
+
+
+def test_without_the_parser_the_error_says_what_to_type(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "formulae", None)
+    with pytest.raises(ImportError, match=r"pip install formulae"):
+        fit("y ~ x", DATA)
