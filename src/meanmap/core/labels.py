@@ -17,7 +17,7 @@ from meanmap.core.tables.table import table_in
 from meanmap.core.texts import as_labels
 from meanmap.core.types import Data
 
-__all__ = ["Labels", "hashes"]
+__all__ = ["Labels", "are_codes", "hashes"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,11 @@ def _plain_labels(data: Data, argument: str) -> np.ndarray:
 
 def _is_number(label: object) -> bool:
     return isinstance(label, int | float | np.number) and not isinstance(label, bool)
+
+
+def are_codes(leaf: Any) -> bool:
+    """Whether an array of points holds codes of labels: whole numbers, of each label two words."""
+    return leaf.ndim == 3 and np.issubdtype(leaf.dtype, np.integer)
 
 
 def _words(labels: np.ndarray) -> np.ndarray:

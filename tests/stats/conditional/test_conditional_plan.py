@@ -159,3 +159,12 @@ def test_arrays_of_labels_are_read_piece_by_piece_too(labels, monkeypatch):
     whole = ask()
     monkeypatch.setattr("meanmap.features.states.pairs.ROWS", 50)
     assert ask() == pytest.approx(whole)
+
+
+def test_values_behind_that_are_too_rare_for_a_sample_of_rows():
+    """4, 5 and 12 ones of 5500: a thousand spread rows, from which features of z are made, may have none."""
+    for seed in (1, 4, 10):
+        rng = np.random.default_rng([11, seed])
+        z = (rng.uniform(size=5500) < 2e-3) * 1.0
+        x, y = 3 * z + rng.normal(size=(2, 5500))
+        assert mm.conditional_independence_test(x, y, z, rng=seed, n_permutations=199).pvalue > 0.01

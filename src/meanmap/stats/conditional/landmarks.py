@@ -89,11 +89,18 @@ def joint_landmarks(z: np.ndarray, widths: float, weight: float = 1.0) -> tuple[
 
 
 def median_distance(points: np.ndarray) -> float:
-    """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero."""
+    """The median distance between rows (300 spread ones), that of the distinct ones where ties make it zero.
+
+    Of rows that are all alike it is 1, as any unit will do.
+    """
     from scipy.spatial.distance import pdist
 
-    median = float(np.median(pdist(_spread(points))))
-    return median if median > 0 else float(np.median(pdist(_spread(np.unique(points, axis=0)))))
+    some = _spread(points)
+    median = float(np.median(pdist(some))) if len(some) > 1 else 0.0
+    if median > 0:
+        return median
+    distinct = _spread(np.unique(points, axis=0))
+    return float(np.median(pdist(distinct))) if len(distinct) > 1 else 1.0
 
 
 def _spread(points: np.ndarray) -> np.ndarray:

@@ -57,7 +57,9 @@ class Local(Value):
     @classmethod
     def of(cls, z: np.ndarray, single: int) -> "Local":
         """From a few rows of z, of which the first columns count."""
-        sample = z[:: -(-len(z) // 1000)]
+        sample = _spread(z)
+        if np.ptp(sample, axis=0).max() == 0:  # of rare values none is among them
+            sample = _spread(np.unique(z, axis=0))
         some = sample[:, :single]
         features = rbf_landmarks(some, np.eye(single) / median_distance(some)).wider(z.shape[1])
         values = features(sample)
@@ -271,3 +273,8 @@ def _variances(sums: ExactSums) -> np.ndarray:
     """Of columns whose squares were added up."""
     moments = sums.moments(np.eye(sums.grid.size))
     return moments.covariance(lost=0).diagonal()
+
+
+def _spread(z: np.ndarray) -> np.ndarray:
+    """At most 1000 rows, spread over all."""
+    return z[:: -(-len(z) // 1000)]

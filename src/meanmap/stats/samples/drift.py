@@ -1,7 +1,7 @@
 """Do batches still come from the law of the reference? A monitor whose false alarms are bounded over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -33,6 +33,7 @@ from meanmap.stats.samples.feature_statistics import landmark_features
 from meanmap.stats.samples.margin import Margin, batch_state
 from meanmap.stats.samples.run_length import ALLOWANCE, limit_for
 from meanmap.stats.samples.samples import read_samples
+from meanmap.stats.samples.strangers import KnownLabels
 from meanmap.stats.samples.subsets import TIE, blocks_of, subset_sums
 from meanmap.stats.settings import check_draws
 
@@ -86,6 +87,8 @@ class DriftMonitor:
         batch, about the reference.
     missing : str
         What happens to missing values in batches.
+    known : KnownLabels
+        The labels that features tell apart; all others count as one.
     margin : Margin or None
         How far batches may be from the reference.
 
@@ -145,6 +148,7 @@ class DriftMonitor:
     missing: str = "raise"
     margin: Margin | None = None
     strata: Strata | None = None
+    known: KnownLabels = field(default_factory=KnownLabels)
 
     @classmethod
     @own_words
@@ -214,10 +218,12 @@ class DriftMonitor:
             first = rows(data, np.sort(order[:size]))
             chosen = read_samples((first,), ("reference",), kernel, random.generator, door, scale, must_vary=False)
             number = LANDMARKS[len(chosen.kernels) > 1]
-            features = landmark_features(chosen.kernels, chosen.pooled, number, random.generator, door, np.float64)
+            known = KnownLabels.of(chosen.pooled)
+            landmarks, number = known.landmarks(chosen.pooled, number, random.generator)
+            features = landmark_features(chosen.kernels, landmarks, number, random.generator, door, np.float64)
             own = blocks_of(features, transformed(features, chosen.pooled))
             places = np.sort(order[size : size + MOST_KEPT])
-            kept = features.read(rows(data, places), "reference", door)
+            kept = known(features.read(rows(data, places), "reference", door))
             pool = transformed(features, kept)
             allowed, heavy = (None, ()) if margin is None else Margin.of(margin, features, kept, pool, chosen)
             pool = pool if allowed is None else pool[:0]
@@ -227,7 +233,7 @@ class DriftMonitor:
         return cls(
             features, pool, squares, columns, float(run_length), int(n_permutations), random.seed,
             limit_for(float(run_length)), none, none, schema=schema, notes=(*told, *chosen.doubts, *heavy),
-            missing=missing, margin=allowed, strata=strata and strata.rows(places),
+            missing=missing, margin=allowed, strata=strata and strata.rows(places), known=known,
         )  # fmt: skip
 
     def state(self, batch: Data) -> SampleState:
@@ -253,7 +259,7 @@ class DriftMonitor:
             return self._after_state(batch)
         with Door() as door:
             data, codes, notes = self._read(batch)
-            points = self.features.read(data, "batch", door)
+            points = self.known(self.features.read(data, "batch", door))
             check_rows(count(points), "batch", 2)
             new = transformed(self.features, points)
         generator = np.random.default_rng([self.seed, len(self.pvalues)])

@@ -130,13 +130,15 @@ def gaussian_limit(
 ) -> Outcome:
     """The fused unbiased MMD² of feature means, and its limit under the hypothesis.
 
-    The difference of the means is asymptotically N(0, Σ_x/n + Σ_y/m), so its squared norm is a weighted sum of
-    chi-squares. Draws of the difference go through the same fusing as the statistic. Behind the features of kernels
-    those of single columns may stand.
+    The difference of the means is asymptotically N(0, (1/n + 1/m) Σ), so its squared norm is a weighted sum of
+    chi-squares. Σ is the covariance inside both samples together: a small sample alone may not have a rare value at
+    all, and would be certain that there is none. Draws of the difference go through the same fusing as the statistic.
+    Behind the features of kernels those of single columns may stand.
     """
     of_kernels, ranks = without_columns(features)
     sizes = sizes_of(of_kernels)
-    covariance = x.covariance() / x.n + y.covariance() / y.n
+    covariance = (x.n * x.covariance() + y.n * y.covariance()) / (x.n + y.n) * (1 / x.n + 1 / y.n)
+    own = np.diag(x.covariance()) / x.n + np.diag(y.covariance()) / y.n
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0))
     differences = np.column_stack([x.mean - y.mean, root @ generator.standard_normal((len(values), n_draws))])
@@ -144,8 +146,10 @@ def gaussian_limit(
     found, norms = [], []
     for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
         part = slice(stop - size, stop)
+        # What makes the statistic unbiased whatever the laws, and the draws under the hypothesis.
         trace = float(np.trace(covariance[part, part]))
-        found.append(Permuted(np.sum(differences[part] ** 2, axis=0) - trace, SQUARED * trace))
+        traces = np.r_[float(np.sum(own[part])), np.full(n_draws, trace)]
+        found.append(Permuted(np.sum(differences[part] ** 2, axis=0) - traces, SQUARED * trace))
         norms.append(float(np.sqrt(np.sum(second[part, part] ** 2))))
     smaller = min(x.n, y.n)
     result, _ = fused(found, norms, np.sqrt(smaller * (smaller - 1.0)))

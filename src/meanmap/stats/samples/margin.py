@@ -102,7 +102,7 @@ def batch_state(monitor: Any, source: Any, name: str) -> SampleState:
             (found,), lacking = settle_pieces([piece], [name], monitor.missing)
             gaps.update(lacking)
             if count_rows(found):
-                yield monitor.features.read(monitor.complete(found)[0], name, door)
+                yield monitor.known(monitor.features.read(monitor.complete(found)[0], name, door))
 
     with Door() as door:
         # Only means are asked for: no products of features are added up.

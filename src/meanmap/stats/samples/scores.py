@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from meanmap.core.labels import are_codes
 from meanmap.core.points import pieces, slices
 from meanmap.core.progress import track
 from meanmap.core.types import Points
@@ -208,7 +209,7 @@ def _squares(z: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def _scores(leaf: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, bool]]:
     """Scores of a column and their shares, of each of its coordinates; whether they are of numbers."""
-    if leaf.ndim == 3 and np.issubdtype(leaf.dtype, np.integer):  # two words of a label's code
+    if are_codes(leaf):
         for codes in np.moveaxis(leaf, 1, 0):
             _, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
             often = np.argsort(-counts, kind="stable")[:MOST_LABELS]
