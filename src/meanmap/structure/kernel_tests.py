@@ -13,13 +13,14 @@ from meanmap.core.settings import probability
 from meanmap.core.tables.table import Table
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.learning.default import strange_kernel
+from meanmap.learning.default import asks_to_learn, strange_kernel
 from meanmap.stats import independence_test
 from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
 from meanmap.stats.conditional.conditional import WHOLE
 from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed, judge_sure
 from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.residuals import Given, Residuals, residuals
+from meanmap.stats.conditional.strata import found_in_strata, rows_together
 from meanmap.stats.conditional.variables import Variable, read_given, read_variable
 from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
@@ -109,6 +110,7 @@ class KernelTests:
         self.most_given = int(np.sum(4 * (1 + np.cumsum(widths)) <= self.n))
         self._pairwise = self._transformed() if kernel is None else None
         self._given: tuple[tuple[str, ...], Given, dict[str, Residuals]] | None = None
+        self._together: dict[tuple[str, ...], np.ndarray | None] = {}
         self._functions: set[tuple[str, tuple[str, ...]]] = set()
         self._nearly: set[tuple[tuple[str, ...], str, str]] = set()
         self._missed: set[tuple[tuple[str, ...], str, str]] = set()
@@ -181,12 +183,30 @@ class KernelTests:
 
     def _answer(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
         x, y = self._ordered(x, y)
+        strata = self._strata(given) if given else None
+        if strata is not None:
+            return self._in_strata(x, y, given, strata), None
         if given:
             return self._streamed(x, y, given) if self._method == "features" else self._conditional(x, y, given)
         if self._pairwise is not None:
             return self._pairwise.pvalue(x, y), None
         settings: dict[str, Any] = {"n_permutations": self.n_permutations, "rng": self._generator(x, y)}
         return independence_test(self._table[x], self._table[y], self._kernel, **settings).pvalue, None
+
+    def _strata(self, given: tuple[str, ...]) -> np.ndarray | None:
+        """Which rows share all values of what is given, where these have enough rows to be permuted."""
+        if self._asked != "auto" or asks_to_learn(self._kernel) or self.n > WHOLE:
+            return None
+        if given not in self._together:
+            self._together[given] = rows_together({name: self._table[name] for name in given})
+        return self._together[given]
+
+    def _in_strata(self, x: str, y: str, given: tuple[str, ...], strata: np.ndarray) -> float:
+        random, kernels = Rng.of(self._generator(x, y, *given)), ("median" if self._kernel is None else self._kernel,) * 2
+        sides = [{name: self._table[name]} for name in (x, y)]
+        with Door() as door:
+            found = found_in_strata(sides, kernels, strata, self.n_permutations, random, door)
+        return found.null.pvalue(found.statistic)
 
     def _streamed(self, x: str, y: str, given: tuple[str, ...]) -> Answer:
         with Door() as door:

@@ -70,7 +70,7 @@ def pc(
         The level of each test: smaller gives fewer edges.
     test : {"auto", "kci", "residuals", "features"} or callable (x, y, z) -> p-value
         A method of `mm.conditional_independence_test`, or a function of two columns and of a dict of columns that is
-        None at first, when nothing is given.
+        None at first, when nothing is given. "auto" permutes rows within values of what is given that repeat.
     kernel : Kernel, "median", "learned" or None
         The kernel of each tested column, as for `mm.conditional_independence_test`; by default the measured best.
         "learned" is Bayesian kernel learning in every test, as in Flaxman et al. (2016).

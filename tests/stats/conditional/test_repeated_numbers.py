@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meanmap as mm
+from meanmap.core.errors import ShapeError
 from meanmap.stats.conditional.variables import read_given
 
 
@@ -117,3 +118,57 @@ def test_level_with_numbers_that_repeat(law):
             x, y = np.sin(u) + rng.normal(size=200), u**2 + rng.normal(size=200)
         rejected += mm.conditional_independence_test(x, y, z, n_permutations=199, rng=seed).pvalue <= 0.05
     assert rejected <= 29  # the .9995 quantile of binomial(300, .05)
+
+
+@pytest.mark.parametrize("number", [12, 63])
+def test_the_conditional_test_itself_is_exact_given_numbers_that_repeat(number):
+    """Regressions rejected up to .19 of true hypotheses given 12 sites of 8 rows, and .30 given 63."""
+    tables = [sites(seed, number) for seed in range(100, 140 if number < 50 else 115)]
+    found = [mm.conditional_independence_test("x", "y", "site", data=t, n_permutations=99, rng=0) for t in tables]
+    rejected = sum(result.pvalue <= 0.05 for result in found)
+    assert rejected <= (7 if number < 50 else 4)  # the .998 quantiles of binomial(40, .05) and (15, .05)
+    assert all("within strata" in result.method for result in found)
+    assert f"z has {number} different values, each in 8 rows on average" in found[0].warnings[-1]
+    assert "method='kci'" in found[0].warnings[-1]
+
+
+def test_pc_asks_within_sites():
+    found = [mm.pc({name: sites(seed, 63)[name] for name in ("x", "y", "site")}, rng=0) for seed in range(6)]
+    joined = [{"x", "y"} in map(set, (*graph.directed, *graph.undirected)) for graph in found]
+    assert sum(joined) <= 2  # fails once in 400 times
+
+
+def test_counts_that_act_as_numbers_lose_little_power():
+    found = {"auto": 0, "kci": 0}
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 42])
+        z = rng.poisson(3, 200)
+        x = z + rng.normal(size=200)
+        y = z + 0.3 * (x - z) + rng.normal(size=200)
+        for method in found:
+            result = mm.conditional_independence_test(x, y, z, method=method, n_permutations=99, rng=0)
+            found[method] += result.pvalue <= 0.05
+    assert found["auto"] >= found["kci"] - 8  # two standard errors of a difference of .1 and .9
+
+
+def test_strata_of_a_design_and_values_of_z_are_strata_together():
+    rng = np.random.default_rng(0)
+    z, within = np.arange(240) % 3, np.arange(240) // 120
+    x = y = rng.normal(size=6)[3 * within + z]
+    x, y = x + rng.normal(size=240), y + rng.normal(size=240)
+    result = mm.conditional_independence_test(x, y, z, within=within, n_permutations=99, rng=0)
+    assert "within strata" in result.method
+    assert result.pvalue > 0.02
+    assert "6 different values, each in 40 rows" in result.warnings[-1]
+    with pytest.raises(ShapeError, match=r"x has 239, y has 240, z has 240 points"):
+        mm.conditional_independence_test(x[:-1], y, z)
+
+
+def test_codes_with_few_rows_are_regressed_on_and_the_other_reading_is_told():
+    table = sites(0, 60, 3)
+    result = mm.conditional_independence_test("x", "y", "site", data=table, rng=0)
+    (note,) = (each for each in result.warnings if "different whole numbers" in each)
+    assert note.startswith("z has 60 different whole numbers, each in 3.0 rows on average, and counts as a number")
+    other = mm.independence_test("x", "y", within="site", data=table, rng=0)
+    assert other.pvalue > 0.05 > result.pvalue
+    assert note.endswith("ask independence_test(x, y, within=z).")

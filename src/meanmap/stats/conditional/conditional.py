@@ -4,22 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from meanmap.core.door import Door
 from meanmap.core.errors import KindError, ParameterError, ShapeError
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.missing import length
 from meanmap.core.tables.picked import check_no_names
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
-from meanmap.learning.default import is_default, strange_kernel
+from meanmap.learning.default import asks_to_learn, is_default, strange_kernel
 from meanmap.stats.asked import Asked, Found
 from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, told_in_order
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan, doubts
 from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed, judge_sure
 from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
+from meanmap.stats.conditional.strata import found_in_strata, other_reading, rows_together, strata_told
 from meanmap.stats.conditional.variables import Variable, check_given, holds_texts, read_given
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.designs.reading import from_strata
@@ -151,13 +155,18 @@ def conditional_independence_test(
     from the median only the logarithm of the distance counts, or one value like 999999 in x and z would decide every
     regression; a warning names values beyond 1000.
 
-    A number in z with 8 rows for each of its values on average (sites, years, counts, grades; up to 200 values, and a
-    fifth of the rows) is conditioned on as a number and as a label at once. Both are one hypothesis, for both say all
-    that z says, but regressions follow smooth effects of the number and effects of each value by itself. It costs about
-    a row of each value. With more values or fewer rows for each a number is a number, whose effects are smooth. With 8
-    rows for each value these regressions leave something: at .05 they rejected .05 to .19 of true hypotheses with 12
-    values, and .07 to .30 with 63. Where z says no more, `independence_test(x, y, within=z)` is exact, and what
-    [`test`][meanmap.test] asks.
+    Where rows share all values of z (labels, sites, years, counts, grades) with 8 rows or more for each combination on
+    average, x and y are permuted within these, which is exact: the answer is that of `independence_test(x, y,
+    within=z)`. A warning says so where z holds numbers. Given counts that act as numbers it found 56 of 60 partial
+    correlations of .3 among 200 rows, and regressions 60. `method="kci"` regresses on z as before; so do `clusters=`, a
+    learned kernel and more than 5000 rows.
+
+    Beside other columns, and with `method="kci"`, a number in z with 8 rows for each of its values (up to 200 values,
+    and a fifth of the rows) is regressed on as a number and as a label at once. Both are one hypothesis, for both say
+    all that z says, but regressions follow smooth effects of the number and effects of each value by itself. Alone with
+    8 rows for each value these regressions leave something: at .05 they rejected .05 to .19 of true hypotheses with 12
+    values, and .07 to .30 with 63. With more values or fewer rows for each a number is a number, whose effects are
+    smooth. A warning tells the p-value of whole numbers that are codes, where it is another.
 
     Labels are indicators, and the order of ordered ones counts where `kinds` says "rank". Angles and times of a cycle,
     if `kinds` says so, are points of a circle. Text, where nearly every row has its own, stands for its first
@@ -224,12 +233,28 @@ class _Triple(Asked):
             plan = plan.after(plan.state(x, y, z))
         return plan._found(plan.state(x, y, z), self.n_draws, "gamma" if self.null == "gamma" else "spectral")
 
+    def _strata(self, z: Data) -> np.ndarray | None:
+        """Which rows share the values of z, and the stratum, where these have enough rows to be permuted."""
+        if (
+            self.method != "auto"
+            or self.null != "auto"
+            or self.said[1] is not None
+            or any(map(asks_to_learn, self.kernels))
+        ):
+            return None
+        return rows_together(z, beside=None if self.exchange is None else self.exchange.strata)
+
     def leave_strata(self) -> None:
         """Those are given, beside z."""
 
     def compute(self, door: Door) -> Found:
         generator, kernels, method, design = self.random.generator, self.kernels, self.method, self.exchange
         x, y, z = self.parts
+        strata = self._strata(z)
+        if strata is not None:
+            check_triples((x, y), len(strata))
+            self.tell(strata_told(z, strata))
+            return found_in_strata((x, y), kernels, strata, self.n_draws, self.random, door)
         conditions, sides = read_triples(x, y, z, kernels, door, design)
         n, clustered = len(conditions.columns), self.said[1] is not None
         if method == "auto":
@@ -262,6 +287,9 @@ class _Triple(Asked):
                     left, right, missed = found
             used, fitted = (left.kernel, right.kernel), Fitted.of(left, right, missed, sure)
             self.tell(told_in_order(left, right, sides, law.pvalue(value)))
+            if self.method == "auto" and design is None and law.pvalue(value) <= DOUBTED:
+                own = (x, y), self.kernels, law.pvalue(value), self.n_draws, Rng.of(0)
+                self.tell(other_reading(z, *own, door))
         self.tell([text for read in (*sides, conditions) for text in read.notes])
         if clustered and design is not None and len(design.first_rows) < FEW_CLUSTERS:
             few = f"there are {len(design.first_rows)} clusters: these are few, and the level may not be kept."
@@ -288,11 +316,16 @@ def read_triples(
             for part, k, name in zip((x, y), kernels, "xy", strict=True)
         )
     sides = [read_side(data, name, k, door) for data, name, k in zip((x, y), "xy", kernels, strict=True)]
-    n = len(conditions.columns)
-    for side, name in zip(sides, "xy", strict=True):
-        if len(side) != n:
-            raise ShapeError(f"{name} has {len(side)} points and z has {n}; expected triples, one of each.")
+    check_triples(sides, len(conditions.columns))
     return conditions, sides
+
+
+def check_triples(sides: Sequence[Any], n: int) -> None:
+    """Refuse x and y with more or fewer rows than z."""
+    for side, name in zip(sides, "xy", strict=True):
+        rows = len(side) if isinstance(side, Variable | Unread) else length(side)
+        if rows != n:
+            raise ShapeError(f"{name} has {rows} points and z has {n}; expected triples, one of each.")
 
 
 def _check(method: str, null: str) -> None:

@@ -23,7 +23,16 @@ from meanmap.core.types import Data
 from meanmap.core.values import Value
 from meanmap.stats.settings import LEAST_POINTS
 
-__all__ = ["MOST_VALUES", "Variable", "VariableReading", "check_given", "holds_texts", "read_given", "read_variable"]
+__all__ = [
+    "MOST_VALUES",
+    "Variable",
+    "VariableReading",
+    "check_given",
+    "holds_texts",
+    "read_given",
+    "read_variable",
+    "table_of",
+]
 
 # Beyond so many robust standard deviations from the median only the logarithm of the distance counts. One-to-one
 # functions of columns leave the hypothesis as it is, and one value as far as 10⁶ leaves a regression nothing else.
@@ -127,7 +136,7 @@ class VariableReading(Value):
         """
         if is_sparse(data):
             raise KindError(f"{argument} is sparse, which is not supported here: pass {argument}.toarray().")
-        table = _table(data, argument)
+        table = table_of(data, argument)
         check_rows(len(table), argument, LEAST_POINTS)
         numbers, labels, of, notes = [], {}, [], []
         for name in table.names:
@@ -163,7 +172,7 @@ class VariableReading(Value):
 
     def variable(self, data: Data, argument: str) -> Variable:
         """Other rows of the same columns."""
-        return self._variable(_table(data, argument), argument)
+        return self._variable(table_of(data, argument), argument)
 
     def read(self, data: Data, argument: str, _door: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Numbers and indicators of other rows."""
@@ -274,7 +283,7 @@ def _wild(numbers: np.ndarray, middle: np.ndarray, unit: np.ndarray, of: Sequenc
     )
 
 
-def _table(data: Data, argument: str) -> Table:
+def table_of(data: Data, argument: str) -> Table:
     """A table of whatever came; arrays of labels by columns, as tables read them.
 
     Columns without names are called by their places, which are the same in all pieces of a sample.

@@ -150,6 +150,15 @@ def independence_test(
     return _Pair(*asked, data=data, features=features, statistic=statistic, null=null).answer()
 
 
+def in_strata(
+    sides: Sequence[Any], kernels: Sequence[Any], exchange: Exchange, n_draws: int, random: Rng, door: Door
+) -> Found:
+    """The test of two variables that were read, under the exchanges of a design that was read, too."""
+    asked = _Pair(list(sides), kernels, (None, None), n_draws, "raise", None, random, NAMES, exchange)
+    asked.leave_strata()
+    return asked.compute(door)
+
+
 @dataclass
 class _Pair(Asked):
     """Two variables, and how their dependence is measured."""

@@ -1,0 +1,99 @@
+"""z whose values repeat: rows that share them are strata, in which x and y are permuted, and the test is exact."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.door import Door
+from meanmap.core.points import is_sparse
+from meanmap.core.rng import Rng
+from meanmap.core.tables.column import counted
+from meanmap.core.types import Data
+from meanmap.stats.asked import Found
+from meanmap.stats.conditional.variables import table_of
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.independence.independence import in_strata
+
+__all__ = ["found_in_strata", "other_reading", "rows_together", "strata_told"]
+
+# Values make strata where they have so many rows on average: fewer would leave little to permute.
+ROWS_IN_A_STRATUM = 8
+# Whole numbers that repeat so often may be codes.
+ROWS_OF_A_CODE = 2
+
+
+def rows_together(z: Data, least: float = ROWS_IN_A_STRATUM, beside: np.ndarray | None = None) -> np.ndarray | None:
+    """The number of the stratum of each row, those that share all values of z (and of what is `beside` it).
+
+    None where these have fewer than `least` rows on average, and of one stratum alone.
+
+    Examples
+    --------
+    >>> rows_together(np.repeat([3, 1], 8)).tolist()
+    [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    >>> rows_together(np.arange(16.0)) is None
+    True
+    """
+    if is_sparse(z):
+        return None
+    table = table_of(z, "z")
+    n = len(table)
+    places = np.zeros(n, int) if beside is None else beside
+    for column in map(np.asarray, table.columns.values()):
+        if column.ndim != 1:
+            return None
+        codes = np.unique(column, return_inverse=True)[1].ravel()
+        places = np.unique(places * n + codes, return_inverse=True)[1].ravel()
+        if least * (1 + places.max(initial=0)) > n:
+            return None
+    return places if places.max(initial=0) > 0 else None
+
+
+def found_in_strata(
+    sides: Sequence[Any], kernels: Sequence[Any], strata: np.ndarray, n_draws: int, random: Rng, door: Door
+) -> Found:
+    """The independence test of x and y within strata, as an answer to whether they are independent given these."""
+    n = len(strata)
+    found = in_strata(sides, kernels, Exchange(strata, np.arange(n), np.ones(n)), n_draws, random, door)
+    return replace(found, method=f"conditional {found.method}")
+
+
+def strata_told(z: Data, strata: np.ndarray) -> tuple[str, ...]:
+    """What is said where numbers of z are taken for labels; nothing of labels."""
+    table = table_of(z, "z")
+    if not any(table.is_real(name) for name in table.names):
+        return ()
+    k, n = 1 + int(strata.max()), len(strata)
+    said = f"z has {k} different values, each in {n / k:.0f} rows on average: x and y were permuted within these, which"
+    return (f"{said} is exact whatever z does. To regress on z as a number pass method='kci'.",)
+
+
+def other_reading(
+    z: Data, sides: Sequence[Any], kernels: Sequence[Any], pvalue: float, n_draws: int, random: Rng, door: Door
+) -> tuple[str, ...]:
+    """What is said of whole numbers with few rows each that were regressed on: the p-value if they are codes."""
+    table = None if is_sparse(z) else table_of(z, "z")
+    if table is None or not any(map(table.is_real, table.names)) or not all(map(_is_code, table.columns.values())):
+        return ()
+    strata = rows_together(z, ROWS_OF_A_CODE)
+    if strata is None:
+        return ()
+    found = found_in_strata(sides, kernels, strata, n_draws, random, door)
+    other, k = found.null.pvalue(found.statistic), 1 + int(strata.max())
+    if other <= max(2 * pvalue, 0.05):
+        return ()
+    said = (
+        f"z has {counted(k, 'different whole number')}, each in {len(strata) / k:.1f} rows on average, and counts as "
+        f"a number, whose effects are smooth. If they are codes (of sites, people), the p-value is {other:.2g}: ask "
+        "independence_test(x, y, within=z)."
+    )
+    return (said,)
+
+
+def _is_code(column: Any) -> bool:
+    """Whether values may be codes: labels and whole numbers."""
+    column = np.asarray(column)
+    whole = column.dtype.kind in "fiu" and bool(np.all(column == np.round(column)))
+    return column.ndim == 1 and (column.dtype.kind in "Ub" or whole)
