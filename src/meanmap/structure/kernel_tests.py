@@ -202,7 +202,8 @@ class KernelTests:
         return self._together[given]
 
     def _in_strata(self, x: str, y: str, given: tuple[str, ...], strata: np.ndarray) -> float:
-        random, kernels = Rng.of(self._generator(x, y, *given)), ("median" if self._kernel is None else self._kernel,) * 2
+        random = Rng.of(self._generator(x, y, *given))
+        kernels = ("median" if self._kernel is None else self._kernel,) * 2
         sides = [{name: self._table[name]} for name in (x, y)]
         with Door() as door:
             found = found_in_strata(sides, kernels, strata, self.n_permutations, random, door)
