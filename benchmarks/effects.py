@@ -86,7 +86,7 @@ def compared(model: Model, rows: int, tables: int) -> Found:
     """For each method the bias in its standard errors, intervals that hold the truth, of how many, and their width."""
     truth, found = model.truth(), {name: [] for name in METHODS}
     for k in range(tables):
-        table = model.table(np.random.default_rng([SEED, rows, k]), rows)
+        table = model.table(np.random.default_rng([SEED, rows, MODELS.index(model), k]), rows)
         try:
             found["effect"].append(ours(model, table))
         except InputError as refusal:

@@ -156,11 +156,16 @@ def _shares(z: np.ndarray, widths: tuple[int, ...], hits: np.ndarray, left: np.n
     usual = hits[left].mean(axis=0)
     if not widths:
         return lambda rows: np.broadcast_to(usual, (len(rows), 2)), usual
+    # As labels: the first arm, the second, or neither; where rows are near both, each arm or not.
+    if not hits.all(axis=1).any():
+        labels = np.column_stack([hits, ~hits.any(axis=1)])[left].astype(float)
+        of_all = LabelsGivenParents.fit(z[left], widths, labels[:, labels.any(axis=0)])
+        return lambda rows: of_all.shares(rows)[:, :2], usual
     laws = []
     for k in (0, 1):
-        two = np.stack([~hits[left, k], hits[left, k]], axis=1).astype(float)
+        two = np.stack([hits[left, k], ~hits[left, k]], axis=1).astype(float)
         laws.append(LabelsGivenParents.fit(z[left], widths, two))
-    return lambda rows: np.stack([law.shares(rows)[:, 1] for law in laws], axis=1), usual
+    return lambda rows: np.stack([law.shares(rows)[:, 0] for law in laws], axis=1), usual
 
 
 def _functions(y: np.ndarray, at: np.ndarray | None) -> np.ndarray:
