@@ -91,7 +91,7 @@ def compared(model: Model, rows: int, tables: int) -> Found:
             found["effect"].append(ours(model, table))
         except InputError as refusal:
             print(f"{model.name}, {rows} rows, table {k}: {refusal}", file=sys.stderr)
-        for name in ("least squares", "forests") if model.identified else ():
+        for name in set(METHODS) - {"effect"} if model.identified else ():
             answer = METHODS[name](model, table)
             found[name] += [] if answer is None else [answer]
     judged = {name: _judged(each, truth) for name, each in found.items() if each}

@@ -36,6 +36,7 @@ BY_NIGHT = (
     "sparse",
     "structures",
     "boundaries",
+    "effects",
 )
 IN_PAGES = re.compile(r"\|([a-z0-9-]+)\|")
 IN_README = re.compile(r"<!-- ([a-z0-9-]+) -->.*?<!-- / -->")

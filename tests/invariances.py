@@ -54,6 +54,16 @@ def five_rows(model: Any, x: pd.DataFrame, wrap: Wrap, **settings: Any) -> tuple
     return tuple(np.concatenate(list(belief.probabilities(x.columns[3]).values())))
 
 
+def effect(x: pd.DataFrame, y: pd.DataFrame, wrap: Wrap) -> tuple[float, ...]:
+    """Of one label on another, adjusted for a number."""
+    both = columns(pd.concat([x, y], ignore_index=True), 0, 3, 4).dropna()
+    number, outcome, cause = both.columns
+    graph = mm.bp.BayesianNetwork([(number, cause), (number, outcome), (cause, outcome)])
+    ends = dict(zip(("from_", "to"), sorted(both[cause].unique()), strict=True))
+    difference = graph.effect(wrap(both), outcome, of=cause, rng=0, **ends).difference()
+    return tuple(np.concatenate([difference.value, *difference.interval()]))
+
+
 def drift(x: Any, y: Any) -> tuple[float, ...]:
     monitor = mm.stats.DriftMonitor.of(x, **FEW).step(y)
     return (float(monitor.pvalues[0]),)
@@ -305,6 +315,7 @@ FUNCTIONS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Wrap], tuple[Any, ...
     "BayesianNetwork, rows": lambda x, y, wrap: five_rows(
         mm.bp.BayesianNetwork([(x.columns[0], x.columns[3])]).fit(wrap(columns(x, 0, 3).dropna())), x, wrap, rng=0
     ),
+    "BayesianNetwork, effect": effect,
     "KernelField": lambda x, y, wrap: ring(x),
     "KernelGrid": lambda x, y, wrap: image(x),
     "logistic_regression": lambda x, y, wrap: chances(x, wrap),
