@@ -97,10 +97,32 @@ def test_effects(files):
 def test_a_margin(files):
     first, second, table = files
     found = run("two-sample", first, second, "--margin", "5", "--seed", 0)
-    assert "further apart than 5 standard deviations? No: rejected at level 0.05" in found.stdout
+    asked = "Do first.csv and second.csv differ by less than a shift of {} standard deviations?"
+    assert f"{asked.format(5)} Yes: shown at level 0.05, p = " in found.stdout
     assert "closer than after a shift of 5 standard deviations: shown" in found.stdout
     refused = run("two-sample", table, "--by", "group", "--margin", "1")
     assert "--margin is for two samples, and there are 3" in refused.stderr
+    # The samples are two standard deviations apart: a large p-value is no sign that they are close.
+    found = run("two-sample", first, second, "--margin", "0.3", "--seed", 0)
+    assert f"{asked.format(0.3)} Not shown at level 0.05, p = " in found.stdout
+
+
+def test_what_there_is_no_evidence_of(files, tmp_path):
+    """Independence is not rejected for want of dependence, and samples for want of a difference."""
+    table = files[2]
+    for asked in (
+        ["independence", table, "--x", "x", "--y", "z"],
+        ["conditional", table, "--x", "x", "--y", "z", "--z", "sex"],
+        ["x ~ z", table],
+        ["x ~ z | sex", table],
+    ):
+        page = tmp_path / "page.html"
+        found = run(*asked, "--seed", 0, "--permutations", 99, "--report", page)
+        assert "? No evidence of dependence: not rejected at level 0.05" in found.stdout, found.output
+        assert "No evidence of dependence" in page.read_text()
+    for asked in (["two-sample", table, "--by", "sex", "--columns", "x"], ["x ~ sex", table, "--labels", "sex"]):
+        found = run(*asked, "--seed", 0, "--permutations", 99)
+        assert "? No evidence of a difference: not rejected at level 0.05" in found.stdout, found.output
 
 
 def test_effects_and_margins_within_strata(files):

@@ -16,6 +16,7 @@ from meanmap.core.errors import InputError
 from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
 from meanmap.stats import TestResult
+from meanmap.stats.results import ClosenessResult
 
 __all__ = [
     "answer",
@@ -62,18 +63,22 @@ def tell(
         said |= {} if effect is None else {"effect": effect.to_dict()}
         tell_json({**said, "null_draws": draws} if with_draws else said)
         return
-    say(f"{question} {answer(result, level)}\n\n{result}")
+    say(f"{question} {answer(result, question, level)}\n\n{result}")
     if effect is not None:
         say(f"\n{effect}")
     for note in notes:
         say(f"  note       {note}")
 
 
-def answer(result: TestResult, level: float) -> str:
-    """The answer in a sentence."""
-    if result.reject(level):
-        return f"No: rejected at level {level:g}, p = {result.pvalue:.3g}."
-    return f"No evidence of a difference: not rejected at level {level:g}, p = {result.pvalue:.3g}."
+def answer(result: TestResult, question: str, level: float) -> str:
+    """The answer to a question in a sentence: what was shown, or that it was not, which shows nothing else."""
+    found = f"at level {level:g}, p = {result.pvalue:.3g}."
+    rejected = result.reject(level)
+    if isinstance(result, ClosenessResult):  # where rejecting says yes
+        return f"Yes: shown {found}" if rejected else f"Not shown {found}"
+    if rejected:
+        return f"No: rejected {found}"
+    return f"No evidence of {'dependence' if question.startswith('Are ') else 'a difference'}: not rejected {found}"
 
 
 def tell_graph(graph: GraphLike, notes: Sequence[str], as_json: bool) -> None:

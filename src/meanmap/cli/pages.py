@@ -49,7 +49,7 @@ def write_test(
     settings = (("what", "value"), *result.lines(), *(("note", note) for note in notes))
     picture = (figure_of(result.plot), "The statistic, and its distribution if the hypothesis holds.")
     method = f"{result.method[:1].upper()}{result.method[1:]}."
-    sections = [Section("The answer", answer(result, level), method, figures=(picture,), tables=(settings,))]
+    sections = [Section("The answer", answer(result, question, level), method, figures=(picture,), tables=(settings,))]
     if effect is not None:
         said = (("what", "value"), *effect.lines(), *(("warning", text) for text in effect.warnings))
         large = f"{effect.method[:1].upper()}{effect.method[1:]}, with intervals of {100 * effect.level:g} %."

@@ -182,7 +182,7 @@ def two_sample(
         raise refused(f"--margin is for two samples, and there are {len(samples)}")
     if margin is not None:
         result = mm.closeness_test(tables[0], tables[1], margin, **plain, **design)
-        question = f"Are {' and '.join(samples)} further apart than {margin:g} standard deviations?"
+        question = f"Do {' and '.join(samples)} differ by less than a shift of {margin:g} standard deviations?"
     else:
         result = (
             mm.k_sample_test(tables, kernel=kernel, **options)
