@@ -183,9 +183,8 @@ class RowModel(ABC):
         >>> drawn["a"].shape, bool(abs(np.abs(drawn["a"]).mean() - 2) < 0.2)
         ((500,), True)
         """
-        single = evidence is None or (isinstance(evidence, Mapping) and not any(map(_is_column, evidence.values())))
         with Door() as door:
-            if single:
+            if evidence is None or (isinstance(evidence, Mapping) and not any(map(_is_column, evidence.values()))):
                 return self._sampled(self._single(evidence, door), n, rng, True)
             columns = columns_of(evidence, "evidence")
             return self._sampled(self._asked(columns, "evidence", (), door), n, rng, False)

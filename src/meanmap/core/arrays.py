@@ -84,7 +84,7 @@ def array_of(data: Data, argument: str) -> Any:
     return data if isinstance(data, jax.Array) else as_array(data, argument)
 
 
-def plain(data: Data, argument: str) -> np.ndarray:
+def plain(data: Any, argument: str) -> np.ndarray:
     """`data` as NumPy reads it, and Python's dates as NumPy's; ragged lists, and what is no collection, are refused."""
     refuse_unread(data, argument)
     came = data
@@ -150,7 +150,7 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
 
 
-def count_missing(data: Data) -> int:
+def count_missing(data: Any) -> int:
     """How many entries of a column or array are missing: null, None, NaN or NA, or masked."""
     if hasattr(data, "isna"):
         return int(data.isna().sum())
@@ -265,7 +265,7 @@ def check_paired(n: int, m: int, x: str = "x", y: str = "y") -> None:
         raise ShapeError(f"{x} has {n} points and {y} has {m}; expected pairs, one {y} for each {x}.")
 
 
-def read_matrix(data: Data, argument: str, door: Door, sparse: bool = True) -> Any:
+def read_matrix(data: Any, argument: str, door: Door, sparse: bool = True) -> Any:
     """`data` as an (n, d) array in the door's dtype; one axis means n points in one dimension.
 
     SciPy sparse input stays sparse (CSR) where `sparse` allows it.

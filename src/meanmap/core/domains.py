@@ -132,7 +132,7 @@ class Strings:
         return counts
 
 
-def _one_column(data: Data, argument: str) -> Any:
+def _one_column(data: Any, argument: str) -> Any:
     """The only column of a table or matrix of texts."""
     table = table_in(data, argument)
     width = len(table.names) if table else np.shape(data)[1] if np.ndim(data) == 2 else 1
@@ -150,7 +150,7 @@ class Columns:
     names: tuple[str | int, ...]
     inner: Any
 
-    def read(self, data: Data, argument: str, door: Door) -> Any:
+    def read(self, data: Any, argument: str, door: Door) -> Any:
         """The points in the chosen columns."""
         where = f"{argument}[{', '.join(map(repr, self.names))}]"
         if Table.looks_like_one(data) or isinstance(self.names[0], str):

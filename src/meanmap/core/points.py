@@ -74,7 +74,7 @@ def is_rotations(value: object) -> bool:
     return hasattr(value, "as_matrix")
 
 
-def matrices_of(data: Data) -> np.ndarray:
+def matrices_of(data: Any) -> np.ndarray:
     """Rotations as matrices, all else as NumPy reads it."""
     return data.as_matrix() if is_rotations(data) else np.asarray(data)
 
@@ -143,7 +143,7 @@ def dense(points: Points) -> Any:
     return jax.tree.map(lambda leaf: leaf.toarray() if is_sparse(leaf) else leaf, points, is_leaf=is_sparse)
 
 
-def joined(*samples: Data) -> Any:
+def joined(*samples: Points) -> Any:
     """The points of several samples, one after another."""
 
     def join(*parts):

@@ -12,8 +12,9 @@ import numpy as np
 
 __all__ = ["Array", "Axes", "DType", "Data", "GraphLike", "Index", "KernelLike", "Points", "Seed", "Values"]
 
-# What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these.
-Data: TypeAlias = Any
+# What users pass, before it is read: numbers, labels, lists, tables, files, pieces of any of these. Nobody looks
+# into it but the readers in `core`, which take it as `Any`.
+Data: TypeAlias = object
 # Points as a kernel has read them: an (n, d) array, a sparse matrix, or a pytree whose leaves share their first axis.
 Points: TypeAlias = Annotated[Any, "points"]
 # A number or an array of them: of NumPy or JAX, perhaps traced.

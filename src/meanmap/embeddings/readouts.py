@@ -19,7 +19,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import ends, whole_number
 from meanmap.core.tables.chunks import source_of
 from meanmap.core.tables.schema import Schema, later
-from meanmap.core.types import Array, Data, Points, Seed, Values
+from meanmap.core.types import Array, Points, Seed, Values
 from meanmap.embeddings.bandwidth import diffusion_widths
 from meanmap.embeddings.herding import herd
 from meanmap.embeddings.mode import find_modes
@@ -328,7 +328,7 @@ def positive_part(weights: Array) -> Any:
     return kept / library.sum(kept, axis=-1, keepdims=True)
 
 
-def _quantiles(column: Data, weights: Array, levels: Any, library: Any) -> Any:
+def _quantiles(column: Array, weights: Array, levels: Any, library: Any) -> Any:
     order = library.argsort(column)
     rising = library.cumsum(weights[..., order], axis=-1)
     if library is np:

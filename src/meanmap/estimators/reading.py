@@ -1,7 +1,7 @@
 """What scikit-learn's estimators are given, as it reads it."""
 
 import warnings
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -24,6 +24,10 @@ MOST_ROWS = 100_000
 INDICATORS = "make indicator columns of zeros and ones of them, as sklearn.preprocessing.OneHotEncoder does"
 
 
+@overload
+def read(estimator: Any, X: Data, /, **settings: Any) -> np.ndarray: ...
+@overload
+def read(estimator: Any, X: Data, y: Data, /, **settings: Any) -> tuple[np.ndarray, np.ndarray]: ...
 def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     """X, or X and y, by the rules of scikit-learn; integers too long for a float are refused, too.
 
@@ -55,6 +59,10 @@ def read(estimator: Any, *data: Data, **settings: Any) -> Any:
     return found
 
 
+@overload
+def learned_from(estimator: Any, X: Data, /, **settings: Any) -> np.ndarray: ...
+@overload
+def learned_from(estimator: Any, X: Data, y: Data, /, **settings: Any) -> tuple[np.ndarray, np.ndarray]: ...
 def learned_from(estimator: Any, *data: Data, **settings: Any) -> Any:
     """As `read`, but at most `MOST_ROWS` rows; files and collections of Dask are read for these alone."""
     names = ("X", "y")[: len(data)]

@@ -274,7 +274,7 @@ class Distribution(eqx.Module):
             raise ParameterError(f"coordinate is {name!r}; {type(self).__name__} has {known}.")
         return name
 
-    def _read_points(self, x: Data) -> Any:
+    def _read_points(self, x: Data) -> Values:
         with Door(self, x) as door:
             x = read_numbers(x, "x", door)
         event = self.event_shape

@@ -12,7 +12,7 @@ from meanmap.core.anew import compiled_anew
 from meanmap.core.arrays import array_of, check_numeric
 from meanmap.core.door import Door, is_concrete
 from meanmap.core.errors import NonFiniteError, ParameterError, ShapeError
-from meanmap.core.types import Array, Data
+from meanmap.core.types import Array, Data, Values
 
 __all__ = ["all_concrete", "as_fields", "check_members", "members", "read_numbers", "read_parameters", "run", "to_jax"]
 
@@ -48,7 +48,7 @@ def check_members(values: Array, valid: Any, name: str, expected: str) -> None:
         raise ParameterError(f"{name} is {shown}{members(bad)}; expected {expected}.")
 
 
-def read_numbers(data: Data, name: str, door: Door) -> Any:
+def read_numbers(data: Data, name: str, door: Door) -> Values:
     """`data` as an array of the door's dtype, of any shape: NumPy, or JAX where the door follows it. NaN is refused."""
     array = array_of(data, name)
     check_numeric(array, name)

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
 from meanmap.core.held import holds_whole
-from meanmap.core.types import Data
+from meanmap.core.types import GraphLike
 from meanmap.core.values import as_known
 
 __all__ = ["Graph", "is_networkx", "refuse_both_directions"]
@@ -49,7 +49,7 @@ class Graph:
     edges: np.ndarray
 
     @classmethod
-    def of(cls, data: Data, nodes: Iterable[Hashable] | None = None) -> "Graph":
+    def of(cls, data: GraphLike, nodes: Iterable[Hashable] | None = None) -> "Graph":
         """Read a Graph, a NetworkX graph, a list of edges, or an (|E|, 2) array of node numbers.
 
         Parameters

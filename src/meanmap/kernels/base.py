@@ -68,7 +68,7 @@ class Kernel(eqx.Module):
             "use mm.features.Nystrom or mm.features.PivotedCholesky, which take any kernel."
         )
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """n draws, (n, D), from the normalised spectral density over `coordinates(like)`."""
         return self.coordinates(like)
 
@@ -272,7 +272,7 @@ class Product(Composite):
         """The members' coordinates side by side: a product of shift-invariant kernels is one on the joint space."""
         return side_by_side(self._each("coordinates", x))
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
         draws = [m.frequencies(k, n, x) for m, k, x in zip(self.members, keys, self.parts(like), strict=True)]
@@ -298,7 +298,7 @@ class Wrapper(Kernel):
     def coordinates(self, x: Points) -> Any:
         return self.kernel.coordinates(x)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         return self.kernel.frequencies(key, n, like)
 
     @property
@@ -369,6 +369,6 @@ class Power(Wrapper):
         """The power of the diagonal."""
         return self.kernel.diagonal(x) ** self.power
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Sums of q independent frequencies: the spectral density of a power is a convolution."""
         return sum(self.kernel.frequencies(k, n, like) for k in jax.random.split(key, self.power))  # pyright: ignore[reportReturnType]

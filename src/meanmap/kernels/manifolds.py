@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real, Rotations
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Points
 from meanmap.kernels.stationary import Stationary, check_lengthscale
 
 __all__ = ["Rotation", "Torus"]
@@ -20,7 +20,7 @@ class _OfChord(Stationary):
         """k as a function of the scaled distance, exp(−r²/2)."""
         return jnp.exp(-squared_distance / 2)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal law, the Fourier transform of the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)

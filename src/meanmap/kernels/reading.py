@@ -18,7 +18,7 @@ from meanmap.core.types import Array, Data, KernelLike, Points
 __all__ = ["by_position", "check_alike", "is_flat", "read_alike", "read_pair", "read_points"]
 
 
-def is_flat(data: Data, kernel: KernelLike) -> bool:
+def is_flat(data: Any, kernel: KernelLike) -> bool:
     """Whether points were given as plain numbers, so that their mean is a number and not a vector of one."""
     return holds_vectors(kernel.domain) and np.ndim(data) == 1 and not source_of(data).named
 

@@ -13,7 +13,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.domains import Domain, Real
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.geometry import safe_sqrt, scale_columns, squared_distances
 
@@ -113,7 +113,7 @@ class RBF(_WithLengthscale, Stationary):
         """k as a function of the scaled distance, exp(−r²/2)."""
         return library_of(squared_distance).exp(-squared_distance / 2)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal law, the Fourier transform of the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)
@@ -156,7 +156,7 @@ class Matern(_WithLengthscale, Stationary):
         polynomial = {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[self.smoothness]
         return polynomial * library_of(r).exp(-r)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Multivariate t with 2ν degrees of freedom: normal over the root of an independent mean chi-square."""
         like = self.coordinates(like)
         key_normal, key_chi = jax.random.split(key)
@@ -198,7 +198,7 @@ class RationalQuadratic(_WithLengthscale, Stationary):
         library = library_of(squared_distance, self.alpha)
         return library.exp(-self.alpha * library.log1p(squared_distance / (2 * self.alpha)))
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Normal with a Gamma(α, α) distributed precision scale."""
         like = self.coordinates(like)
         key_normal, key_scale = jax.random.split(key)
@@ -259,7 +259,7 @@ class Laplace(_WithLengthscale):
         """Ones: k(x, x) = 1 at every point."""
         return library_of(x).ones(x.shape[0], x.dtype)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Independent standard Cauchy draws."""
         like = self.coordinates(like)
         return jax.random.cauchy(key, (n, like.shape[1]), like.dtype)

@@ -37,8 +37,8 @@ def read_sample(
         x = np.asarray(x)
     source = source_of(x)
     if source.once:
-        x = next(chunks_of(x, most, "x"), np.empty((0, 1)))
-        n = len(x)
+        first = next(chunks_of(x, most, "x"), np.empty((0, 1)))
+        x, n = first, len(first)
     else:
         n = source.count() or 0
         if n > most:

@@ -103,8 +103,8 @@ class OnlineRegression(eqx.Module):
         """
         with _door(self, phi, y) as door:
             phi = _read(phi, "phi", self.mean.shape[0], door)
-            y = _read_outputs(y, phi.shape[0], self.mean.shape[1], door)
-            return _update_xla(door.cast(self), phi, y) if door.follows else _update_host(self, phi, y)
+            outputs = _read_outputs(y, phi.shape[0], self.mean.shape[1], door)
+            return _update_xla(door.cast(self), phi, outputs) if door.follows else _update_host(self, phi, outputs)
 
     def refit(self) -> "OnlineRegression":
         """The posterior computed anew by Cholesky from XᵀX and XᵀY, free of accumulated rounding."""

@@ -147,17 +147,17 @@ class Asked(ABC):
     def admit(self) -> None:
         """See to missing values and kinds of columns, and read which rows may be exchanged."""
         within, clusters = self.said
-        own = isinstance(within, Exchange) and not self.across
-        if self.designed and not own:
+        own = within if isinstance(within, Exchange) and not self.across else None
+        if self.designed and own is None:
             found = observed(self.parts, self.names, within, clusters, self.missing, self.kinds, across=self.across)
             self.parts, self.exchange, told = found
             self.tell(told)
             return
         self.parts, told = admitted(self.parts, self.names, self.missing, self.kinds, paired=True, least=LEAST_POINTS)
         self.tell(told)
-        if own:
-            check_exchange(within, "orders", length(self.parts[0]), (clusters,))
-            self.exchange = within
+        if own is not None:
+            check_exchange(own, "orders", length(self.parts[0]), (clusters,))
+            self.exchange = own
         elif not self.across:
             self.tell(alike_in_order(self.parts, self.names, paired=True))
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from meanmap.core.arrays import as_array, check_finite, check_rows
+from meanmap.core.arrays import array_of, as_array, check_finite, check_rows
 from meanmap.core.errors import ColumnError, EmptyError, InputError, ParameterError, ShapeError
 from meanmap.core.exact import check_exact
 from meanmap.core.tables.chunks import source_of
@@ -90,7 +90,7 @@ def prewhiten(table: Data, time: Any = None, *, method: str = "gp") -> Any:
     found[order] = white
     if source_of(table).named:
         return Table(dict(zip(read.names, found.T, strict=True)))
-    return found if np.ndim(table) == 2 else found[:, 0]
+    return found if np.ndim(array_of(table, "table")) == 2 else found[:, 0]
 
 
 def _times(time: Any, n: int) -> np.ndarray:

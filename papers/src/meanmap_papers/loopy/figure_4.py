@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.types import Data
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 PROJECTED = 10  # d: the paper projects 367 categories to 100 numbers; here are 5 topics
@@ -74,7 +73,7 @@ def _three(values: np.ndarray) -> str:
     return ", ".join(f"{v:.3f}" for v in values.mean(axis=0)[:3])
 
 
-def _one_split(data: Data, rng: np.random.Generator) -> tuple[list[np.ndarray], np.ndarray]:
+def _one_split(data: Any, rng: np.random.Generator) -> tuple[list[np.ndarray], np.ndarray]:
     """Topics in the order in which each method names them, for the held-out papers."""
     import meanmap as mm
     from meanmap import bp

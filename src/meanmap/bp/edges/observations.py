@@ -55,10 +55,10 @@ class Likelihood(ABC):
         return 1
 
     @abstractmethod
-    def at(self, observed: Data, points: Points) -> np.ndarray:
+    def at(self, observed: Points, points: Points) -> np.ndarray:
         """Values (N, n) for N observations and n points x that were read, the largest of each row 1."""
 
-    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """Values (N, n) where each observation has points of its own, (N, n, d); a row may be zero at all of them."""
         return np.concatenate([self.at(observed[i : i + 1], points[i]) for i in range(len(points))])
 
@@ -73,7 +73,7 @@ class UserLikelihood(Likelihood):
     function: Callable[[Any, Any], Any]
     hidden: NodeSample | None = None
 
-    def at(self, observed: Data, points: Points) -> np.ndarray:
+    def at(self, observed: Points, points: Points) -> np.ndarray:
         """What the function gives, checked."""
         values = self._values(observed, points)
         top = values.max(axis=1)
@@ -81,13 +81,13 @@ class UserLikelihood(Likelihood):
             raise InputError(f"the likelihood of observation {int(np.argmin(top))} is zero at every point.")
         return values / top[:, None]
 
-    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """What the function gives for each observation."""
         values = np.concatenate([self._values(observed[i : i + 1], points[i]) for i in range(len(points))])
         top = values.max(axis=1, keepdims=True)
         return values / np.where(top > 0, top, 1)
 
-    def _values(self, observed: Data, points: Points) -> np.ndarray:
+    def _values(self, observed: Points, points: Points) -> np.ndarray:
         x = points[:, 0] if in_columns(points) and points.shape[1] == 1 else points
         x = x if self.hidden is None or self.hidden.labels is None else self.hidden.named(points)
         values = as_array(self.function(observed, x), "the likelihood")
@@ -129,11 +129,11 @@ class Tempered(Likelihood):
         """That of the likelihood."""
         return self.likelihood.width
 
-    def at(self, observed: Data, points: Points) -> np.ndarray:
+    def at(self, observed: Points, points: Points) -> np.ndarray:
         """Values to the power."""
         return self.likelihood.at(observed, points) ** self.power
 
-    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """Values to the power."""
         return self.likelihood.at_each(observed, points) ** self.power
 
@@ -143,7 +143,7 @@ def columns(points: Points) -> int:
     return points.shape[1] if in_columns(points) else 1
 
 
-def sample_of(data: Data, kernel: Kernel | None, argument: str) -> NodeSample:
+def sample_of(data: Any, kernel: Kernel | None, argument: str) -> NodeSample:
     """Data read by a kernel; without one, by the default for their kind."""
     kernel_or_default = kernel_for(data, argument=argument) if kernel is None else kernel
     with Door() as door:
@@ -248,21 +248,21 @@ class NoiseLikelihood(Likelihood):
         """d, how many columns an observation has."""
         return len(self.covariance)
 
-    def at(self, observed: Data, points: Points) -> np.ndarray:
+    def at(self, observed: Points, points: Points) -> np.ndarray:
         """exp(−½ (y − f(x))ᵀ Σ⁻¹ (y − f(x))), scaled."""
         a, b = self._whitened(observed, points)
         squares = np.sum(b**2, axis=1) - 2 * a @ b.T  # |a|² is a factor of each row
         squares -= squares.min(axis=1, keepdims=True)
         return np.exp(-squares / 2)
 
-    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""
         a, b = self._whitened(observed, points.reshape(-1, points.shape[-1]))
         squares = np.sum((a[:, None] - b.reshape(*points.shape[:2], -1)) ** 2, axis=2)
         squares -= squares.min(axis=1, keepdims=True)
         return np.exp(-squares / 2)
 
-    def _whitened(self, observed: Data, points: Points) -> tuple[np.ndarray, np.ndarray]:
+    def _whitened(self, observed: Points, points: Points) -> tuple[np.ndarray, np.ndarray]:
         """Observations, and what is expected at points, in units of the noise."""
         y = numbers(observed, "observed")
         triangle = scipy.linalg.cholesky(self.covariance, lower=True)
@@ -326,15 +326,15 @@ class CentredLikelihood(Likelihood):
         """That of the observations it was learned from."""
         return columns(self.regression.sample.points)
 
-    def at(self, observed: Data, points: Points) -> np.ndarray:
+    def at(self, observed: Points, points: Points) -> np.ndarray:
         """p(x̂ | x)."""
         return self.noise.at(self._guess(observed), points)
 
-    def at_each(self, observed: Data, points: np.ndarray) -> np.ndarray:
+    def at_each(self, observed: Points, points: np.ndarray) -> np.ndarray:
         """Likelihoods where each observation has points of its own, (N, n), all at once."""
         return self.noise.at_each(self._guess(observed), points)
 
-    def _guess(self, observed: Data) -> np.ndarray:
+    def _guess(self, observed: Points) -> np.ndarray:
         """x̂ of each observation."""
         sample = self.regression.sample
         with Door() as door:

@@ -14,7 +14,7 @@ from meanmap.core.types import Data
 __all__ = ["as_columns", "named", "number_of_queries", "refuse_missing"]
 
 
-def named(evidence: Data, argument: str = "evidence") -> Mapping[Any, Any]:
+def named(evidence: Any, argument: str = "evidence") -> Mapping[Any, Any]:
     """Evidence as a mapping: of a table its columns, a row for each query; of one row of it the values."""
     if evidence is None:
         return {}

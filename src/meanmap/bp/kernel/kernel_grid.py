@@ -214,7 +214,7 @@ def _likelihood(
     return chosen.fit(hidden[there], seen[there])
 
 
-def _read_features(observed: Data, images: list[np.ndarray]) -> list[np.ndarray]:
+def _read_features(observed: Any, images: list[np.ndarray]) -> list[np.ndarray]:
     """Observations of each image: (H, W) or (H, W, d)."""
     listed = isinstance(observed, list | tuple) and len(observed) > 0 and np.ndim(observed[0]) > 1
     many = listed or (np.ndim(observed) > 2 and len(observed) == len(images) > 1)

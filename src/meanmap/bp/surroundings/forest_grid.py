@@ -140,7 +140,7 @@ class FittedForestGrid:
     scale: EvenNoise | None
     noise: tuple[float, float] | None
 
-    def restore(self, observed: Data) -> Restored:
+    def restore(self, observed: Any) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed.
 
         An image of 96 × 96 pixels takes about half a second of one processor, and two with missing pixels.

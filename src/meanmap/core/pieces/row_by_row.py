@@ -55,7 +55,7 @@ def filled_by_partition(method: Method) -> Method:
     """For methods that give a table of the same columns: of a frame of Dask a frame of Dask, of an array an array."""
 
     @wraps(method)
-    def call(self: Any, frame: Data, *arguments: Any, **named: Any) -> Any:
+    def call(self: Any, frame: Any, *arguments: Any, **named: Any) -> Any:
         if not is_dask(frame):
             return method(self, frame, *arguments, **named)
         if named.get("draws") is not None:

@@ -1,5 +1,7 @@
 """Where data may come from that need not fit in memory: the one place that tells."""
 
+from typing import Any
+
 import numpy as np
 
 from meanmap.core.pieces.files import LazyFrame, ParquetFiles
@@ -12,7 +14,7 @@ __all__ = ["comes_in_pieces", "elsewhere", "lies_elsewhere"]
 _FAR = ((LazyFrame.holds, LazyFrame), (ParquetFiles.holds, ParquetFiles.of), (Collection.holds, Collection))
 
 
-def elsewhere(data: Data) -> Source | None:
+def elsewhere(data: Any) -> Source | None:
     """The source of rows that an iterator gives, or that lie in files or with Dask's workers; None of what is here."""
     return next((of(data) for holds, of in ((Stream.holds, Stream), *_FAR) if holds(data)), None)
 

@@ -170,7 +170,7 @@ def side_by_side(members: Sequence[Any], argument: str, most: int) -> list[Any]:
     return [p.to_series() if lies_elsewhere(m) and getattr(p, "width", 0) == 1 else p for m, p in beside]
 
 
-def _cut(data: Data, index: Index) -> Any:
+def _cut(data: Any, index: Index) -> Any:
     if isinstance(data, Table):
         return Table({name: column[index] for name, column in data.columns.items()})
     if isinstance(data, Mapping):

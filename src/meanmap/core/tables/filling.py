@@ -39,7 +39,7 @@ def columns_of(frame: Data, argument: str = "frame") -> dict[str, Any]:
     return {str(j): column for j, column in enumerate(array.T)}
 
 
-def filled(frame: Data, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) -> Any:
+def filled(frame: Any, found: Mapping[Hashable, tuple[np.ndarray, np.ndarray]]) -> Any:
     """A copy of a table in which the rows (m,) of some columns hold the values (m, ...) that were found.
 
     Examples

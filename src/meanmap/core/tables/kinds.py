@@ -58,12 +58,12 @@ WANTED = ("number", "label", "rank", "time", "angle", *CYCLES)
 OF_TIMES = ("time", *CYCLES)
 
 
-def family_of(column: Data) -> str:
+def family_of(column: np.ndarray) -> str:
     """Which columns this one can be compared with: "number", "label", "boolean", "time" or "duration"."""
     return {"U": "label", "b": "boolean", "M": "time", "m": "duration"}.get(column.dtype.kind, "number")
 
 
-def described(column: Data) -> str:
+def described(column: np.ndarray) -> str:
     """What a column holds, with an example."""
     held = HELD.get(column.dtype.kind, "numbers")
     if column.ndim > 1:
@@ -73,7 +73,7 @@ def described(column: Data) -> str:
     return f"{held}, such as {shown}"
 
 
-def advice(column: Data, where: str) -> str:
+def advice(column: np.ndarray, where: str) -> str:
     """What may turn a column of text into what another sample holds; empty where nothing is known."""
     words = set(np.unique(column).tolist())
     if words <= {"True", "False", "true", "false"}:
@@ -87,7 +87,7 @@ def article(kind: str) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def is_whole(column: Data) -> bool:
+def is_whole(column: Any) -> bool:
     """Whether a column is of objects that only their kernel can read: rotations, sparse rows, pictures, bags."""
     if is_rotations(column) or is_sparse(column):
         return True
@@ -100,7 +100,7 @@ def is_whole(column: Data) -> bool:
     return len(array.shape) > 2 or (len(array.shape) == 2 and getattr(array.dtype, "kind", "?") in "SUT")
 
 
-def levels_of(column: Data) -> tuple[str, ...]:
+def levels_of(column: Any) -> tuple[str, ...]:
     """The levels of a column of ordered categories, from the least; empty for others."""
     categories = getattr(column, "cat", column)  # of pandas: a Series, or a Categorical
     if getattr(categories, "ordered", False):

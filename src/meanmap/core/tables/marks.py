@@ -70,7 +70,7 @@ def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
     return _unmarked(sample, marks)
 
 
-def _unmarked(column: Data, marks: Sequence[Any]) -> Any:
+def _unmarked(column: Any, marks: Sequence[Any]) -> Any:
     values = np.asarray(unmasked(column))
     gone = marked(values, marks)
     if not gone.any():

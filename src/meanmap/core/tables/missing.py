@@ -34,7 +34,7 @@ POLICIES = ("raise", "drop", "category")
 MISSING_LABEL = "(missing)"
 
 
-def length(sample: Data) -> int:
+def length(sample: Any) -> int:
     """How many points there are in a sample as it came."""
     refuse_unread(sample, "sample")
     if isinstance(sample, Mapping):
@@ -47,7 +47,7 @@ def length(sample: Data) -> int:
     return len(sample)
 
 
-def present(sample: Data) -> np.ndarray:
+def present(sample: Any) -> np.ndarray:
     """Which rows have no missing value."""
     number = length(sample)
     if is_sparse(sample) or is_rotations(sample):
@@ -75,7 +75,7 @@ def present(sample: Data) -> np.ndarray:
     return np.asarray(~missing.any(axis=tuple(range(1, missing.ndim))))
 
 
-def take(sample: Data, index: np.ndarray) -> Any:
+def take(sample: Any, index: np.ndarray) -> Any:
     """Some of the rows."""
     if hasattr(sample, "iloc"):
         return sample.iloc[index]
@@ -240,7 +240,7 @@ def _where(gaps: Mapping[str, int]) -> str:
     return ", ".join(f"{key} ({number})" for key, number in gaps.items())
 
 
-def chosen_rows(sample: Data, index: np.ndarray) -> Any:
+def chosen_rows(sample: Any, index: np.ndarray) -> Any:
     """Some rows of a sample, which stays what it is; of a frame of polars a table."""
     if isinstance(sample, Table):
         return rows(sample, index)

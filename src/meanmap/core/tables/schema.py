@@ -210,7 +210,7 @@ class Schema:
             warnings.warn(note, stacklevel=5)
         return table if self.kinds or Table.looks_like_one(data) else data
 
-    def notes(self, table: Data, argument: str = "data") -> tuple[str, ...]:
+    def notes(self, table: Table | Mapping[str, Any], argument: str = "data") -> tuple[str, ...]:
         """What is odd about columns that were read: labels never seen, and numbers far outside."""
         columns = table.columns if isinstance(table, Table) else table
         found = [self[name].odd(values, f"{argument}[{name!r}]") for name, values in columns.items()]

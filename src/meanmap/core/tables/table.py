@@ -104,7 +104,7 @@ class Table:
         return isinstance(data, Table | Mapping) or bool(_fields(data)) or _is_frame(data)
 
     @staticmethod
-    def has_names(data: Data) -> bool:
+    def has_names(data: Any) -> bool:
         """Whether columns are known by name, not by position as those of arrays and of frames numbered from 0."""
         if not Table.looks_like_one(data) or isinstance(data, np.ndarray | Mapping):
             return Table.looks_like_one(data)
@@ -253,7 +253,7 @@ def _fields(data: Data) -> tuple[str, ...]:
     return (data.dtype.names or ()) if isinstance(data, np.ndarray) else ()
 
 
-def _split(data: Data, argument: str) -> tuple[list[str], list[Any]]:
+def _split(data: Any, argument: str) -> tuple[list[str], list[Any]]:
     refuse_unread(data, argument)
     if isinstance(data, Table):
         return list(data.columns), list(data.columns.values())

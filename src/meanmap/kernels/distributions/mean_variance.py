@@ -11,7 +11,7 @@ from meanmap.core.arrays import parameter
 from meanmap.core.door import Door
 from meanmap.core.errors import ParameterError, ShapeError
 from meanmap.core.points import library_of
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Points
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
 from meanmap.kernels.distributions.domain import Messages, label, named, per_variable, settings, variables
@@ -114,7 +114,7 @@ class MeanVariance(DistributionKernel):
             columns += [jnp.asarray(mean / mean_width), jnp.asarray(variance / variance_width)]
         return jnp.concatenate(columns, axis=1)
 
-    def frequencies(self, key: jax.Array, n: int, like: Data) -> jax.Array:
+    def frequencies(self, key: jax.Array, n: int, like: Points) -> jax.Array:
         """Draws of a standard normal law, whose transform is the profile."""
         like = self.coordinates(like)
         return jax.random.normal(key, (n, like.shape[1]), like.dtype)

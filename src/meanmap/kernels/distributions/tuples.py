@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from meanmap.core.errors import KindError
-from meanmap.core.types import Array, Data, Points
+from meanmap.core.types import Array, Points
 from meanmap.core.values import as_tuple
 from meanmap.kernels.base import Kernel
 from meanmap.kernels.distributions.base import DistributionKernel
@@ -92,7 +92,7 @@ class TupleProduct(TupleKernel):
         parts = zip(self.members, self.parts(x), strict=True)
         return jnp.concatenate([member.coordinates(part) for member, part in parts], axis=1)
 
-    def frequencies(self, key: Array, n: int, like: Data) -> Any:
+    def frequencies(self, key: Array, n: int, like: Points) -> Any:
         """Independent draws for each member, side by side."""
         keys = jax.random.split(key, len(self.members))
         parts = zip(self.members, keys, self.parts(like), strict=True)

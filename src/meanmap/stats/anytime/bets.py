@@ -227,7 +227,9 @@ class IndependenceBet(Bet):
         """
         wanted = for_two(kernel, kernel_x, kernel_y)
         random = Rng.of(rng)
-        features, readings, phi = [], [], []
+        features: list[Features] = []
+        readings: list[Reading] = []
+        phi: list[np.ndarray] = []
         x, y = _settle(x, y, missing, cls.paired, kinds or ())
         with Door() as door:
             for data, want, name in zip((x, y), wanted, NAMES, strict=True):
@@ -242,10 +244,10 @@ class IndependenceBet(Bet):
                 features.append(features_of(one, data, name, random.generator, door, tolerance=1e-3, most=RANK))
                 readings.append(reading)
                 phi.append(_features(features[-1], data, name, door))
-        x, y = phi
-        check_paired(len(x), len(y))
-        wager = Wager.begin_with_pairs(x, y)
-        return cls(tuple(features), tuple(readings), (x[:0], y[:0]), wager, np.zeros(1), random.seed)
+        first, second = phi
+        check_paired(len(first), len(second))
+        wager = Wager.begin_with_pairs(first, second)
+        return cls(tuple(features), tuple(readings), (first[:0], second[:0]), wager, np.zeros(1), random.seed)
 
     def _after(self, x: np.ndarray, y: np.ndarray) -> tuple[Wager, tuple[np.ndarray, np.ndarray]]:
         check_paired(len(x), len(y))

@@ -204,7 +204,7 @@ def read_given(data: Data) -> Variable:
     return VariableReading.of(data, "z", given=True)[1]
 
 
-def check_given(data: Data) -> None:
+def check_given(data: Any) -> None:
     """Refuse a z that is nothing."""
     if comes_in_pieces(data):
         return

@@ -276,7 +276,7 @@ def _one(kernels: tuple[Kernel, ...]) -> Kernel:
 
 
 def _by_gram(
-    data: Data, kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
+    data: Sequence[Any], kernels: Any, statistic: str, shifts: Shifts, behind: np.ndarray, door: Door
 ) -> tuple[Permuted, str]:
     """The statistic of whole Gram matrices for the data and each permutation."""
     n = len(shifts.base)
@@ -302,7 +302,7 @@ def _by_gram(
 
 
 def _by_features(
-    data: Data, kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
+    data: Sequence[Any], kernels: Any, statistic: str, shifts: Shifts, generator: np.random.Generator, door: Door
 ) -> tuple[Permuted, str, tuple[str, ...]]:
     """The statistic of features for the data and each permutation."""
     sides, fitted = [], []

@@ -30,7 +30,7 @@ class EmbeddingDynamics:
         λ.
     """
 
-    def __init__(self, states: Any, observations: Data, state_kernel: Any, observation_kernel: Any, ridge: float):
+    def __init__(self, states: Any, observations: Any, state_kernel: Any, observation_kernel: Any, ridge: float):
         self.kernel, self.seen = observation_kernel, observations[1:]
         self.following = states[1:]
         m = len(self.following)
