@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from meanmap.learning import default_kernel, learn_kernel, median_heuristic
     from meanmap.stats import (
         DriftMonitor,
-        TestResult,
         closeness_test,
         conditional_independence_effect,
         conditional_independence_test,
@@ -77,7 +76,7 @@ _NAMES = {
         "graphs": "Graph",
         "io": "load save",
         "learning": "default_kernel learn_kernel median_heuristic",
-        "stats": "DriftMonitor TestResult closeness_test conditional_independence_effect conditional_independence_test "
+        "stats": "DriftMonitor closeness_test conditional_independence_effect conditional_independence_test "
         "independence_effect independence_test joint_independence_test k_sample_effect k_sample_test "
         "test two_sample_effect two_sample_test",
         "structure": "chow_liu pc",
@@ -94,7 +93,6 @@ __all__ = [
     "KernelGrid",
     "Schema",
     "Table",
-    "TestResult",
     "bp",
     "chow_liu",
     "closeness_test",

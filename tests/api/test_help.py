@@ -13,7 +13,7 @@ NAMES = (
     "KernelGraph",
     "KernelGrid",
     "Schema",
-    "TestResult",
+    "stats.TestResult",
     "stats.results.TwoSampleResult",
     "bp.DiscreteGraph",
     "ep.BlackBox",

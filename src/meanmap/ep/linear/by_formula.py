@@ -1,12 +1,13 @@
 """Mixed models by formula."""
 
+from typing import Any
+
 import numpy as np
 
 from meanmap.core.arrays import check_finite
 from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
 from meanmap.core.threads import one_blas_thread
-from meanmap.core.types import Data
 from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.linear.formula import Formula
 from meanmap.ep.linear.integrate import Node, Problem, integrate
@@ -29,7 +30,7 @@ _STARTS = {"nu": np.log(4.0)}
 @one_blas_thread()
 def fit(
     formula: str,
-    data: Data,
+    data: Any,
     family: str = "gaussian",
     *,
     link: str | None = None,
@@ -116,7 +117,7 @@ def fit(
     return Fitted(read, law, name, scaled, components, tuple(nodes), float(log_evidence), report, data_rows(data, read))
 
 
-def data_rows(data: Data, read: Formula) -> int:
+def data_rows(data: Any, read: Formula) -> int:
     """How many rows were left out for their gaps."""
     total = len(data[next(iter(data))]) if isinstance(data, dict) else len(data)
     return total - len(read.rows.kept)

@@ -8,7 +8,6 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.tables.table import Table
-from meanmap.core.types import Data
 
 __all__ = ["as_frame", "formulae"]
 
@@ -25,7 +24,7 @@ def formulae(module: str = "formulae") -> Any:
         ) from error
 
 
-def as_frame(data: Data, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
+def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
     """The wanted columns as a pandas frame, without rows that have gaps, and which rows these are."""
     if missing not in MISSING:
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
