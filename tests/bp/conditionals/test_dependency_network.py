@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, norm
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import meanmap as mm
+from meanmap.bp.conditionals.column_conditional import Member
 from meanmap.bp.conditionals.joint_normal import JointNormal
-from meanmap.bp.conditionals.row_weights import row_weights
+from meanmap.bp.conditionals.row_weights import grown, nearest, row_weights
 from meanmap.bp.conditionals.stacking import mixture_weights
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.core.errors import EmptyError, InputError, KindError, ShapeError
@@ -85,9 +86,46 @@ def test_weights_average_to_what_the_regression_predicts(regression):
     rng = np.random.default_rng(0)
     x, y, new = rng.normal(size=(80, 3)), rng.normal(size=80), rng.normal(size=(20, 3))
     fitted = regression.fit(x, y)
-    weights = row_weights(fitted, x)(new)
+    weights = row_weights(fitted, x).sparse(new)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     np.testing.assert_allclose(weights @ y, fitted.predict(new), rtol=1e-10)
+
+
+def test_neighbours_are_the_nearest_rows_and_what_is_as_near():
+    """Also of wild rows, in tables of few rows, and where rows come several times."""
+    rng = np.random.default_rng(1)
+    new = rng.normal(size=(30, 4)) * np.where(np.arange(30) == 3, 1e6, 1)[:, None]
+    for n in (6, 25, 400):
+        rows = rng.normal(size=(n, 4))
+        rows[n // 2 :] = rows[: n - n // 2]
+        rows[: n // 3] = rows[0]
+        weights = nearest(rows, rows[:, :1]).sparse(new).toarray()
+        apart = np.linalg.norm(new[:, None] - rows, axis=2)
+        expected = apart <= np.sort(apart, axis=1)[:, [min(10, n) - 1]] * (1 + 1e-12)
+        np.testing.assert_allclose(weights, expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_beliefs_are_weighted_shares_of_training_rows():
+    """Distribution functions by the formula, row by row, also where rows are drawn again."""
+    rng = np.random.default_rng(2)
+    rows, values = rng.normal(size=(60, 4)), rng.normal(size=60).round(1)
+    rows[:, -1], at = 0.5 + rng.random(60), np.linspace(-2, 2, 9).round(1)
+    new = rows[:5] + 0.1
+    member = Member.fit(rows, values, [grown, nearest], np.arange(60))
+    for each in (member, member.resampled(rng.multinomial(60, np.full(60, 1 / 60)))):
+        found = each.beliefs(new, at)
+        for i, row in enumerate(new):
+            points = row[-2] + row[-1] * (values - rows[:, -2]) / rows[:, -1]
+            laws = [law.sparse(new).toarray()[i] * each.counts for law in member.weights]
+            pairs = [(points, each.counts), *((points, law) for law in laws), *((values, law) for law in laws)]
+            for k, (shown, weights) in enumerate(pairs, 1):
+                below = (shown[:, None] <= at).T @ weights / weights.sum()
+                np.testing.assert_allclose(found[k, i], below, atol=1e-12)
+
+
+def test_regressions_of_one_target_are_refused_in_words():
+    with pytest.raises(KindError, match="gives no weights on training rows"):
+        mm.bp.DependencyNetwork([GradientBoostingRegressor(n_estimators=2)]).fit(make_table())
 
 
 def test_mixtures_have_the_least_score():

@@ -48,10 +48,10 @@ class Levels:
         from scipy.special import betainc
 
         weight = 1.0 if rows is None else rows / len(below)
-        ends = np.clip(np.stack([below, upto]), 0, 1)
+        ends, at = np.clip(np.stack([below, upto]), 0, 1), _tabulated()
 
         def loss(logs: np.ndarray) -> float:
-            low, high = betainc(*np.exp(logs), ends)
+            low, high = np.interp(ends, at, betainc(*np.exp(logs), at))
             chance = np.log(np.maximum(high - low, LEAST_CHANCE))
             return float(np.sum(logs**2) / (2 * PRIOR_DEVIATION**2) - weight * chance.sum())
 
@@ -64,6 +64,10 @@ class Levels:
 
         if self.a == self.b == 1:
             return levels
-        # Spaced by cosines: what happens rarely is where the correction bends.
-        at = (1 - np.cos(np.linspace(0, np.pi, TABULATED))) / 2
+        at = _tabulated()
         return np.interp(levels, at, betainc(self.a, self.b, at))
+
+
+def _tabulated() -> np.ndarray:
+    """Spaced by cosines: what happens rarely is where the correction bends."""
+    return (1 - np.cos(np.linspace(0, np.pi, TABULATED))) / 2

@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 
 from meanmap.bp.beliefs.levels import Levels
 from meanmap.bp.conditionals.joint_normal import JointNormal
-from meanmap.bp.conditionals.row_weights import RowWeights, row_weights
+from meanmap.bp.conditionals.row_weights import Learner, RowWeights
 from meanmap.bp.conditionals.stacking import mixture_weights
 from meanmap.bp.conditionals.thresholds import Thresholds
 
@@ -47,9 +47,9 @@ class Member:
         Of the training rows: numbers, or zeros and ones.
     residuals : array (n,) or None
         (y − m) / s, of numbers.
-    of_values, of_residuals : tuple
-        Weights on training rows, of regressions on what is known: the other columns filled in, expectations and
-        deviations of this one.
+    weights : tuple of RowWeights
+        On training rows, of regressions of both at once on what is known: the other columns filled in, expectations
+        and deviations of this one.
     origin : array (n,)
         Which row of the table each training row is.
     counts : array (n,)
@@ -58,26 +58,17 @@ class Member:
 
     values: np.ndarray
     residuals: np.ndarray | None
-    of_values: tuple[RowWeights, ...]
-    of_residuals: tuple[RowWeights, ...]
+    weights: tuple[RowWeights, ...]
     origin: np.ndarray
     counts: np.ndarray
 
     @classmethod
-    def fit(cls, rows: np.ndarray, values: np.ndarray, regressions: Sequence[Any], origin: np.ndarray) -> "Member":
+    def fit(cls, rows: np.ndarray, values: np.ndarray, learners: Sequence[Learner], origin: np.ndarray) -> "Member":
         """From training rows whose last two columns are m and s where the variable is a number."""
-        from sklearn.base import clone
-
-        fresh: Any = clone
-
-        def weights(targets: np.ndarray) -> tuple[RowWeights, ...]:
-            one = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
-            return tuple(row_weights(fresh(each).fit(rows, one), rows) for each in regressions)
-
-        if values.ndim == 2:
-            return cls(values, None, weights(values), (), origin, np.ones(len(values)))
-        residuals = (values - rows[:, -2]) / rows[:, -1]
-        return cls(values, residuals, weights(values), weights(residuals), origin, np.ones(len(values)))
+        residuals = None if values.ndim == 2 else (values - rows[:, -2]) / rows[:, -1]
+        targets = values if residuals is None else np.column_stack([values, residuals])
+        weights = tuple(learner(rows, targets) for learner in learners)
+        return cls(values, residuals, weights, origin, np.ones(len(values)))
 
     def beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Distribution functions at thresholds (K, m, G), or shares of labels (K, m, L)."""
@@ -85,31 +76,32 @@ class Member:
         return np.concatenate(parts, axis=1)
 
     def _beliefs(self, new: np.ndarray, at: np.ndarray) -> np.ndarray:
-        weights = [self._counted(each(new)) for each in self.of_values]
-        alike = self._counted(np.full((1, len(self.values)), 1 / len(self.values)))
+        weights, often = [self._counted(each.sparse(new)) for each in self.weights], self.counts / self.counts.sum()
         if self.residuals is None:
-            plain = np.broadcast_to(alike @ self.values, (len(new), self.values.shape[1]))
+            plain = np.broadcast_to(often @ self.values, (len(new), self.values.shape[1]))
             return np.stack([plain, *(each @ self.values for each in weights)])
-        standard = (at - new[:, -2:-1]) / new[:, -1:]
-        shifted = [alike, *(self._counted(each(new)) for each in self.of_residuals)]
-        return np.stack(
-            [
-                ndtr(standard),
-                *(_distribution(self.residuals, each, standard) for each in shifted),
-                *(_distribution(self.values, each, np.broadcast_to(at, standard.shape)) for each in weights),
-            ]
-        )
+        middle, deviation = new[:, -2], new[:, -1]
+        standard = (at - middle[:, None]) / deviation[:, None]
+        order = np.argsort(self.residuals)
+        alike = np.append(0, np.cumsum(often[order]))[np.searchsorted(self.residuals[order], standard, side="right")]
+        bins, shifted, plain = np.searchsorted(at, self.values), [], []
+        for each in weights:
+            row = np.repeat(np.arange(len(new)), np.diff(each.indptr))
+            moved = middle[row] + deviation[row] * self.residuals[each.indices]
+            shifted.append(_rising(each.data, row, np.searchsorted(at, moved), standard.shape))
+            plain.append(_rising(each.data, row, bins[each.indices], standard.shape))
+        return np.stack([ndtr(standard), alike, *shifted, *plain])
 
     def resampled(self, counts: np.ndarray) -> "Member":
         """With the rows of the table counted so often (N,), in the same leaves and neighbourhoods."""
         return replace(self, counts=counts[self.origin] + LEAST_COUNT)
 
-    def _counted(self, weights: np.ndarray) -> np.ndarray:
-        """Weights (m, n) on training rows, each as often as it counts."""
+    def _counted(self, weights: Any) -> Any:
+        """Sparse weights (m, n) on training rows, each as often as it counts."""
         if np.all(self.counts == 1):
             return weights
-        found = weights * self.counts
-        return found / found.sum(axis=1, keepdims=True)
+        found = weights.multiply(self.counts[None]).tocsr()
+        return found.multiply(1 / found.sum(axis=1)[:, None]).tocsr()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +147,7 @@ class ColumnConditional:
         part: np.ndarray,
         judged: np.ndarray,
         laws: Sequence[JointNormal],
-        regressions: Sequence[Any],
+        learners: Sequence[Learner],
         rows: int,
         origin: np.ndarray,
     ) -> "ColumnConditional":
@@ -169,7 +161,7 @@ class ColumnConditional:
         hidden[:, block] = np.nan
         for p, law in enumerate(laws):
             known, left = cls.known(block, *law.given(hidden)), part == p
-            member = Member.fit(known[~left], targets[~left], regressions, origin[~left])
+            member = Member.fit(known[~left], targets[~left], learners, origin[~left])
             left = np.flatnonzero(left & judged)
             claims.append(member.beliefs(known[left], at))
             members.append(member)
@@ -243,9 +235,10 @@ def _whole(distribution: np.ndarray) -> np.ndarray:
     return np.concatenate([ends, distribution[..., 1:-1], ends + 1], axis=-1)
 
 
-def _distribution(points: np.ndarray, weights: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Σᵢ wᵢ 1{pointᵢ ≤ t} for rows of weights (m or 1, n) and of thresholds (m, G)."""
-    order = np.argsort(points)
-    rising = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
-    place = np.searchsorted(points[order], at, side="right")
-    return np.take_along_axis(np.broadcast_to(rising, (len(at), rising.shape[1])), place, axis=1)
+def _rising(weights: np.ndarray, row: np.ndarray, bins: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Σᵢ wᵢ 1{pointᵢ ≤ t} for rows and rising thresholds (m, G), from the row of each weight and the first threshold
+    that is not below its point, G beyond all.
+    """
+    rows, width = shape[0], shape[1] + 1
+    found = np.bincount(row * width + bins, weights, rows * width).reshape(rows, width)
+    return np.cumsum(found[:, :-1], axis=1)

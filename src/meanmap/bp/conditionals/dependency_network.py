@@ -1,6 +1,7 @@
 """Tables of numbers and labels: every column given whatever else is there."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from meanmap.bp.conditionals.column_conditional import ColumnConditional
 from meanmap.bp.conditionals.columns import CodedTable
 from meanmap.bp.conditionals.fitted_dependency import FittedDependencyNetwork
 from meanmap.bp.conditionals.joint_normal import JointNormal, laws_of, parts_of
+from meanmap.bp.conditionals.row_weights import Learner, grown, learned, nearest
 from meanmap.bp.conditionals.thresholds import Thresholds
 from meanmap.core.errors import EmptyError, ShapeError
 from meanmap.core.points import spread_rows
@@ -21,6 +23,8 @@ __all__ = ["DependencyNetwork"]
 # Learned from up to so many rows; of fewer each stands several times, with other cells missing each time.
 MOST_ROWS, ROWS_WITH_GAPS, MOST_TIMES = 4000, 1500, 4
 LEAST_ROWS = 10
+# Rows with the same cells hidden share what a joint normal law computes: there are so many ways to hide cells.
+MOST_PATTERNS = 200
 # So many numbers stand for a row at most: where labels would take more, fewer of them are on their own.
 MOST_WIDTH = 150
 # Where a table has gaps of its own, this share of the rows that are learned from have gaps like those.
@@ -102,25 +106,18 @@ class DependencyNetwork:
         if len(rows) < LEAST_ROWS:
             raise EmptyError(f"data has {len(rows)} rows; expected at least {LEAST_ROWS}.")
         laws = laws_of(rows)
-        regressions = _default() if self.regressions is None else list(self.regressions)
+        told = self.regressions
+        learners = [grown, nearest] if told is None else [partial(learned, each) for each in told]
         names = track(list(table.columns), "learning columns")
-        learned = [_learned(table, numbers, j, laws, regressions) for j, _ in enumerate(names)]
-        return FittedDependencyNetwork(table, laws, tuple(learned), rows, notes)
+        conditionals = [_learned(table, numbers, j, laws, learners) for j, _ in enumerate(names)]
+        return FittedDependencyNetwork(table, laws, tuple(conditionals), rows, notes)
 
     def __repr__(self) -> str:
         return f"DependencyNetwork({'' if self.regressions is None else list(self.regressions)})"
 
 
-def _default() -> list[Any]:
-    from sklearn.ensemble import ExtraTreesRegressor
-    from sklearn.neighbors import KNeighborsRegressor
-
-    forest = ExtraTreesRegressor(40, min_samples_leaf=5, max_features=0.5, random_state=0)
-    return [forest, KNeighborsRegressor(10)]
-
-
 def _learned(
-    table: CodedTable, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], regressions: Sequence[Any]
+    table: CodedTable, numbers: np.ndarray, j: int, laws: Sequence[JointNormal], learners: Sequence[Learner]
 ) -> ColumnConditional:
     """One column given the others, from rows in which cells are hidden at random."""
     random, part = np.random.default_rng(j), parts_of(len(numbers))
@@ -132,7 +129,8 @@ def _learned(
     times = int(np.clip(ROWS_WITH_GAPS // len(have), 1, MOST_TIMES))
     chosen = np.repeat(have, times)
     gaps, judged = np.isnan(rows[:, [block.start for block in blocks]]), np.ones(len(chosen), dtype=bool)
-    hidden = random.random((len(chosen), len(blocks))) < random.random((len(chosen), 1)) ** 2
+    patterns = random.random((MOST_PATTERNS, len(blocks))) < random.random((MOST_PATTERNS, 1)) ** 2
+    hidden = patterns[random.integers(MOST_PATTERNS, size=len(chosen))]
     if gaps.any():
         like = random.random(len(chosen)) < LIKE_ITS_OWN
         hidden[like] = gaps[random.integers(0, len(rows), int(like.sum()))]
@@ -143,5 +141,5 @@ def _learned(
     masked, values = np.where(wide, np.nan, rows[chosen]), rows[chosen][:, blocks[j]]
     thresholds = Thresholds.of(numbers[have, blocks[j].start]) if column.labels is None else None
     at = np.zeros(column.width) if thresholds is None else (thresholds.at - column.centre) / column.scale
-    settings = judged, laws, regressions, len(have), chosen
+    settings = judged, laws, learners, len(have), chosen
     return ColumnConditional.fit(blocks[j], thresholds, at, masked, values, part[chosen], *settings)

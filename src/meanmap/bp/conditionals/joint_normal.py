@@ -15,9 +15,7 @@ PRIOR_ROWS = 2.0
 LEAST_VARIANCE = 1e-6
 # Rows are worked on so many at a time that their matrices are about this many numbers, and those together whose numbers
 # of gaps differ by one in so many.
-MOST_NUMBERS, ALIKE = 2_000_000, 8
-# With so many gaps a row it is quicker to look for rows with the same gaps than to invert for each.
-SHARED = 16
+MOST_NUMBERS, ALIKE = 2_000_000, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ class JointNormal:
         The covariance of what is in gaps is the inverse of their part of the precision, one for rows with equal gaps.
         """
         gaps, precision = np.isnan(rows), np.linalg.inv(self.covariance)
-        number = gaps.sum(axis=1)
+        number, pattern = gaps.sum(axis=1), _patterns(gaps)
         order = np.argsort(number, kind="stable")
         sizes, start = number[order], int(np.searchsorted(number[order], 1))
         while start < len(rows):
@@ -90,9 +88,7 @@ class JointNormal:
             part, start = order[start:stop], int(stop)
             places = np.argsort(~gaps[part], axis=1, kind="stable")[:, :most]
             real = np.arange(places.shape[1]) < number[part, None]
-            first = which = slice(None)
-            if most >= SHARED:
-                first, which = _alike(gaps[part])
+            _, first, which = np.unique(pattern[part], return_index=True, return_inverse=True)
             there, kept = places[first], real[first]
             among = precision[there[:, :, None], there[:, None, :]]
             alone = np.where(kept[:, :, None] & kept[:, None, :], among, np.eye(there.shape[1]))
@@ -103,10 +99,9 @@ class JointNormal:
             yield (np.broadcast_to(part[:, None], places.shape), places), means, covariance, real
 
 
-def _alike(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A row of each pattern of gaps (n, d), and which pattern each row has, (n,)."""
-    _, first, which = np.unique(np.packbits(gaps, axis=1), axis=0, return_index=True, return_inverse=True)
-    return first, which.ravel()
+def _patterns(gaps: np.ndarray) -> np.ndarray:
+    """Which pattern of gaps each row (n, d) has, (n,)."""
+    return np.unique(np.packbits(gaps, axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
 def parts_of(n: int) -> np.ndarray:

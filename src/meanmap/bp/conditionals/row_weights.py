@@ -1,5 +1,6 @@
 """Weights on training rows, read off a fitted regression: then it is a conditional operator, not only a mean."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,13 @@ import scipy.sparse
 from meanmap.bp.conditionals.trees import Trees
 from meanmap.core.errors import KindError
 
-__all__ = ["LeafWeights", "NearestWeights", "RowWeights", "row_weights"]
+__all__ = ["LeafWeights", "Learner", "NearestWeights", "RowWeights", "grown", "learned", "nearest", "row_weights"]
+
+# Trees of a forest, rows in a leaf at least, and which share of the columns each cut chooses among, up to how many.
+TREES, LEAST_IN_LEAF, SHARE, MOST_COLUMNS = 32, 5, 0.7, 10
+NEIGHBOURS = 10
+# Squared distances are the same that differ by this share of them.
+SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +34,8 @@ class LeafWeights:
     trees: Trees
     leaves: np.ndarray
 
-    def __call__(self, new: np.ndarray) -> np.ndarray:
-        """w(x) (m, n) at new rows; sums are one."""
-        return self.sparse(new).toarray()
-
     def sparse(self, new: np.ndarray) -> Any:
-        """w(x) as a sparse matrix by rows: most training rows share no leaf with a new one."""
+        """w(x) (m, n) at new rows, sparse; sums are one."""
         return self._ones(self.trees.leaves(new)) @ self._shares
 
     def draw(self, new: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -64,7 +67,7 @@ class LeafWeights:
 
 @dataclass(frozen=True, eq=False)
 class NearestWeights:
-    """The nearest training rows, alike.
+    """The nearest training rows, alike, and what is as far as the last of them: where cells are filled in, many are.
 
     Attributes
     ----------
@@ -76,21 +79,49 @@ class NearestWeights:
     rows: np.ndarray
     number: int
 
-    def __call__(self, new: np.ndarray) -> np.ndarray:
-        """w(x) (m, n) at new rows; sums are one."""
-        nearest = np.reshape(self._tree.query(new, self.number)[1], (len(new), -1))
-        weights = np.zeros((len(new), len(self.rows)))
-        np.put_along_axis(weights, nearest, 1 / self.number, axis=1)
-        return weights
+    def sparse(self, new: np.ndarray) -> Any:
+        """w(x) (m, n) at new rows, sparse; sums are one."""
+        middle, rows, squares = self._about
+        apart = squares - 2 * (new - middle) @ rows.T
+        last = np.partition(apart, self.number - 1, axis=1)[:, self.number - 1 : self.number]
+        row, near = np.nonzero(apart <= last + SAME * (np.abs(last) + squares.mean()))
+        counts = np.bincount(row, minlength=len(new))
+        pointers = np.append(0, np.cumsum(counts))
+        return scipy.sparse.csr_array((1 / counts[row], near, pointers), shape=(len(new), len(self.rows)))
 
     @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import KDTree
-
-        return KDTree(self.rows)
+    def _about(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows about their middle, where rounding is least, and their squared lengths."""
+        middle = self.rows.mean(axis=0)
+        return middle, self.rows - middle, np.sum((self.rows - middle) ** 2, axis=1)
 
 
 RowWeights = LeafWeights | NearestWeights
+# From training rows (n, q) and targets (n, k) to weights on the rows.
+Learner = Callable[[np.ndarray, np.ndarray], RowWeights]
+
+
+def grown(rows: np.ndarray, targets: np.ndarray) -> LeafWeights:
+    """Of extremely randomised trees."""
+    share = min(SHARE, MOST_COLUMNS / rows.shape[1])
+    trees = Trees.fit(rows, targets, TREES, LEAST_IN_LEAF, 0, share)
+    return LeafWeights(trees, trees.leaves(rows))
+
+
+def nearest(rows: np.ndarray, targets: np.ndarray) -> NearestWeights:
+    """Of ten neighbours, whatever the targets."""
+    del targets
+    return NearestWeights(rows, min(NEIGHBOURS, len(rows)))
+
+
+def learned(regression: Any, rows: np.ndarray, targets: np.ndarray) -> RowWeights:
+    """Of a regression of scikit-learn that is fitted anew."""
+    from sklearn.base import clone
+    from sklearn.utils import get_tags
+
+    fresh: Any = clone(regression)
+    alone = targets.shape[1] == 1 or not get_tags(regression).target_tags.multi_output
+    return row_weights(fresh.fit(rows, targets[:, 0] if alone else targets), rows)
 
 
 def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
@@ -103,12 +134,12 @@ def row_weights(regression: Any, rows: np.ndarray) -> RowWeights:
     --------
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> x = np.array([[0.0], [1.0], [5.0]])
-    >>> row_weights(KNeighborsRegressor(2).fit(x, [0, 0, 1]), x)(np.array([[0.4]])).tolist()
+    >>> row_weights(KNeighborsRegressor(2).fit(x, [0, 0, 1]), x).sparse(np.array([[0.4]])).toarray().tolist()
     [[0.5, 0.5, 0.0]]
     """
-    grown = getattr(regression, "estimators_", [regression])
-    if isinstance(grown, list) and all(hasattr(each, "tree_") for each in grown):
-        trees = Trees.of([each.tree_ for each in grown])
+    parts = getattr(regression, "estimators_", [regression])
+    if isinstance(parts, list) and all(hasattr(each, "tree_") for each in parts):
+        trees = Trees.of([each.tree_ for each in parts])
         return LeafWeights(trees, trees.leaves(rows))
     plain = getattr(regression, "effective_metric_", None) == "euclidean" and regression.weights == "uniform"
     if hasattr(regression, "kneighbors") and plain:
