@@ -19,6 +19,7 @@ from meanmap.core.texts import as_labels
 from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.stats.asking.grammar import Question
 from meanmap.stats.conditional.conditional import conditional_independence_test
+from meanmap.stats.conditional.strata import ROWS_IN_A_STRATUM
 from meanmap.stats.conditional.variables import MOST_VALUES
 from meanmap.stats.independence.independence import independence_test
 from meanmap.stats.result import TestResult
@@ -30,8 +31,6 @@ __all__ = ["Plan", "plan_for", "test"]
 
 LABELS = ("label", "ordered label", "boolean", "text")
 MOST_GROUPS = 100
-# Strata of fewer rows than this, on average, leave little to exchange: labels are then conditioned on by regression.
-ROWS_IN_A_STRATUM = 8
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def test(
     Notes
     -----
     One column of 2 to 100 labels, each with at least 5 rows, on one side: `two_sample_test` or `k_sample_test` of the
-    other side; else `independence_test`. Behind |, labels or numbers with 8 rows a stratum or more, on average, make
+    other side; else `independence_test`. Behind |, labels or numbers with 6 rows a stratum or more, on average, make
     strata, in which these tests are exact (they see what goes the same way in most strata); anything else is left to
     `conditional_independence_test`, which rests on regressions, with numbers that repeat as numbers and as labels.
 

@@ -16,10 +16,10 @@ from meanmap.stats.conditional.variables import table_of
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.independence.independence import in_strata
 
-__all__ = ["found_in_strata", "other_reading", "rows_together", "strata_told"]
+__all__ = ["ROWS_IN_A_STRATUM", "found_in_strata", "other_reading", "rows_together", "strata_told"]
 
 # Values make strata where they have so many rows on average: fewer would leave little to permute.
-ROWS_IN_A_STRATUM = 8
+ROWS_IN_A_STRATUM = 6
 # Whole numbers that repeat so often may be codes.
 ROWS_OF_A_CODE = 2
 
