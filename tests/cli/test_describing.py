@@ -43,6 +43,7 @@ def test_a_schema_is_printed(table):
     [
         ("${:,}", "numbers with a sign such as $ or %, such as '$1,040', and counts as labels: take signs"),
         ("{:,}", "numbers with a comma, such as '1,040', and counts as labels: read the file with decimal=','"),
+        ("{} kg", "numbers with a unit, such as '1040 kg', and counts as labels: take the unit out"),
         ("{0}/12/2026", "dates with the day or the month first, such as '1/12/2026', and counts as labels"),
         ("2026-01-{0:02}", "dates, such as '2026-01-01', and counts as labels: convert it, for example with "),
     ],

@@ -509,3 +509,28 @@ def test_files_whose_columns_differ_are_compared_by_those_that_all_have(tmp_path
 def test_blocks_of_no_rows_are_refused(files):
     found = run("independence", files[2], "--x", "x", "--y", "y", "--clusters", "0")
     assert (found.exit_code, "clusters is 0" in found.stderr) == (2, True), found.stderr
+
+
+def test_columns_whose_names_hold_a_comma(tmp_path):
+    rng = np.random.default_rng(0)
+    path = write(tmp_path / "table.csv", **{'"sun, really"': rng.normal(size=40), "b": rng.normal(size=40)})
+    found = run("independence", path, "--x", '"sun, really"', "--y", "b")
+    assert found.exit_code == 0, found.output
+    found = run("independence", path, "--x", "sun, really", "--y", "b")
+    assert "has no column 'sun'; 'sun, really' holds a comma: write '\"sun, really\"'" in found.stderr
+
+
+def test_what_is_missing_or_twice_is_said(files, tmp_path):
+    first, _, table = files
+    rng = np.random.default_rng(0)
+    path = write(tmp_path / "gaps.csv", l=["", *["u", "v"] * 20], b=rng.normal(size=41))
+    found = run("independence", path, "--x", "l", "--y", "b", "--missing", "category")
+    assert "are a label, '(missing)': 'l' (1)" in found.stdout
+    assert "no difference can be found" in run("two-sample", first, first).stdout
+    assert "no difference can be found" not in run("two-sample", first, files[1]).stdout
+    found = run("two-sample", table, "--by", "group", "--columns", "group")
+    assert "has nothing to compare beside 'group' of --by: name other columns with --columns." in found.stderr
+    found = run("two-sample", table, "--by", "sex", "--columns", "x", "--weights", "group")
+    assert "weights are labels, such as 'u'; expected numbers" in found.stderr
+    found = CliRunner().invoke(app, ["ep", "logistic", str(table), "--y", "x", "--x", "z"])
+    assert "for other numbers robust_regression" in found.stderr

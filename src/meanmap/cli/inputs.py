@@ -110,6 +110,9 @@ class Reading:
 
         def choose(names: list[str]) -> list[str]:
             found: Any = chosen(names) if callable(chosen) else chosen
+            for name in (name for name in found if name not in names):
+                for whole in (each for each in names if name in map(str.strip, each.split(","))):
+                    raise ColumnError(f"{path} has no column {name!r}; {whole!r} holds a comma: write '\"{whole}\"'.")
             self.seen(names, [name for name in found if name in names])
             return found
 
@@ -166,6 +169,8 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     if alone:
         where = first if alone[0] in one.names else second
         raise ColumnError(f"only {where} has a column {alone[0]!r}; choose columns that both have, with --columns.")
+    if Path(first).resolve() == Path(second).resolve():
+        reading.notes.append(f"both samples are the file {first}: no difference can be found")
     names = list(dict.fromkeys([Path(first).name, Path(second).name]))
     names = names if len(names) == 2 else [first, second if second != first else f"{second} (again)"]
     return dict(zip(names, (one, other.select(one.names)), strict=True))
@@ -207,6 +212,8 @@ def groups(reading: Reading, path: str, by: str, columns: list[str]) -> dict[str
         raise ColumnError(f"{path} has no column {by!r}; it has {', '.join(map(repr, table.names))}.")
     reading.set_apart([by])
     others = [name for name in table.names if name != by]
+    if not others:
+        raise ColumnError(f"{path} has nothing to compare beside {by!r} of --by: name other columns with --columns.")
     values = np.asarray(table.columns[by])
     kinds = np.unique(values)
     if not 2 <= len(kinds) <= 100:

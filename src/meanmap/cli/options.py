@@ -1,5 +1,6 @@
 """Options that several commands share, and how bad input ends."""
 
+import csv
 import os
 import traceback
 import unicodedata
@@ -101,8 +102,9 @@ Delimiter = Annotated[str | None, typer.Option(help="What separates cells, where
 
 
 def names_in(text: str | None) -> list[str]:
-    """Names in a list such as a,b,c."""
-    return [unicodedata.normalize("NFC", name.strip()) for name in text.split(",")] if text else []
+    """Names in a list such as a,b,c; one that holds a comma stands in quotes."""
+    names = next(csv.reader([text], skipinitialspace=True), []) if text else []
+    return [unicodedata.normalize("NFC", name.strip()) for name in names]
 
 
 def pairs_in(text: str | None, mark: str, refusal: str) -> list[tuple[str, str]]:

@@ -22,9 +22,10 @@ from meanmap.core.errors import ColumnError, EmptyError, InputError, NonFiniteEr
 from meanmap.core.held import holds_floats, holds_numbers, holds_text, holds_times
 from meanmap.core.meant import composed, no_column, respelled
 from meanmap.core.numerals import reads_as_number
+from meanmap.core.tables.column import counted
 from meanmap.core.tables.kinds import as_kind
 from meanmap.core.tables.marks import marked, policy_and_marks
-from meanmap.core.tables.missing import MISSING_LABEL
+from meanmap.core.tables.missing import MISSING_LABEL, left_out
 from meanmap.core.tables.table import Table
 from meanmap.core.values import label_text
 from meanmap.io.binary import read_arrays, read_parquet
@@ -195,7 +196,9 @@ def _complete(columns: dict[str, Any], path: str, missing: str, tell: Callable[[
                 f"{path} has {absent.sum()} missing values in the column {name!r}{why}, first in row {row}."
             )
         if missing == "category":
-            columns[name] = np.where(absent, MISSING_LABEL, values) if absent.any() else values
+            if absent.any():
+                columns[name] = np.where(absent, MISSING_LABEL, values)
+                tell(left_out(path, len(gone), len(gone), f"{name!r} ({absent.sum()})").removesuffix("."))
             continue
         gone |= absent
         counts |= {name: int(absent.sum())} if absent.any() else {}
@@ -245,7 +248,9 @@ def _text(
     while block := list(islice((row for row in rows if row), ROWS_AT_ONCE)):
         for number, row in enumerate(block):
             if len(row) != len(names):
-                raise ShapeError(f"{path} has {len(row)} cells in row {done + number + 1}, and {len(names)} columns.")
+                raise ShapeError(
+                    f"{path} has {counted(len(row), 'cell')} in row {done + number + 1}, and {len(names)} columns."
+                )
         for i, made in parts.items():
             made.append(reader.read([row[i] for row in block], names[i] in labels))
         done += len(block)

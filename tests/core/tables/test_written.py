@@ -215,3 +215,17 @@ def test_many_columns_that_are_written_alike_have_one_sentence():
         "and count as labels: convert them, for example with pandas.to_numeric and errors='coerce', which makes the "
         "others missing. If labels are meant, make categories of them."
     )
+
+
+def test_numbers_with_a_unit():
+    kilograms = [f"{0.31 + 0.07 * i:.2f} kg" for i in range(40)]
+    assert "is text that looks like numbers with a unit, such as '0.31 kg'" in str(Written.of(kilograms).note("w"))
+    assert Written.of([f"{i}cm" for i in range(1, 30)]).what == "numbers with a unit"
+    # Different words behind numbers are houses, or sides of them, or units that are not alike.
+    for words in (
+        [f"{i} {word}" for i in range(1, 20) for word in ("kg", "g")],
+        [f"{i}{letter}" for i in range(1, 9) for letter in "abc"],
+        [f"{i} Long Street" for i in range(1, 30)],
+        [f"00{i}A" for i in range(1, 9)] + ["B", "C"],
+    ):
+        assert Written.of(words) is None, words

@@ -19,6 +19,8 @@ __all__ = ["Written", "is_number", "words_of", "written_notes"]
 
 # Day, month and year, in the order of some country.
 DAY = re.compile(r"\s*\d{1,2}([/.-])\d{1,2}\1(\d\d){1,2}\b")
+# A number and one word behind it, such as 2.16 kg.
+UNIT = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)\s*([^\W\d_][^\s\d,;]{0,7})\s*")
 # Up to one in so many different values may be something else, such as "?".
 ODD = 10
 # From so many different values on they are hardly the names of a few groups.
@@ -60,13 +62,20 @@ FORMS = (
         "numbers with a comma",
         re.compile(r"\s*[-+]?\d[\d.,]*\s*").fullmatch,
         ",",
-        "read the file with decimal=',' (--decimal ,), or with thousands=',' if that is what the comma means",
+        "read the file with decimal=',' (--decimal ,) if the comma is a decimal mark; if it marks thousands, take the "
+        "commas out of the file, or read it with pandas.read_csv and its thousands=','",
     ),
     Form(
         "numbers with a sign such as $ or %",
         re.compile(rf"\s*[-+]?[{SIGNS}]?\s*[-+]?\d[\d.,]*\s*[{SIGNS}]?\s*").fullmatch,
         SIGNS,
         "take signs and commas out and convert it, for example with .str.replace and .astype(float)",
+    ),
+    Form(
+        "numbers with a unit",
+        UNIT.fullmatch,
+        "",
+        "take the unit out and convert it, for example with .str.extract and .astype(float)",
     ),
     Form("dates", is_date, "", "convert it, for example with pandas.to_datetime"),
     Form(
@@ -121,7 +130,10 @@ class Written:
             else:
                 alike = set(words) - others
                 marked = not form.marks or any(mark in word for word in alike for mark in form.marks)
-                if alike and marked and not any(map(is_name, alike)):
+                units = (
+                    {match[1] for match in map(UNIT.fullmatch, alike) if match} if form.test == UNIT.fullmatch else ()
+                )
+                if alike and marked and len(units) < 2 and not any(map(is_name, alike)):
                     # The first in order: the order of the rows says nothing.
                     return cls(form.what, min(alike), tuple(sorted(others)), len(alike) >= MANY)
         return None

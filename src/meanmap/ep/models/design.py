@@ -21,6 +21,8 @@ __all__ = ["Design", "as_given", "read_codes", "read_labels", "read_outcomes", "
 
 # A column counts as constant where its spread is within rounding of its values.
 _CONSTANT = 1e-12
+# Numbers of more values than this are hardly levels.
+MOST_LEVELS = 10
 # What to do about labels.
 INDICATORS = (
     "pass an indicator column of zeros and ones for each label but one, as "
@@ -144,9 +146,18 @@ def read_labels(y: Data, rows: int | None = None, name: str = "y") -> tuple[np.n
         shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if len(classes) > 5 else "")
         raise ParameterError(
             f"{name} holds {len(classes)} label{'s' if len(classes) > 1 else ''} ({shown}); expected two."
-            + (" For ordered labels use ordinal_regression." if len(classes) > 2 else " There is nothing to learn.")
+            + _instead(classes)
         )
     return classes, codes.reshape(-1)
+
+
+def _instead(classes: np.ndarray) -> str:
+    """What to use where there are not two labels."""
+    if len(classes) < 2:
+        return " There is nothing to learn."
+    if len(classes) > MOST_LEVELS and counts_as_numbers(classes):
+        return " For counts use poisson_regression, for other numbers robust_regression."
+    return " For ordered labels use ordinal_regression."
 
 
 def read_codes(y: Data, rows: int, levels: Any = None) -> tuple[np.ndarray, np.ndarray]:

@@ -283,7 +283,7 @@ def _labels(samples: Sequence[Any], names: Sequence[str], wanted: Any, argument:
 def _weights(samples: Sequence[Any], names: Sequence[str], wanted: Any) -> np.ndarray:
     column = _columns(samples, names, wanted, "weights")[0]
     if not holds_numbers(column):
-        raise KindError(f"weights are {column.dtype}; expected numbers that are not negative.")
+        raise KindError(f"weights are labels, such as {str(column[0])!r}; expected numbers that are not negative.")
     weights = column.astype(float)
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise NonFiniteError("weights has negative, infinite or no positive values; expected numbers from 0 on.")
