@@ -118,6 +118,6 @@ class DistanceLaw:
 
     def _crossing(self, excess: Callable[[float], float]) -> float:
         """Where a falling function of the distance is zero, by bisection."""
-        most = np.sqrt(self.squared) + np.sqrt(self.trace) + 10 * self._first
+        most = np.sqrt(max(self.squared, 0.0)) + np.sqrt(self.trace) + 10 * self._first
         low, high = bisect(lambda x: np.asarray(excess(float(x)) > 0), np.zeros(()), np.asarray(most), 50)
         return float(low + high) / 2

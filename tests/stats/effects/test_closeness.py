@@ -82,6 +82,7 @@ X, Y = pair(9, 20, 0.0)
         ({"claim": "equal"}, ParameterError, "claim is 'equal'; expected 'close' or 'far'"),
         ({"unit": "mmd"}, ParameterError, "expected 'shift' or 'share'"),
         ({"margin": -1}, ParameterError, "expected a positive number"),
+        ({"margin": 1.0, "unit": "share"}, ParameterError, "expected a share of rows below 1"),
         ({"margin": "small"}, ParameterError, "expected a number, such as 0.1, or two samples"),
         ({"margin": (X, X)}, InputError, "there is no margin to take"),
     ],

@@ -33,7 +33,7 @@ def cells_of(sizes: Sequence[int], names: Sequence[str], design: Exchange | None
         if effective < LEAST_POINTS:
             raise InputError(
                 f"{name} counts as {effective:.2g} rows or clusters of one weight, which does not say how much its "
-                f"mean varies; expected at least {LEAST_POINTS}. Pass more even weights=, or finer clusters=."
+                f"mean varies; expected at least {LEAST_POINTS}. Pass weights= that are more even, or finer clusters=."
             )
     return cells
 

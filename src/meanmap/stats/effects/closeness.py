@@ -192,6 +192,10 @@ def _reference(margin: Any) -> tuple[Any, Any] | None:
 def _bound(found: Difference, margin: float, unit: str) -> tuple[AtShift, str]:
     """The margin as a distance with its errors, and in words."""
     if unit == "share":
+        if margin >= 1:
+            raise ParameterError(
+                f"margin is {margin!r} with unit='share'; expected a share of rows below 1, such as 0.1."
+            )
         return AtShift(margin * found.reach, 0.0, 0.0), f"if {100 * margin:g} % of the rows had moved"
     if found.shifts is None:
         raise KindError(

@@ -13,14 +13,17 @@ from meanmap.core.synonyms import own_words
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
-from meanmap.stats.conditional.asking_again import told_in_order
+from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, told_in_order, told_of
 from meanmap.stats.conditional.conditional import read_triples
+from meanmap.stats.conditional.judging import Fitted, judge, judge_sure
 from meanmap.stats.conditional.landmarks import median_distance, rbf
+from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.residuals import Given, residuals
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
 from meanmap.stats.effects.effect import Effect
+from meanmap.stats.effects.zero import draws_for
 from meanmap.stats.texts import texts_of_variables
 
 __all__ = ["conditional_independence_effect"]
@@ -29,6 +32,11 @@ NAMES = ("x", "y", "z")
 TURNING = (
     "dependence changes with z so that its mean over z is near zero: this size is of the mean. "
     "conditional_independence_test sees the whole."
+)
+
+NEARLY = (
+    "z explains nearly all of x and of y. What the regressions miss of functions of z looks like dependence: if x and "
+    "y have no noise of their own, do not trust the size."
 )
 
 
@@ -67,8 +75,9 @@ def conditional_independence_effect(
     Regressions take what z says out of x and y, and out of the features of what is left, as in the test; the
     cross-covariance operator of these residual features is the mean over z of the conditional one. Where dependence
     changes its direction with z, that mean may vanish though x and y are dependent given z; a warning says where this
-    shows. Intervals are those of [`independence_effect`][]: regressions that miss functions of z widen nothing, so what
-    the test says about its level holds for their coverage.
+    shows. Intervals are those of [`independence_effect`][], of what is left after the test's second regressions where
+    the test asks again. They exclude zero only if that test rejects at (1 − level)/2, without what functions of z that
+    were missed can add, so what the test says about its level holds for their lower ends.
 
     Examples
     --------
@@ -96,10 +105,32 @@ def conditional_independence_effect(
         given = Given.of(conditions.rows(chosen), random.generator)
         read = [side for side in sides if isinstance(side, Variable)]  # all are: the kernels are the median's
         left = [residuals(side.rows(chosen), "median", given, door, random.generator) for side in read]
-    for side, name in zip(left, "xy", strict=True):
-        if side.determined:
-            raise InputError(f"{name} is a function of z: given z there is nothing left whose dependence has a size.")
+        for side, name in zip(left, "xy", strict=True):
+            if side.determined:
+                raise InputError(
+                    f"{name} is a function of z: given z there is nothing left whose dependence has a size."
+                )
+        # What the test asks again, where functions of z that were missed look like dependence.
+        judged = given, "kci", "bootstrap", draws_for(level), random.generator
+        value, law = judge(left[0], left[1], *judged)
+        chance, missed = law.pvalue(value), NOTHING
+        if chance <= DOUBTED:
+            again = asked_again(
+                left[0],
+                left[1],
+                lambda: [
+                    residuals(side.rows(chosen), "median", given, door, random.generator, missed=first)
+                    for side, first in zip(read, left, strict=True)
+                ],
+            )
+            if again is not None:
+                value, law, sure = judge_sure(*again, *judged)
+                *left, missed = again
+                told += (said,) if (said := told_of(missed, law.pvalue(value), sure)) else ()
+                chance = max(law.pvalue(value), sure)
     told += told_in_order(left[0], left[1], read, 0.0) if len(chosen) == n else ()
+    if Fitted.of(left[0], left[1], missed).nearly:
+        told += (NEARLY,)
     grams = [side.left @ side.left.T for side in left]
     laws = covariance_laws(*grams)
     told += tuple(note for variable in (*read, conditions) for note in variable.notes)
@@ -109,4 +140,6 @@ def conditional_independence_effect(
         told += (TURNING,) if local.interval(level)[0] > 0.0 else ()
     if len(chosen) < n:
         told += (f"{len(chosen)} of {n} triples, drawn at random, are what intervals are of.",)
-    return effect_of(laws, grams, tuple(side.kernel for side in left), level, "dependence of x and y given z", told)
+    return effect_of(
+        laws, chance, grams, tuple(side.kernel for side in left), level, "dependence of x and y given z", told
+    )

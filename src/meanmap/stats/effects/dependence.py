@@ -1,6 +1,7 @@
 """How strong is the dependence between two variables?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from meanmap.kernels.gram import gram_matrix
 from meanmap.kernels.reading import read_points
 from meanmap.stats.effects.effect import Effect, doubt_about_mean
 from meanmap.stats.effects.groups import averaged
+from meanmap.stats.effects.zero import chance_of_dependence, excludes_zero
 from meanmap.stats.independence.variables import constant, for_two, kernels_of
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
@@ -75,8 +77,10 @@ def independence_effect(
     -----
     The empirical cross-covariance operator is normal about the true one in the limit, with the covariance of
     φ(x) ⊗ ψ(y) less means; the interval of its norm is that of [`two_sample_effect`][], and so is the reason why it
-    covers where the variables are independent. For the correlation the operator is divided by the norms of both
-    covariance operators, unbiased ones, whose own variation is in the influence of each pair. O(n³), n ≤ 1200.
+    covers where the variables are independent. Zero is excluded only if a test that exchanges pairs rejects it at
+    (1 − level)/2, too: what is rare on both sides may not have met in any row, which then say too little variation. For
+    the correlation the operator is divided by the norms of both covariance operators, unbiased ones, whose own
+    variation is in the influence of each pair. O(n³), n ≤ 1200.
 
     Examples
     --------
@@ -113,19 +117,27 @@ def independence_effect(
                 raise constant(name)
     if len(chosen) < n:
         told = (*told, f"{len(chosen)} of {n} pairs, drawn at random, are what intervals are of.")
-    return effect_of(covariance_laws(*grams), grams, tuple(kernels), level, "dependence of x and y", told)
+    laws = covariance_laws(*grams)
+    chance = chance_of_dependence(grams[0], grams[1], level, random.generator) if excludes_zero(laws[0], level) else 1.0
+    return effect_of(laws, chance, grams, tuple(kernels), level, "dependence of x and y", told)
 
 
 def effect_of(
     laws: tuple[DistanceLaw, DistanceLaw],
+    chance: float,
     grams: Sequence[np.ndarray],
     kernels: tuple[Any, ...],
     level: float,
     method: str,
     told: tuple[str, ...],
 ) -> Effect:
-    """The effect that the two laws of `covariance_laws` say, in units that a person can read."""
+    """The effect that the two laws of `covariance_laws` say, in units that a person can read.
+
+    Intervals begin at zero unless the p-value of a test of zero, its `chance`, is in their tail, too.
+    """
     distance, correlation = (Interval(law.estimate, *law.interval(level)) for law in laws)
+    if chance > (1 - level) / 2:
+        distance, correlation = (replace(each, low=0.0) for each in (distance, correlation))
     reach = np.sqrt(2 * np.prod([gram.diagonal().max() for gram in grams]))
     n = len(grams[0])
     return Effect(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from meanmap.kernels.base import Kernel, Sum
 from meanmap.kernels.gram import gram_matrix
 from meanmap.linalg.moments import Moments
 from meanmap.stats.effects.cells import Cells, contrasts_of
+from meanmap.stats.effects.zero import chance_of_difference
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import Interval
 from meanmap.stats.samples.feature_statistics import feature_map
@@ -63,6 +64,9 @@ class Difference:
         Of the first of two samples.
     toward : array
         What each of their units adds to the error of the distance, where that is along the difference of the samples.
+    chance : callable or None
+        The p-value of equal laws, for an interval of some level, by what rows of all samples show together: a smaller
+        sample may have no row with a rare value. None where rows lie in strata or clusters or have weights.
     """
 
     law: DistanceLaw
@@ -70,6 +74,16 @@ class Difference:
     kernel: Kernel
     shifts: Shifts | None = None
     toward: np.ndarray | None = None
+    chance: Callable[[float], float] | None = None
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """All distances that no test rejects; zero is one unless the test of equal laws rejects it, too."""
+        low, high = self.law.interval(level)
+        return (0.0 if low > 0 and self._may_be_zero(level) else low), high
+
+    def _may_be_zero(self, level: float) -> bool:
+        tail = (1 - level) / 2
+        return self.law.above(0.0) > tail or (self.chance is not None and self.chance(level) > tail)
 
     def at(self, shift: float) -> AtShift:
         """What a shift of so many standard deviations in every column of the first sample amounts to.
@@ -91,7 +105,7 @@ class Difference:
         estimate = at.first(lambda found: found.distance >= law.estimate) if law.estimate > 0 else 0.0
         # Deviations that may be infinite take every shift as far as one likes.
         assert self.shifts is not None
-        possible = law.above(0.0) > tail or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
+        possible = self._may_be_zero(level) or (len(self.shifts.spread.unknown) > 0 and np.isinf(at.at(0).far))
         low = 0.0 if possible else at.first(lambda found: law.above(found.distance, found.far) > tail)
         high = at.first(lambda found: law.below(found.distance, typical, found.near) < tail)
         return Interval(estimate, min(low, estimate), max(high, estimate))
@@ -142,6 +156,8 @@ def difference_of(
     if sum(sizes) <= MOST_WHOLE:
         gram, arranged = np.asarray(gram_matrix(kernel, pooled), float), cells or Cells.of(sizes, None)
         found, values = Difference(arranged.law_of_gram(gram), _reach(gram), kernel), gram @ arranged.weights[:, 0]
+        if cells is None:
+            found = replace(found, chance=partial(chance_of_difference, gram, sizes))
         first = _First.of_cells(arranged, sizes[0], values, generator)
         between = between_grams(kernel, rows(pooled, first.chosen), gram[np.ix_(first.chosen, first.chosen)])
         return _with_shifts(found, samples, first, cells, between, generator) if moved else found
@@ -157,7 +173,7 @@ def difference_of(
         phi = phi[first.chosen]
     else:
         groups = [mapped.sums([samples[g]]).moments() for g in track(range(len(sizes)), "samples")]
-        found = Difference(_law_of_moments(groups), reach, kernel)
+        found = Difference(_law_of_moments(groups), reach, kernel, chance=lambda _: _equal(groups).above(0.0))
         index = _some_of(np.arange(sizes[0]), generator)
         phi = transformed(features, rows(pooled, index)) if moved else np.zeros((len(index), 0))
         values = phi @ (groups[0].mean - groups[1].mean) if moved else np.zeros(len(index))
@@ -204,7 +220,8 @@ def _with_shifts(
         return found
     points, mass = rows(samples.pooled, first.chosen), first.mass / first.mass.sum()
     shifts = Shifts(points, spread, between, mass, first.units, generator)
-    norm = np.sqrt(max(found.law.squared, np.finfo(float).tiny))
+    # Of samples that are the same rows the squared distance is rounding, and has no direction.
+    norm = np.sqrt(max(found.law.squared, 1e-12 * found.law.trace, np.finfo(float).tiny))
     return replace(found, shifts=shifts, toward=np.bincount(first.units, first.toward) / norm)
 
 
@@ -216,6 +233,18 @@ def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:
         np.kron(np.outer(c, c), group.covariance() / group.n) for c, group in zip(contrasts, groups, strict=True)
     )
     return DistanceLaw(squared, np.maximum(np.linalg.eigvalsh(np.asarray(covariance)), 0.0))
+
+
+def _equal(groups: Sequence[Moments]) -> DistanceLaw:
+    """The law where all samples have one law, with the covariance of all rows together."""
+    sizes = np.array([group.n for group in groups], float)
+    contrasts, means = contrasts_of(sizes.tolist()), np.stack([group.mean for group in groups])
+    off = means - sizes / sizes.sum() @ means
+    within = sum(group.n * group.covariance(lost=0) for group in groups)
+    pooled = (within + off.T @ (sizes[:, None] * off)) / (sizes.sum() - 1)
+    of_parts = np.linalg.eigvalsh(contrasts.T @ (contrasts / sizes[:, None]))
+    spectrum = np.outer(of_parts, np.linalg.eigvalsh(pooled)).ravel()
+    return DistanceLaw(float(np.sum((contrasts.T @ means) ** 2)), np.maximum(spectrum, 0.0))
 
 
 def _reach(gram: np.ndarray) -> float:

@@ -75,7 +75,10 @@ def two_sample_effect(
     tested. So intervals cover at their level or more, at zero (where the law is a sum of chi-squares, and the interval
     begins at 0 with probability 1 − (1 − level)/2) as far away from it (where it is normal), and they are as short as
     those of the right direction if that is the first, as it mostly is for a shift. Normal laws of means are limits:
-    samples of 50 were enough on the problems of the tests.
+    samples of 50 were enough on the problems of the tests. Zero is excluded only if a test of equal laws rejects it at
+    (1 − level)/2, too: by exchanged rows up to 1200 points, by the covariance of all rows together beyond. What is rare
+    may be in no row of a sample, which then says too little variation. Within strata, of clusters and of weighted rows
+    the samples' own variation is all there is.
 
     The share and the shift are the distance in other units. What a shift by standard deviations σ amounts to is the
     root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, a mean over pairs of different
@@ -184,7 +187,7 @@ def _effect(
     warnings: tuple[str, ...],
     shift: Interval | None = None,
 ) -> Effect:
-    distance = Interval(found.law.estimate, *found.law.interval(level))
+    distance = Interval(found.law.estimate, *found.interval(level))
     return Effect(
         distance,
         Effect.scaled(distance, 1 / found.reach, 1.0),
