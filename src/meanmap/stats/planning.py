@@ -41,21 +41,14 @@ def plan(question: str, *data: Data, **settings: Any) -> Any:
     order; and `plan.result(...)` is the test, from the states of all rows. Tests of many rows do just this, so that the
     p-value is the same bit by bit. Plans and states are small, and saved and loaded as usual.
 
-    ============================  =====================================  ==============================================
-    question                      data                                   from parts to the result
-    ============================  =====================================  ==============================================
-    ``"two samples"``             x, y: [`two_sample_test`][]            ``plan.state(part)`` of each sample;
-                                                                         ``plan.result(state_x, state_y)``
-    ``"several samples"``         samples: [`k_sample_test`][]           ``plan.state(part)`` of each sample;
-                                                                         ``plan.result([state, ...])``
-    ``"independence"``            x, y: [`independence_test`][]          ``plan.state(x, y)`` of the same rows;
-                                                                         ``plan.result(state)``
-    ``"joint independence"``      variables:                             ``plan.state(part)``; ``plan.result(state)``
-                                  [`joint_independence_test`][]
-    ``"conditional                x, y, z:                               ``plan.state(x, y, z)``; while ``plan.passes``
-    independence"``               [`conditional_independence_test`][]    is above one, ``plan = plan.after(state)``
-                                                                         and all rows again; ``plan.result(state)``
-    ============================  =====================================  ==============================================
+    - "two samples", data x, y as for [`two_sample_test`][]: `plan.state(part)` of each sample; `plan.result(state_x,
+      state_y)`.
+    - "several samples", data as for [`k_sample_test`][]: `plan.state(part)` of each sample; `plan.result([state, ...])`.
+    - "independence", data x, y as for [`independence_test`][]: `plan.state(x, y)` of the same rows;
+      `plan.result(state)`.
+    - "joint independence", variables as for [`joint_independence_test`][]: `plan.state(part)`; `plan.result(state)`.
+    - "conditional independence", data x, y, z as for [`conditional_independence_test`][]: `plan.state(x, y, z)`; while
+      `plan.passes` is above one, `plan = plan.after(state)` and all rows again; `plan.result(state)`.
 
     Parameters
     ----------
