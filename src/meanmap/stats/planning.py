@@ -43,7 +43,8 @@ def plan(question: str, *data: Data, **settings: Any) -> Any:
 
     - "two samples", data x, y as for [`two_sample_test`][]: `plan.state(part)` of each sample; `plan.result(state_x,
       state_y)`.
-    - "several samples", data as for [`k_sample_test`][]: `plan.state(part)` of each sample; `plan.result([state, ...])`.
+    - "several samples", data as for [`k_sample_test`][]: `plan.state(part)` of each sample;
+      `plan.result([state, ...])`.
     - "independence", data x, y as for [`independence_test`][]: `plan.state(x, y)` of the same rows;
       `plan.result(state)`.
     - "joint independence", variables as for [`joint_independence_test`][]: `plan.state(part)`; `plan.result(state)`.
