@@ -56,6 +56,7 @@ def test_a_column_that_never_varied_and_changes_is_noted():
     monitor = mm.DriftMonitor.of({"x": rng.normal(size=300), "k": np.ones(300)}, n_permutations=199, rng=0)
     same = monitor.step({"x": rng.normal(size=25), "k": np.ones(25)})
     assert same.notes == ()
+    assert not monitor.schema["k"].odd(np.array([1.0, np.nan]), "k")  # what is missing is no other value
     changed = monitor.step({"x": rng.normal(size=25), "k": np.full(25, 2.0)})
     assert changed.notes == ("batch['k'] was always 1 before, and has 25 other values now, such as 2.",)
 

@@ -157,7 +157,7 @@ class Column:
         if values.dtype.kind not in "fiumM" or values.ndim > 1 or self.low is None or self.high is None:
             return ""
         numbers = seconds(values)
-        if self.low == self.high and (other := numbers != self.low).any():
+        if self.low == self.high and (other := (numbers != self.low) & ~np.isnan(numbers)).any():
             count = counted(int(other.sum()), "other value")
             return f"{where} was always {self.low:g} before, and has {count} now, such as {numbers[other][0]:g}."
         reach = far * (self.high - self.low)
