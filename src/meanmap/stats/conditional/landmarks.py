@@ -6,7 +6,7 @@ import numpy as np
 
 from meanmap.linalg.pivoted import pivoted_cholesky, pivoted_coordinates
 
-__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks"]
+__all__ = ["Landmarks", "additive_landmarks", "joint_landmarks", "median_distance", "rbf_landmarks", "spread"]
 
 # A share of the trace that no regression on noisy data can miss, and ranks that keep n r² cheap.
 TRACE_TOLERANCE = 1e-3
@@ -95,16 +95,17 @@ def median_distance(points: np.ndarray) -> float:
     """
     from scipy.spatial.distance import pdist
 
-    some = _spread(points)
+    some = spread(points, MOST_FOR_MEDIAN)
     median = float(np.median(pdist(some))) if len(some) > 1 else 0.0
     if median > 0:
         return median
-    distinct = _spread(np.unique(points, axis=0))
+    distinct = spread(np.unique(points, axis=0), MOST_FOR_MEDIAN)
     return float(np.median(pdist(distinct))) if len(distinct) > 1 else 1.0
 
 
-def _spread(points: np.ndarray) -> np.ndarray:
-    return points[:: -(-len(points) // MOST_FOR_MEDIAN)]
+def spread(points: np.ndarray, most: int) -> np.ndarray:
+    """At most so many rows, spread over all."""
+    return points[:: -(-len(points) // most)]
 
 
 def _column(z: np.ndarray, j: int, factor: float) -> np.ndarray:

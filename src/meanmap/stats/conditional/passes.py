@@ -11,7 +11,7 @@ from meanmap.core.points import count
 from meanmap.core.values import Value
 from meanmap.features.states.feature_map import blocks
 from meanmap.linalg.exact import ExactSums, Grid, correlations
-from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks
+from meanmap.stats.conditional.landmarks import Landmarks, median_distance, rbf_landmarks, spread
 from meanmap.stats.conditional.residuals import UNDERSMOOTH, Residuals
 from meanmap.stats.conditional.statistics import LOCAL
 from meanmap.stats.conditional.streams import Overlap, Regressions, StreamedFit
@@ -57,9 +57,9 @@ class Local(Value):
     @classmethod
     def of(cls, z: np.ndarray, single: int) -> "Local":
         """From a few rows of z, of which the first columns count."""
-        sample = _spread(z)
+        sample = spread(z, 1000)
         if np.ptp(sample, axis=0).max() == 0:  # of rare values none is among them
-            sample = _spread(np.unique(z, axis=0))
+            sample = spread(np.unique(z, axis=0), 1000)
         some = sample[:, :single]
         features = rbf_landmarks(some, np.eye(single) / median_distance(some)).wider(z.shape[1])
         values = features(sample)
@@ -273,8 +273,3 @@ def _variances(sums: ExactSums) -> np.ndarray:
     """Of columns whose squares were added up."""
     moments = sums.moments(np.eye(sums.grid.size))
     return moments.covariance(lost=0).diagonal()
-
-
-def _spread(z: np.ndarray) -> np.ndarray:
-    """At most 1000 rows, spread over all."""
-    return z[:: -(-len(z) // 1000)]
