@@ -168,3 +168,43 @@ def test_columns_of_nothing_are_one_label_where_missing_is_one(values):
     for x, y, named in ((b, values, ("y", "x")), ({"a": values, "b": b}, {"a": b, "b": b}, (r"x\['a'\]", r"y\['a'\]"))):
         with pytest.raises(KindError, match="{} has no value that is not missing, and {} holds numbers".format(*named)):
             mm.two_sample_test(x, y, missing="category")
+
+
+TRUTHS = [
+    lambda b: b,
+    lambda b: pd.Series(b, dtype="boolean"),
+    lambda b: pd.Series(b, dtype=object),
+    lambda b: pl.Series(b),
+    lambda b: b.tolist(),
+]
+
+
+@pytest.mark.parametrize("held", TRUTHS)
+def test_truth_values_are_labels_beside_gaps_wherever_these_are(held):
+    """A sample with gaps had labels, another had truth values, and they could not be compared."""
+    generator = np.random.default_rng(0)
+    truth, other = (generator.random((2, 40)) < 0.5).tolist()
+    gaps = {"b": [None, None, *truth[2:]]}
+    words = {"b": ["?", "?", *map(str, truth[2:])]}
+    expected = mm.two_sample_test(words, {"b": list(map(str, other))}, n_permutations=99, rng=0).pvalue
+    for x, y in ((gaps, {"b": held(np.array(other))}), (pd.DataFrame(gaps), pd.DataFrame({"b": other}))):
+        assert mm.two_sample_test(x, y, missing="category", n_permutations=99, rng=0).pvalue == expected
+
+
+def test_monitors_read_truth_values_with_gaps_before_or_after_them():
+    generator = np.random.default_rng(0)
+    whole, gaps = {"b": generator.random(60) < 0.5}, {"b": [None, True, False] * 20}
+    first = mm.DriftMonitor.of(whole, missing="category", n_permutations=99, rng=0).step(gaps)
+    assert "batch['b'] has 1 label never seen before, such as '(missing)'." in first.notes
+    second = mm.DriftMonitor.of(gaps, missing="category", n_permutations=99, rng=0).step(whole)
+    assert len(second.pvalues) == 1
+
+
+def test_a_later_column_of_nothing_is_said_to_be_that():
+    """It was said to hold labels, and to be converted."""
+    monitor = mm.DriftMonitor.of({"a": np.arange(60.0) % 7}, missing="category", n_permutations=19, rng=0)
+    expected = (
+        r"batch\['a'\] has no value that is not missing, which missing='category' makes a label; expected a count"
+    )
+    with pytest.raises(KindError, match=expected):
+        monitor.step({"a": np.full(25, np.nan)})

@@ -309,6 +309,16 @@ def test_a_margin_lets_harmless_change_pass():
         mm.DriftMonitor.of(["a", "b"] * 50, margin=0.1)
 
 
+def test_batches_too_small_for_a_margin_are_told_of():
+    rng = np.random.default_rng(0)
+    monitor = mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=0)
+    told = "batch has 19 rows: p-values with a margin rest on normal means, for batches of 20 rows or more. Join some."
+    small, enough = rng.normal(size=(19, 2)), rng.normal(size=(20, 2))
+    assert monitor.step(small).notes == monitor.step(monitor.state(small)).notes == (told,)
+    assert monitor.step(enough).notes == monitor.step(monitor.state(enough)).notes == ()
+    assert mm.DriftMonitor.of(rng.normal(size=(300, 2)), rng=0).step(small).notes == ()
+
+
 def test_a_monitor_with_a_margin_is_saved(tmp_path):
     rng = np.random.default_rng(21)
     monitor = mm.DriftMonitor.of(rng.normal(size=(300, 2)), margin=0.1, rng=0)

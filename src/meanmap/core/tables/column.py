@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanmap.core.errors import EmptyError, KindError
+from meanmap.core.held import holds_text
 from meanmap.core.moments import is_zoned, seconds
 from meanmap.core.points import slices
 from meanmap.core.tables.kinds import (
@@ -131,6 +132,11 @@ class Column:
         read = read if told is None else as_kind(read, told, where)
         block = read.ndim > 1 and told is None
         if family_of(read) != FAMILIES[self.kind] or block != (self.kind == "vector"):
+            if _of_nothing(read):
+                raise KindError(
+                    f"{where} has no value that is not missing, which missing='category' makes a label; expected "
+                    f"{article(self.kind)} column, as before. Leave these rows out, or fill them in."
+                )
             convert = (advice(read, where) if read.dtype.kind == "U" else "") or "Convert it first."
             raise KindError(
                 f"{where} holds {described(read)}; expected {article(self.kind)} column, as before. {convert.strip()}"
@@ -197,7 +203,7 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
         if family_of(parts[0]) == family_of(part) and parts[0].shape[1:] == part.shape[1:]:
             continue
         pair = ((parts[0], where[0]), (part, here))
-        absent = [there for values, there in pair if values.dtype.kind == "U" and (values == MISSING_LABEL).all()]
+        absent = [there for values, there in pair if _of_nothing(values)]
         if absent:
             held = next(described(values) for values, there in pair if there != absent[0])
             other = next(there for _, there in pair if there != absent[0])
@@ -211,6 +217,11 @@ def check_alike(parts: Sequence[Any], column: Data, names: Sequence[str], option
             f"{where[0]} holds {described(parts[0])}, and {here} holds {described(part)}: they cannot be compared. "
             f"{advice(*text[0]) if text else ''}If these are labels in both, say so: {override}."
         )
+
+
+def _of_nothing(values: np.ndarray) -> bool:
+    """Whether all were missing, and have become a label."""
+    return holds_text(values) and bool((values == MISSING_LABEL).all())
 
 
 def counted(number: int, what: str) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from meanmap.core.arrays import check_lengths, count_missing, unmasked
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ParameterError, ShapeError
 from meanmap.core.foreign import is_missing
+from meanmap.core.held import holds_truth
 from meanmap.core.points import is_rotations, is_sparse, refuse_unread, rows
 from meanmap.core.tables.doubts import copied_rows, doubts
 from meanmap.core.tables.marks import policy_and_marks, without_marks
@@ -252,10 +253,13 @@ def chosen_rows(sample: Any, index: np.ndarray) -> Any:
 
 
 def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, int], name: str) -> Any:
-    """A sample whose missing labels are a label of their own; missing numbers are refused."""
-    if not gaps:
-        return sample
+    """A sample whose missing labels are a label of their own; missing numbers are refused.
+
+    Truth values are labels even without gaps: another sample, or a later one, may have some.
+    """
     columns = named_columns(sample, name)
+    if not gaps and not any(map(_are_truths, columns.values() if columns else [sample] if "it" in masks else [])):
+        return sample
     if columns:
         keys = list(columns) if Table.has_names(sample) else [f"x{j}" for j in range(len(columns))]
         wheres = (f"{name}[{key!r}]" for key in keys)
@@ -268,7 +272,7 @@ def _filled(sample: Data, masks: Mapping[str, np.ndarray], gaps: Mapping[str, in
 
 def _labels(column: Data, there: np.ndarray, where: str) -> Any:
     if there.all():
-        return column
+        return np.asarray(column).astype(str) if _are_truths(column) else column
     if not there.any():  # of whatever kind it is declared to be
         return np.full(len(there), MISSING_LABEL)
     held = Table.of({"it": take(column, np.flatnonzero(there))}, where).columns["it"]
@@ -279,3 +283,11 @@ def _labels(column: Data, there: np.ndarray, where: str) -> Any:
     filled = np.full(len(there), MISSING_LABEL, dtype=object)
     filled[there] = held.astype(str)
     return filled
+
+
+def _are_truths(column: Data) -> bool:
+    try:
+        array = np.asarray(column)
+    except ValueError:  # of lists of different lengths
+        return False
+    return holds_truth(array) or (array.dtype == object and all(isinstance(v, bool | np.bool_) for v in array.flat))

@@ -30,7 +30,7 @@ from meanmap.stats.permutations import CentredFeatures, Permuted
 from meanmap.stats.result import larger_and_tied
 from meanmap.stats.samples.drift_strata import Strata, within_strata
 from meanmap.stats.samples.feature_statistics import landmark_features
-from meanmap.stats.samples.margin import Margin, batch_state
+from meanmap.stats.samples.margin import Margin, batch_state, few_rows
 from meanmap.stats.samples.run_length import ALLOWANCE, limit_for
 from meanmap.stats.samples.samples import read_samples
 from meanmap.stats.samples.strangers import KnownLabels
@@ -279,13 +279,14 @@ class DriftMonitor:
             pool = both[generator.choice(len(both), len(self.pool), replace=False) if left is None else left]
         else:
             pvalue, pool = self.margin.pvalue(new.mean(axis=0), len(new)), self.pool
+            notes += few_rows(len(new))
         return replace(self, pool=pool, strata=strata)._after(pvalue, notes)
 
     def _after_state(self, state: SampleState) -> "DriftMonitor":
         if self.margin is None or state.sums.grid != self.margin.grid:
             raise ParameterError("the state is that of another monitor: make it by monitor.state(rows) of this one.")
         check_rows(state.n, "batch", 2)
-        told = left_out_of("batch", state)
+        told = (*left_out_of("batch", state), *few_rows(state.n))
         return self._after(self.margin.pvalue(state.sums.mean, state.n), told)
 
     def _after(self, pvalue: float, notes: tuple[str, ...]) -> "DriftMonitor":

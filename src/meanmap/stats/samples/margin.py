@@ -25,12 +25,14 @@ from meanmap.stats.samples.samples import Samples, columns_of
 from meanmap.stats.samples.shifted import Shifts, between_features
 from meanmap.stats.samples.spread import Spread
 
-__all__ = ["Margin", "batch_state"]
+__all__ = ["Margin", "batch_state", "few_rows"]
 
 # Rows whose covariance has its eigenvalues found.
 MEASURED = 1000
 # The reference is as far from its law as this quantile says; the margin grows by as much.
 CERTAIN = 0.999
+# Means of fewer rows need not be normal.
+FEWEST = 20
 HEAVY = (
     "So a batch may be called drifted that has moved by less than the margin: pass logarithms or ranks of what has "
     "these tails."
@@ -89,6 +91,14 @@ class Margin(Value):
     def pvalue(self, mean: np.ndarray, n: int) -> float:
         """That a batch of n rows with these mean features comes from a law within the margin."""
         return DistanceLaw(float(np.sum((mean - self.mean) ** 2)), self.spectrum / n).above(self.bound)
+
+
+def few_rows(n: int) -> tuple[str, ...]:
+    """What is said of a batch whose means need not be normal."""
+    if n >= FEWEST:
+        return ()
+    said = f"batch has {n} rows: p-values with a margin rest on normal means, for batches of {FEWEST} rows or more."
+    return (f"{said} Join some.",)
 
 
 def batch_state(monitor: Any, source: Any, name: str) -> SampleState:
