@@ -13,7 +13,7 @@ from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.texts import text_codes
 
-__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "is_sorted", "series_note"]
+__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "is_sorted", "series_note"]
 
 # Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
@@ -22,6 +22,8 @@ MOST_COLUMNS = 32
 # How often a table of independent rows may be told of, and how large the correlation of neighbours is at least. With a
 # smaller one the spread of a mean is a tenth larger, at most.
 CHANCE, LEAST = 0.002, 0.1
+# Steps of a grid differ by as much, of the largest, where values were rounded.
+ROUNDING = 1e-6
 # Groups of rows, each in one place of the table, have so many rows on average.
 ROWS_OF_A_GROUP = 5
 
@@ -64,6 +66,39 @@ structure.prewhiten leaves. Rows that were only sorted do no harm.
     own = paired and len(samples) == 1  # then names are those of columns
     sizes = [f"{r:.2f}" + ("" if label is None or own else f" in {_called(label)}") for r, label in series.values()]
     return (*notes, series_note(list(series), sizes, [r for r, _ in series.values()], rows, harm))
+
+
+def clocks(given: Any, name: str) -> tuple[str, ...]:
+    """What is to be said of columns that are `given`, one after another in equal steps, each value once, in any order.
+
+    Examples
+    --------
+    >>> clocks(np.arange(40) ** 2, "z")
+    ()
+    >>> print(*clocks(np.arange(40), "z"))
+    z holds whole numbers one by one, as a clock or an id does. What series share along the rows (a trend, a walk) is \
+only partly found by a regression on it: if x and y are series, the p-value may be far too small. Least of that is \
+left within pairs of neighbouring rows: independence_test(x, y, within=numpy.arange(len(x)) // 2).
+    """
+    notes = []
+    columns = columns_in(given, name)
+    for label, column in columns:
+        values = _array(column)
+        if (
+            values is None
+            or values.dtype.kind not in "iufmM"
+            or len(values) < LEAST_ROWS
+            or not _in_equal_steps(values)
+        ):
+            continue
+        steps = _steps_of(values, np.ptp(values) == len(values) - 1)
+        notes.append(
+            f"{_placed(name, label, len(columns) > 1)} holds {steps}, as a clock or an id does. What series share "
+            "along the rows (a trend, a walk) is only partly found by a regression on it: if x and y are series, the "
+            "p-value may be far too small. Least of that is left within pairs of neighbouring rows: "
+            "independence_test(x, y, within=numpy.arange(len(x)) // 2)."
+        )
+    return tuple(notes)
 
 
 def _looked_at(
@@ -163,12 +198,33 @@ def _is_counter(column: np.ndarray, next_to: np.ndarray) -> bool:
     return bool((np.abs(np.diff(column.astype(np.float64))[next_to]) == 1).all())
 
 
+def _in_equal_steps(column: np.ndarray) -> bool:
+    """Whether each value of numbers or times comes once, all in equal steps but for rounding."""
+    values = np.sort(column.astype(np.int64) if column.dtype.kind in "mM" else column)
+    if not np.isfinite(values).all():
+        return False
+    steps = np.diff(values).astype(float)
+    return bool(steps.min() > 0 and np.ptp(steps) <= ROUNDING * steps.max())
+
+
+def _steps_of(column: np.ndarray, whole: bool = True) -> str:
+    """What values in equal steps are called."""
+    if column.dtype.kind in "mM":
+        return "times in equal steps"
+    return "whole numbers one by one" if whole else "numbers in equal steps"
+
+
+def _placed(name: str, label: Any, several: bool) -> str:
+    """A variable, or one of several of its columns, or a column that is called as it is."""
+    if label is None or not several:
+        return name
+    return f"column {label!r}" if name == str(label) else f"column {label!r} of {name}"
+
+
 def _counts(name: str, label: Any, column: np.ndarray, several: bool) -> str:
-    which = name if label is None or not several else f"column {label!r} of {name}"
-    what = "times in equal steps" if column.dtype.kind in "mM" else "whole numbers one by one"
     return (
-        f"{which} holds {what}, as a clock or an id does: whatever changes along the rows goes with it. Leave it out "
-        "if it says nothing but where a row stands."
+        f"{_placed(name, label, several)} holds {_steps_of(column)}, as a clock or an id does: whatever changes "
+        "along the rows goes with it. Leave it out if it says nothing but where a row stands."
     )
 
 

@@ -12,6 +12,7 @@ from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.missing import length
+from meanmap.core.tables.order import clocks
 from meanmap.core.tables.picked import check_no_names
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, KernelLike, Seed
@@ -161,6 +162,10 @@ def conditional_independence_test(
     correlations of .3 among 200 rows, and regressions 60. `method="kci"` regresses on z as before; so do `clusters=`, a
     learned kernel and more than 5000 rows.
 
+    A warning says where z has each value once, in equal steps, as clocks and ids have. Of 40 pairs of series of 200
+    rows that shared a random walk, with steps half as large as their noise, 26 were rejected given the number of the
+    row, at .05, and 7 by `independence_test` within pairs of neighbouring rows.
+
     Beside other columns, and with `method="kci"`, a number in z with 8 rows for each of its values (up to 200 values,
     and a fifth of the rows) is regressed on as a number and as a label at once. Both are one hypothesis, for both say
     all that z says, but regressions follow smooth effects of the number and effects of each value by itself. Alone with
@@ -222,6 +227,8 @@ class _Triple(Asked):
         super().pick()
         check_no_names(**dict(zip(NAMES, self.parts, strict=True)))
         check_given(self.parts[2])
+        if self.said[1] is None:
+            self.tell(clocks(self.parts[2], "z"))
 
     def in_one_pass(self) -> Found | None:
         if not _streams(self.parts, self.designed, self.method, self.kernels, self.null):

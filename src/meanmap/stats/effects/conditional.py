@@ -10,6 +10,7 @@ from meanmap.core.errors import InputError
 from meanmap.core.rng import Rng
 from meanmap.core.settings import probability
 from meanmap.core.synonyms import own_words
+from meanmap.core.tables.order import clocks
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
@@ -95,9 +96,10 @@ def conditional_independence_effect(
     if data is not None:
         kinds = kinds_of_picked(kinds, data, x, y, z, within)
         x, y, z, within = picked(data, x=x, y=y, z=z, within=within)
+    counted = clocks(z, "z")
     (x, y, z), design, told = observed((x, y, z), NAMES, within, None, missing, kinds)
     (x, y, z), heard = texts_of_variables((x, y, z), NAMES, (None, None, None), kinds)
-    told += heard
+    told = (*counted, *told, *heard)
     with Door() as door:
         conditions, sides = read_triples(x, y, z, ("median", "median"), door, design)
         n = len(conditions.columns)
