@@ -213,6 +213,29 @@ def test_evidence_far_from_the_data_and_beliefs_on_few_points_are_reported(model
     assert not any("far from" in note or "rests on" in note for note in quiet)
 
 
+@pytest.mark.parametrize("field", [False, True])
+def test_beliefs_of_gaussian_chains_are_near_the_exact_ones_or_said_to_be_drawn_to_the_middle(field):
+    rng, n, steps, rho = np.random.default_rng(40), 1000, 5, 0.9
+    chain = [rng.normal(size=n)]
+    for _ in range(steps):
+        chain.append(rho * chain[-1] + np.sqrt(1 - rho**2) * rng.normal(size=n))
+    covariance = rho ** np.abs(np.subtract.outer(range(steps + 1), range(steps + 1)))
+    ends, middle = [0, steps], 2
+    gain = np.linalg.solve(covariance[np.ix_(ends, ends)], covariance[ends, middle])
+    deviation = np.sqrt(1 - gain @ covariance[ends, middle])
+    edges = [(i, i + 1) for i in range(steps)]
+    if field:
+        model = mm.KernelField(edges).fit((chain[0], chain[1]))
+    else:
+        model = mm.KernelGraph(edges).fit(np.stack(chain, axis=1))
+    for value in (0.5, 1.5, -1.5, 3.0, -3.2, 3.6):
+        beliefs = model.query({0: value, steps: value}, targets=[middle])
+        error = abs(beliefs[middle].mean() - gain.sum() * value) / deviation
+        told = [note for note in beliefs.report.notes if "too near to the middle" in note]
+        assert bool(told) == (error > 0.5), (value, error, beliefs.report.notes)
+        assert not told or "of 1000 values in 1 of 1 queries" in told[0]
+
+
 def test_evidence_that_contradicts_itself_is_reported():
     rng = np.random.default_rng(5)
     b = rng.normal(size=80)

@@ -22,7 +22,7 @@ from meanmap.bp.engine.propagate import TRY_MORE, Engine, floor_note
 from meanmap.bp.evidence.field_evidence import Evidence
 from meanmap.bp.field import Answered, FittedField, sweeps_to_cross
 from meanmap.bp.kernel.calibration import Calibration, LabelAtoms, calibrated
-from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement
+from meanmap.bp.kernel.support import NEAR, contradiction_note, far_note, least_agreement, tail_note
 from meanmap.core.points import count, on_device, pieces
 from meanmap.core.types import Data, DType, Points
 from meanmap.embeddings.points import PointEmbedding
@@ -258,17 +258,21 @@ class FittedKernelField(FittedField):
         return weights, report
 
     def _far(self, seen: Evidence) -> list[str]:
-        """Which seen values are out of sight of all data."""
-        notes, order, start = [], *self.graph.outgoing
+        """Which seen values are out of sight of all data, and the first that is as far out as few of them."""
+        notes, tail, order, start = [], [], *self.graph.outgoing
+        times = 2 if len(self.directions) == 1 else 1  # points are both ends of each pair
         for node, value in seen.values.items():
             leaving = order[start[node] : start[node + 1]]
             if len(leaving):
                 features = self._seen_likelihood(int(self.template[leaving[0]])).phi
                 typical = np.mean(np.sum(np.asarray(features.factor) ** 2, axis=1))  # k(x, x) of the pivots
                 far = np.sum(transformed(features, value) ** 2, axis=1) < NEAR * typical
+                told = self.graph.names[node], self._variable(node).sample, value
                 if far.any():
-                    notes.append(far_note(self.graph.names[node], self._variable(node).sample, value, far))
-        return notes
+                    notes.append(far_note(*told, far))
+                elif not tail:
+                    tail = tail_note(*told, len(far), times)
+        return [*notes, *tail]
 
     def _few(self, seen: Evidence, nodes: np.ndarray) -> list[str]:
         """Whether beliefs many steps from evidence come from few pairs; on forests, where what is lost adds up."""

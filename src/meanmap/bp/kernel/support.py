@@ -17,7 +17,16 @@ from meanmap.core.points import in_columns
 from meanmap.core.report import Report
 from meanmap.graphs import Graph
 
-__all__ = ["NEAR", "Support", "contradiction_note", "far_note", "learning_notes", "least_agreement", "query_report"]
+__all__ = [
+    "NEAR",
+    "Support",
+    "contradiction_note",
+    "far_note",
+    "learning_notes",
+    "least_agreement",
+    "query_report",
+    "tail_note",
+]
 
 # Below this share of k(x, x) a value is far from every point that was learned from: about four lengthscales.
 NEAR = 1e-3
@@ -29,6 +38,9 @@ FEW_POINTS = 3.0
 # Below this, beliefs about two wells seen with heavy-tailed noise were in the wrong mode in 7 of 100 queries; above it
 # in none of 760 (20 data sets of 100 and 300 points).
 FEW_DATA = 5.0
+# Where both ends of Gaussian chains of 3 to 8 variables were seen, with fewer rows than this as far out, or less than
+# this share of 300, 1000 and 4000, means were .3 to 1 deviation too near to the middle; beyond all rows up to 2.5.
+FEW_BEYOND, SHARE_BEYOND = 10, 0.03
 # The distance to the nearest point is found for up to so many queries.
 MOST_MEASURED = 100
 # A larger share of a kernel than this that low rank leaves out is told.
@@ -72,6 +84,25 @@ def far_note(name: Hashable, sample: NodeSample, seen: Any, far: np.ndarray) -> 
         nearest = [np.abs(sample.points / spread - each).max(axis=1).min() for each in there]
         text += f", {max(nearest):.3g} standard deviations from the nearest"
     return text + ": it hardly says anything about the others."
+
+
+def tail_note(name: Hashable, sample: NodeSample, seen: Any, queries: int, times: int = 1) -> list[str]:
+    """That few numbers of the data, each `times` among the points, lie as far out as what was seen; or nothing."""
+    points = sample.points
+    if not (in_columns(points) and holds_floats(points) and points.shape[1] == 1):
+        return []
+    rising = np.sort(points[:, 0])
+    below, above = (np.searchsorted(rising, seen[:, 0], side) for side in ("right", "left"))
+    n = len(rising) // times
+    beyond = np.broadcast_to(np.minimum(below, len(rising) - above) // times, queries)
+    few = beyond < min(FEW_BEYOND, SHARE_BEYOND * n)
+    if not few.any():
+        return []
+    note = (
+        f"evidence[{name!r}] is further out than all but {beyond.min()} of {n} values in {int(few.sum())} of {queries} "
+        "queries: beliefs about its neighbours may be half a standard deviation or more too near to the middle."
+    )
+    return [note]
 
 
 def least_agreement(sample: NodeSample, heard: int, queries: int) -> float:
@@ -143,9 +174,11 @@ def query_report(
     for name, data in support.items():
         measures[f"data behind evidence[{name!r}]"] = float(data.size.min())
         queries = len(data.size)
+        node = graph.index(name)
         if data.far.any():
-            node = graph.index(name)
             notes.append(far_note(name, samples.nodes[node], seen.points[node], data.far))
+        else:
+            notes.extend(tail_note(name, samples.nodes[node], seen.points[node], queries))
         few = (data.size < FEW_DATA) & ~data.far
         if few.any():
             notes.append(
