@@ -5,10 +5,15 @@ import numpy as np
 from meanmap.ep.linear.likelihoods import FAMILIES, Observed
 from meanmap.ep.linear.predictor import Block, Predictor, Prior
 from meanmap.ep.linear.sites import settle
-from meanmap.ep.linear.weights import integrates_groups, log_weights, pareto_shape
+from meanmap.ep.linear.weights import affordable, integrates_groups, pareto_shape, weighted
 
 NONE = np.zeros(0)
 BERNOULLI = FAMILIES["bernoulli", "logit"]
+
+
+def error(found):
+    """The standard error of the log of a mean of weights."""
+    return np.sqrt((1 / found.effective - 1) / len(found.logs))
 
 
 def test_groups_are_integrated_given_what_is_shared():
@@ -20,7 +25,8 @@ def test_groups_are_integrated_given_what_is_shared():
     prior = Prior((np.zeros(1), np.zeros(1)), (4 * np.eye(1), np.eye(1)))
     settled = settle(predictor, prior, BERNOULLI, observed, NONE, tolerance=1e-9)
     assert integrates_groups(settled)
-    drawn, logs = log_weights(settled, BERNOULLI, observed, NONE, 20, rng)
+    found = weighted(settled, BERNOULLI, observed, NONE, 20)
+    drawn, logs = found.draws, found.logs
     mean, variance = settled.joint.mean[0], settled.joint.covariances[0, 0][0, 0, 0, 0]
     u = np.linspace(-8, 8, 801)
     exact = []
@@ -31,28 +37,69 @@ def test_groups_are_integrated_given_what_is_shared():
         exact.append(np.log(np.exp(by_group).sum(1)).sum() - b**2 / 8 + (b - mean) ** 2 / (2 * variance))
     np.testing.assert_allclose(logs - logs.mean(), np.array(exact) - np.mean(exact), atol=2e-4)
 
+    # Two draws on either side of the mean, and what they say of the evidence is what a grid says.
+    np.testing.assert_allclose(drawn[:10] + drawn[10:], 2 * mean)
+    line = np.linspace(-6, 8, 201)
+    height = []
+    for b in line:
+        log_p = observed.response[:, None] * (b * x[:, None] + u) - np.logaddexp(0, b * x[:, None] + u)
+        by_group = np.stack([log_p[index == group].sum(0) for group in range(5)]) - u**2 / 2
+        height.append(np.log(np.exp(by_group).sum(1) * (u[1] - u[0]) / np.sqrt(2 * np.pi)).sum() - b**2 / 8)
+    evidence = np.log(np.exp(height).sum() * (line[1] - line[0]) / np.sqrt(8 * np.pi))
+    assert abs(settled.log_evidence - evidence) > 0.005
+    many = weighted(settled, BERNOULLI, observed, NONE, 400)
+    np.testing.assert_allclose(settled.log_evidence + many.gain, evidence, atol=3 * error(many))
+    assert error(many) < 0.01
 
-def test_all_effects_are_drawn_where_factors_cross():
+
+def test_factors_that_cross_are_drawn_but_the_largest():
+    """With two groups of the other factor, the exact evidence is an integral over two numbers."""
     rng = np.random.default_rng(1)
-    one, two = rng.integers(0, 4, 40), rng.integers(0, 3, 40)
-    predictor = Predictor((Block(one, np.ones((40, 1)), 4), Block(two, np.ones((40, 1)), 3)))
+    one, two = rng.integers(0, 12, 40), rng.integers(0, 2, 40)
+    predictor = Predictor((Block(two, np.ones((40, 1)), 2), Block(one, np.ones((40, 1)), 12)))
+    observed = Observed.of((rng.random(40) < 0.7).astype(float))
+    prior = Prior((np.zeros(1), np.zeros(1)), (np.eye(1), 4 * np.eye(1)))
+    settled = settle(predictor, prior, BERNOULLI, observed, NONE)
+    assert integrates_groups(settled)
+    found = weighted(settled, BERNOULLI, observed, NONE, 400)
+    assert found.draws.shape == (400, 0)
+    v, u = np.linspace(-5, 5, 81), np.linspace(-14, 14, 281)
+    total = -(v[:, None] ** 2) / 2 - v**2 / 2
+    for group in range(12):
+        inner = np.zeros((81, 81, 281))
+        for row in np.flatnonzero(one == group):
+            eta = (v[:, None, None] if two[row] == 0 else v[None, :, None]) + u
+            inner += observed.response[row] * eta - np.logaddexp(0, eta)
+        total += np.log(np.exp(inner - u**2 / 8).sum(2) * 0.1 / np.sqrt(8 * np.pi))
+    evidence = np.log(np.exp(total).sum() * 0.125**2 / (2 * np.pi))
+    assert abs(settled.log_evidence - evidence) > 0.02
+    np.testing.assert_allclose(settled.log_evidence + found.gain, evidence, atol=3 * error(found))
+    assert error(found) < 0.01
+
+
+def test_all_effects_are_drawn_where_groups_have_many():
+    rng = np.random.default_rng(1)
+    index, design = rng.integers(0, 3, 40), np.column_stack([np.ones(40), rng.normal(size=(40, 3))])
+    predictor = Predictor((Block(index, design, 3), Block.fixed(np.ones((40, 1)))))
     observed = Observed.of(rng.poisson(2.0, 40))
-    prior = Prior((np.zeros(1), np.zeros(1)), (np.eye(1), np.eye(1)))
+    prior = Prior((np.zeros(4), np.zeros(1)), (np.eye(4), np.eye(1)))
     poisson = FAMILIES["poisson", "log"]
     settled = settle(predictor, prior, poisson, observed, NONE)
     assert not integrates_groups(settled)
-    _, logs = log_weights(settled, poisson, observed, NONE, 300, np.random.default_rng(2))
-    weights = np.exp(logs - logs.max())
-    assert weights.sum() ** 2 / (weights @ weights) > 250
-    assert pareto_shape(logs) < 0.7
-    # Without an own constant: the density of data and effects, over that of the belief at the same draws.
-    thetas = settled.joint.draws(300, np.random.default_rng(2))
-    A = np.concatenate([block.matrix.toarray() for block in predictor.blocks], axis=1)
-    P = np.eye(7) + A.T @ np.diag(settled.weights) @ A
-    off = thetas - settled.joint.mean
-    belief = np.einsum("ni,ij,nj->n", off, P, off) / 2
-    exact = belief + [poisson.log_density(observed, A @ t, NONE).sum() - t @ t / 2 for t in thetas]
-    np.testing.assert_allclose(logs - logs.mean(), np.array(exact) - np.mean(exact), atol=1e-8)
+    found = weighted(settled, poisson, observed, NONE, 300)
+    assert found.effective > 0.6
+    assert pareto_shape(found.logs) < 0.7
+    np.testing.assert_allclose(found.draws.std(0), np.sqrt(settled.joint.covariances[1, 1].ravel()), rtol=0.15)
+    assert abs(found.gain) < 0.1
+
+
+def test_draws_are_as_many_as_time_allows():
+    rng = np.random.default_rng(1)
+    predictor = Predictor((Block(rng.integers(0, 10, 40), np.ones((40, 1)), 10),))
+    observed = Observed.of(rng.poisson(2.0, 40))
+    poisson = FAMILIES["poisson", "log"]
+    settled = settle(predictor, Prior((np.zeros(1),), (np.eye(1),)), poisson, observed, NONE)
+    assert [affordable(settled, 40 * 9 * n, 4, 64) for n in (0, 10, 1000)] == [4, 10, 64]
 
 
 def test_the_shape_of_tails():

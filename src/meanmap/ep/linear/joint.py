@@ -115,16 +115,23 @@ class Joint:
     def draws(self, count: int, generator: np.random.Generator) -> np.ndarray:
         """(count, total) draws of θ."""
         first, _ = self._parts()
-        rest = solve_triangular(
-            self.schur, generator.normal(size=(self.schur.shape[0], count)), lower=True, trans=1, check_finite=False
+        rest = self.rest_from(generator.normal(size=(self.schur.shape[0], count)))
+        own = self.first_given(rest, generator.normal(size=(first.total, count)))
+        return self.mean + np.stack(
+            [_in_place(self.predictor, self.order, own[:, k], rest[:, k]) for k in range(count)]
         )
-        noise = generator.normal(size=(first.size, first.width, count))
-        inverse = np.linalg.inv(self.lower).transpose(0, 2, 1)
-        own = inverse @ (noise - self.half @ rest)
-        moved = np.stack(
-            [_in_place(self.predictor, self.order, own[:, :, k].ravel(), rest[:, k]) for k in range(count)]
-        )
-        return self.mean + moved
+
+    def rest_from(self, noise: np.ndarray) -> np.ndarray:
+        """Draws of all effects but those of the eliminated block about their mean, (r, draws), from standard noise."""
+        return solve_triangular(self.schur, noise, lower=True, trans=1, check_finite=False)
+
+    def first_given(self, rest: np.ndarray, noise: np.ndarray | None = None) -> np.ndarray:
+        """Effects of the eliminated block about their mean, given the others about theirs: their mean, or draws."""
+        first, _ = self._parts()
+        moved = -(self.half.reshape(first.total, -1) @ rest)
+        moved = (moved if noise is None else moved + noise).reshape(first.size, first.width, -1)
+        back = np.linalg.inv(self.lower).transpose(0, 2, 1)
+        return (back @ moved).reshape(first.total, -1)
 
     def _parts(self) -> tuple[Block, list[Block]]:
         blocks = self.predictor.blocks

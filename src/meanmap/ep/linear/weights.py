@@ -1,91 +1,113 @@
 """Importance weights of draws from the joint Gaussian: how far the exact posterior is from it."""
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy import sparse
 
 from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.sites import Settled
 
-__all__ = ["affordable", "integrates_groups", "log_weights", "pareto_shape"]
+__all__ = ["Weighted", "affordable", "integrates_groups", "pareto_shape", "weighted"]
 
-# Nodes of Gauss and Hermite for the effects of a group, and up to how many effects groups are integrated.
-_NODES, _WIDEST = 7, 2
-# Evaluations of the likelihood at most, and those held at once.
-_MOST, _PIECE = 100_000_000, 4_000_000
+# Nodes of Gauss and Hermite a dimension for the effects of a group, by how many these are.
+_NODES = {1: 9, 2: 7, 3: 4}
+# Evaluations of the likelihood that are held at once.
+_PIECE = 2_000_000
 
 
-def affordable(settled: Settled, draws: int) -> bool:
-    """Whether weights of so many draws are worth their time."""
-    return len(settled.means) * draws * _inner(settled) <= _MOST
+@dataclass(frozen=True)
+class Weighted:
+    """Draws (draws, p) of the effects that all rows share, and log of exact posterior over belief at each."""
+
+    draws: np.ndarray
+    logs: np.ndarray
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Weights that sum to 1."""
+        shares = np.exp(self.logs - self.logs.max())
+        return shares / shares.sum()
+
+    @property
+    def effective(self) -> float:
+        """How many draws of equal weight these are as good as, as a share of all."""
+        shares = self.shares
+        return 1 / float(shares @ shares) / len(shares)
+
+    @property
+    def gain(self) -> float:
+        """log of the evidence over what expectation propagation says of it."""
+        top = float(self.logs.max())
+        return top + float(np.log(np.exp(self.logs - top).mean()))
+
+
+def affordable(settled: Settled, evaluations: int, least: int, most: int) -> int:
+    """An even number of draws that take about as many evaluations of the likelihood, between a least and a most."""
+    block = settled.joint.predictor.blocks[settled.joint.order[0]]
+    inner = _NODES[block.width] ** block.width if integrates_groups(settled) else 1
+    return 2 * int(np.clip(evaluations / (len(settled.means) * inner * 2), least // 2, most // 2))
 
 
 def integrates_groups(settled: Settled) -> bool:
-    """Whether only effects that all rows share are drawn, and those of groups are integrated given them."""
-    blocks, first = settled.joint.predictor.blocks, settled.joint.order[0]
-    others_shared = all(blocks[at].size == 1 for at in settled.joint.order[1:])
-    return others_shared and 0 < blocks[first].width <= _WIDEST and blocks[first].size > 1
+    """Whether the effects of the largest factor are integrated given the others, and only those are drawn."""
+    first = settled.joint.predictor.blocks[settled.joint.order[0]]
+    return first.width in _NODES and first.size > 1
 
 
-def _inner(settled: Settled) -> int:
-    width = settled.joint.predictor.blocks[settled.joint.order[0]].width
-    return _NODES**width if integrates_groups(settled) else 1
+def weighted(settled: Settled, family: Family, observed: Observed, parameters: np.ndarray, draws: int) -> Weighted:
+    """Draws in pairs about the mean, the same for each belief of a model, so that differences are of beliefs.
 
-
-def log_weights(
-    settled: Settled,
-    family: Family,
-    observed: Observed,
-    parameters: np.ndarray,
-    draws: int,
-    generator: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draws (draws, p) of the effects that all rows share, and log of exact posterior over belief, up to a constant.
-
-    With one factor of one or two effects a group, these are integrated given the draw by Gauss and Hermite's rule: what
-    is weighed is the marginal law of shared effects, whose dimension is small however many groups there are. Otherwise
-    all effects are drawn.
+    The effects of the factor that is eliminated are integrated given the draw of all others by Gauss and Hermite's
+    rule, group by group: what is weighed is the marginal law of the others, whose dimension is small however many
+    groups there are.
     """
     joint = settled.joint
-    predictor, order = joint.predictor, joint.order
-    shared = [at for at, block in enumerate(predictor.blocks) if block.size == 1]
-    thetas = joint.draws(draws, generator)
-    splits = [predictor.split(theta) for theta in thetas]
-    fixed = np.stack([np.concatenate([parts[at].ravel() for at in shared] or [np.zeros(0)]) for parts in splits])
+    predictor, order, middle = joint.predictor, joint.order, joint.predictor.split(joint.mean)
+    first, others = predictor.blocks[order[0]], [predictor.blocks[at] for at in order[1:]]
+    generator = np.random.default_rng(0)
+
+    def pairs(count: int) -> np.ndarray:
+        half = generator.normal(size=(count, draws // 2))
+        return np.concatenate([half, -half], axis=1)
+
+    rest = joint.rest_from(pairs(joint.schur.shape[0]))
+    inside = integrates_groups(settled)
+    own = joint.first_given(rest, None if inside else pairs(first.total))
     columns, weights, shifts = observed.columns(), settled.weights[:, None], settled.shifts[:, None]
 
     def excess(eta: np.ndarray) -> np.ndarray:
         return family.weighted(columns, eta, parameters) - shifts * eta + weights * eta**2 / 2 - settled.gains[:, None]
 
-    if not integrates_groups(settled):
-        step = max(1, _PIECE // max(predictor.rows, 1))
-        found = [
-            excess(np.stack([predictor.at(theta) for theta in thetas[at : at + step]], axis=1)).sum(0)
-            for at in range(0, draws, step)
-        ]
-        return fixed, np.concatenate(found)
-    block = predictor.blocks[order[0]]
-    nodes, masses = _rule(block.width)
-    inverse = np.linalg.inv(joint.lower).transpose(0, 2, 1)
-    reach = np.einsum("gab,mb->mga", inverse, nodes)
-    middle = predictor.split(joint.mean)
-    total = np.empty(draws)
-    for at, parts in enumerate(splits):
-        moved = [(parts[k] - middle[k]).ravel() for k in order[1:]]
-        rest = np.concatenate(moved) if moved else np.zeros(0)
-        # Effects of groups given the others: the mean moves by −H⁻¹ B (rest − mean of rest).
-        given = middle[order[0]] - np.einsum("gab,gb->ga", inverse, joint.half @ rest)
-        base = sum((predictor.blocks[k].times(parts[k]) for k in order[1:]), np.zeros(predictor.rows))
-        eta = np.stack([base + block.times(given + each) for each in reach], axis=1)
-        rows = excess(eta)
-        by_group = np.stack([np.bincount(block.index, row, block.size) for row in rows.T], axis=1) + np.log(masses)
-        top = by_group.max(1, keepdims=True)
-        total[at] = (np.log(np.exp(by_group - top).sum(1)) + top[:, 0]).sum()
-    return fixed, total
+    parts, start = {order[0]: own + middle[order[0]].reshape(-1, 1)}, 0
+    for at, block in zip(order[1:], others, strict=True):
+        parts[at] = rest[start : start + block.total] + middle[at].reshape(-1, 1)
+        start += block.total
+    if inside:
+        nodes, masses = _rule(first.width)
+        reach = np.einsum("gba,mb->mga", np.linalg.inv(joint.lower), nodes)
+        around = np.stack([first.times(each) for each in reach], axis=1)
+        ones = np.ones(predictor.rows)
+        by_group = sparse.csr_array((ones, (first.index, np.arange(predictor.rows))), (first.size, predictor.rows))
+    else:
+        masses, around, by_group = np.ones(1), np.zeros((predictor.rows, 1)), None
+    logs, step = [], max(1, _PIECE // (predictor.rows * len(masses)))
+    for begin in range(0, draws, step):
+        piece = slice(begin, begin + step)
+        eta = sum((block.matrix @ parts[at][:, piece] for at, block in enumerate(predictor.blocks)), np.zeros(()))
+        found = excess((eta[:, :, None] + around[:, None, :]).reshape(predictor.rows, -1))
+        found = found.sum(0, keepdims=True) if by_group is None else by_group @ found
+        found = found.reshape(len(found), -1, len(masses)) + np.log(masses)
+        top = found.max(2, keepdims=True)
+        logs.append((np.log(np.exp(found - top).sum(2)) + top[:, :, 0]).sum(0))
+    shared = [parts[at] for at, block in enumerate(predictor.blocks) if block.size == 1]
+    return Weighted(np.concatenate([*shared, np.zeros((0, draws))]).T, np.concatenate(logs))
 
 
 def _rule(width: int) -> tuple[np.ndarray, np.ndarray]:
     from numpy.polynomial.hermite_e import hermegauss
 
-    x, w = hermegauss(_NODES)
+    x, w = hermegauss(_NODES[width])
     nodes = np.stack(np.meshgrid(*[x] * width, indexing="ij"), axis=-1).reshape(-1, width)
     masses = np.prod(np.stack(np.meshgrid(*[w] * width, indexing="ij"), axis=-1).reshape(-1, width), axis=1)
     return nodes, masses / masses.sum()
