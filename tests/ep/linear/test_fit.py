@@ -197,6 +197,22 @@ def test_nested_and_crossed_groups_and_interactions_are_read():
     np.testing.assert_allclose(asked.mean, fit("z ~ x", DATA.assign(z=DATA.k == "lo"), "bernoulli").mean)
 
 
+def test_brackets_say_what_is_correlated():
+    apart = fit("y ~ x + (1 | g) + (0 + x | g)", DATA).to_frame()
+    assert list(apart.index) == ["Intercept", "x", "sd(Intercept | g)", "sd(x | g)", "sigma"]
+    pd.testing.assert_frame_equal(fit("y ~ x + (1 + x || g)", DATA).to_frame(), apart)
+    assert "cor(Intercept, x | g)" in fit("y ~ x + (1 + x | g)", DATA).to_frame().index
+    three = fit("y ~ x + (1 + k | g) + (0 + x | g)", DATA).to_frame()
+    assert [name for name in three.index if name.startswith("cor")] == [
+        "cor(Intercept, k[lo] | g)", "cor(Intercept, k[mid] | g)", "cor(k[lo], k[mid] | g)"
+    ]  # fmt: skip
+    # Without an intercept in its bracket a column of labels has an effect for each.
+    labels = fit("y ~ (1 + k || g)", DATA).to_frame().index
+    assert [name for name in labels if name.startswith("sd")] == [
+        "sd(Intercept | g)", "sd(k[hi] | g)", "sd(k[lo] | g)", "sd(k[mid] | g)"
+    ]  # fmt: skip
+
+
 def test_gaps_are_refused_or_left_out():
     holes = DATA.assign(x=DATA.x.where(DATA.h > 0), unused=np.nan)
     with pytest.raises(InputError, match=r"missing values \('x' 15\); type missing='drop'"):
@@ -210,6 +226,8 @@ def test_gaps_are_refused_or_left_out():
     ("formula", "family", "error", "words"),
     [
         ("y ~ x + (1 | g", "gaussian", ParameterError, "cannot be read"),
+        ("y ~ (1 | g) + (1 + x | g)", "gaussian", ParameterError, r"has the effect '1\|g' in several brackets"),
+        ("y ~ x + 1 | g", "gaussian", ParameterError, r"has a \| outside of brackets; type \(1 \| group\)"),
         ("x + (1 | g)", "gaussian", ParameterError, "expected text such as"),
         ("y ~ z", "gaussian", ColumnError, "data has no column 'z'; it has 'y', 'x'"),
         (

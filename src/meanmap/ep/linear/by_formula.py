@@ -47,8 +47,8 @@ def fit(
     formula : str
         In the words of Bambi and lme4, read by the package formulae (`pip install formulae`): intercepts
         (`0 +` leaves them out), interactions `a * b`, labels against their first level, `poly(x, 2)`, `bs(x, df=5)`,
-        `np.log(x)`, `offset(x)`, effects of groups `(1 + x | g)`, nested `(1 | a/b)` and crossed. Effects of one factor
-        are correlated. Names are columns; `np` is NumPy.
+        `np.log(x)`, `offset(x)`, effects of groups `(1 + x | g)`, nested `(1 | a/b)` and crossed. As in lme4 effects
+        in one bracket are correlated, and `(1 + x || g)` is `(1 | g) + (0 + x | g)`. Names are columns; `np` is NumPy.
     data : pandas or polars frame, or mapping of columns
         What the formula names.
     family : {"gaussian", "t", "bernoulli", "binomial", "poisson", "negativebinomial", "gamma"}

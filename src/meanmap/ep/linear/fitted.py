@@ -166,8 +166,9 @@ class Fitted(Value):
             unit = self.scaled.unit / self.scaled.group_spreads[at]
             for k, label in enumerate(group.labels):
                 add(f"sd({label} | {group.name})", sds[:, k] * unit[k], np.log, np.exp)
+            sets = np.repeat(np.arange(len(group.sets)), group.sets)
             for i in range(len(group.labels)):
-                for j in range(i):
+                for j in np.flatnonzero(sets[:i] == sets[i]):
                     correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
                     label = f"cor({group.labels[j]}, {group.labels[i]} | {group.name})"
                     add(label, correlation, np.arctanh, np.tanh)

@@ -7,6 +7,7 @@ import numpy as np
 
 from meanmap.core.errors import ColumnError, InputError, NonFiniteError, ParameterError
 from meanmap.core.types import Data
+from meanmap.ep.linear.brackets import read_brackets
 from meanmap.ep.linear.frames import as_frame, formulae
 
 __all__ = ["Formula", "Groups", "Rows"]
@@ -16,7 +17,8 @@ __all__ = ["Formula", "Groups", "Rows"]
 class Groups:
     """A grouping factor: group and design of each row, what its effects are called, and the groups in order.
 
-    A group that was not there when the model was fitted has the index −1.
+    A group that was not there when the model was fitted has the index −1. `sets` says how many effects, one after the
+    other, are correlated.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Groups:
     design: np.ndarray
     labels: tuple[str, ...]
     levels: tuple[Any, ...]
+    sets: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -46,22 +49,28 @@ class Formula:
         package, environment = formulae(), formulae("formulae.environment").Environment
         self.text = text
         try:
-            model = package.model_description(text)
+            plain, self.brackets = read_brackets(text)
+            model = package.model_description(plain)
+        except InputError:
+            raise
         except Exception as error:
             raise ParameterError(f"formula {text!r} cannot be read: {error}") from error
+        self.terms = [term for together in self.brackets for term in together.terms]
+        _check_once(text, [term.name for term in self.terms])
         if model.response is None:
             raise ParameterError(f"formula {text!r} has no response; expected one, such as 'y ~ x + (1 | group)'.")
-        self.terms, model.group_terms = list(model.group_terms), []
+        model.group_terms = []
         grouped = self._names_of(self.terms)
         response = set(model.response.var_names)
         self.asked = tuple(sorted({*self._names_of(model.common_terms), *grouped} - {""}))
         frame, kept = as_frame(data, list(dict.fromkeys([*sorted(response), *self.asked, *also])), missing, "data")
         with _told(text):
             self.matrices = formulae("formulae.matrices").DesignMatrices(model, frame, environment([{"np": np}]))
-            for term in self.terms:
-                if not _is_one(term.expr):
-                    term.expr.set_type(frame, environment([{"np": np}]))
-                    term.expr.set_data(not self._has_one(term))
+            for together in self.brackets:
+                has_one = any(_is_one(term.expr) for term in together.terms)
+                for expr in (term.expr for term in together.terms if not _is_one(term.expr)):
+                    expr.set_type(frame, environment([{"np": np}]))
+                    expr.set_data(not has_one)
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.rows = self._rows(frame, kept, self.matrices.common, new=False)
 
@@ -117,19 +126,20 @@ class Formula:
         return Rows(matrix[:, ~is_offset], matrix[:, is_offset].sum(1), groups, frame, kept)
 
     def _group(self, name: str, frame: Any, new: bool) -> Groups:
-        terms = [term for term in self.terms if term.factor.name == name]
-        columns, labels = [], []
-        for term in terms:
-            if _is_one(term.expr):
+        brackets = [together for together in self.brackets if together.factor == name]
+        columns, labels, sets = [], [], []
+        for together in brackets:
+            for term in together.terms:
                 part, named = np.ones((len(frame), 1)), ["Intercept"]
-            else:
-                with _told(self.text):
-                    part = term.expr.eval_new_data(frame) if new else term.expr.data
-                part, named = np.asarray(part, float).reshape(len(frame), -1), list(term.expr.labels)
-            columns.append(part)
-            labels += named
+                if not _is_one(term.expr):
+                    with _told(self.text):
+                        part = term.expr.eval_new_data(frame) if new else term.expr.data
+                    part, named = np.asarray(part, float).reshape(len(frame), -1), list(term.expr.labels)
+                columns.append(part)
+                labels += named
+            sets.append(len(labels) - sum(sets))
         _check_computed(np.concatenate(columns, axis=1), self.text)
-        keys = [component.name for component in terms[0].factor.components]
+        keys = [component.name for component in brackets[0].terms[0].factor.components]
         if any(key not in frame for key in keys):
             raise ParameterError(f"the groups {name!r} are computed; expected columns, or some joined by ':'.")
         rows = (
@@ -139,10 +149,13 @@ class Formula:
             self.levels[name] = tuple(_ordered(set(rows)))
         place = {level: at for at, level in enumerate(self.levels[name])}
         index = np.array([place.get(row, -1) for row in rows])
-        return Groups(name, index, np.concatenate(columns, axis=1), tuple(labels), self.levels[name])
+        return Groups(name, index, np.concatenate(columns, axis=1), tuple(labels), self.levels[name], tuple(sets))
 
-    def _has_one(self, term: Any) -> bool:
-        return any(_is_one(t.expr) and t.factor.name == term.factor.name for t in self.terms)
+
+def _check_once(text: str, names: list[str]) -> None:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ParameterError(f"formula {text!r} has the effect {twice[0]!r} in several brackets; expected it in one.")
 
 
 def _check_computed(matrix: np.ndarray, text: str) -> None:

@@ -86,7 +86,7 @@ class Scaled:
         if self.intercept is not None:
             mean[self.intercept] = self.centre
         fixed = ((mean, _WIDE**2 * np.eye(count)),) if count else ()
-        widths = tuple(len(group.labels) for group in formula.rows.groups)
+        groups = formula.rows.groups
         laws: dict[str, Any] = {
             "sigma": HalfStudent(3.0, _WIDE),
             "nu": GammaLog(2.0, 0.1),
@@ -94,8 +94,8 @@ class Scaled:
         }
         return Components(
             fixed,
-            tuple((width,) for width in widths),
-            (HalfStudent(3.0, _WIDE),) * sum(widths),
+            tuple(group.sets for group in groups),
+            (HalfStudent(3.0, _WIDE),) * sum(len(group.labels) for group in groups),
             tuple(laws[name] for name in parameters),
         )
 
