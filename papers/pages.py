@@ -23,7 +23,7 @@ from benchmarks.table import list_table
 from meanmap_papers.experiment import SCALES, Experiment, Number, how_many_hold, verdict
 from meanmap_papers.record import read_record
 from meanmap_papers.registry import PAPERS, all_experiments
-from meanmap_papers.report import claim_row
+from meanmap_papers.report import claim_row, claim_tables
 
 __all__ = ["FOLDER", "errata", "kept", "take", "written"]
 
@@ -50,6 +50,7 @@ def take(folder: Path, commit: str) -> None:
         if before and "afterwards" in before:
             content["afterwards"] = before["afterwards"]
         content["captions"] = [caption for _, caption in content.pop("figures")]
+        del content["verdict"]  # the pages judge anew
         content |= {"date": str(datetime.date.fromtimestamp(path.stat().st_mtime)), "commit": commit}
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         (RECORDS / f"{record.id}.json").write_text(text, encoding="utf-8")
@@ -149,8 +150,8 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
         return
     numbers, scale = _measured(experiment, record), record["scale"]
     yield from (f"**{verdict(experiment.claims, numbers, scale).capitalize()}.** {_plain(record['answer'])}", "")
-    claims = [claim_row(claim, numbers[claim.number], scale in claim.scales) for claim in experiment.claims]
-    yield from list_table(["the paper's claim", "band", "measured", "holds"], [map(_plain, row) for row in claims])
+    for head, *rows in claim_tables(experiment.claims, numbers, scale):
+        yield from list_table(list(head), [map(_plain, row) for row in rows])
     for number, caption in enumerate(record["captions"], 1):
         yield from (
             f".. figure:: {_picture(experiment.id, number).name}",
@@ -162,18 +163,20 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     if record["table"]:
         head, *rows = ([_plain(cell) for cell in row] for row in record["table"])
         yield from list_table(head, rows)
-    others = [
-        (name, each) for name, each in numbers.items() if name not in {claim.number for claim in experiment.claims}
-    ]
+    claimed = {name for claim in experiment.claims for name in claim.names}
+    others = [(name, each) for name, each in numbers.items() if name not in claimed]
     if others:
         yield from list_table(
             ["other numbers", "measured"], [(_plain(name.replace("_", " ")), each) for name, each in others]
         )
     yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
+    claims = [claim_row(claim, numbers, scale) for claim in experiment.claims if not claim.ours]
     misses = [row for row in claims if row[-1] == "no"]
     if misses:
         told = "; ".join(f"{says}: {found}, where {band} was claimed" for says, band, found, _ in misses)
-        yield from (_plain(f"What does not hold: {told}. {record.get('afterwards', '')}".strip()), "")
+        yield from (_plain(f"What does not hold: {told}."), "")
+    if "afterwards" in record:
+        yield from (_plain(record["afterwards"]), "")
     yield from _errata_table(misprints) if misprints else ()
     command = f"meanmap reproduce {experiment.id} --scale {scale} --seed {record['seed']}"
     minutes = f"{record['seconds'] / 60:.1f} processor minutes"
@@ -189,7 +192,8 @@ def _numbers(record: Kept) -> dict[str, Number]:
 
 def _measured(experiment: Experiment, record: Kept) -> dict[str, Number]:
     """The numbers of a record; of claims that were added after its run there is none yet."""
-    return {claim.number: Number(math.nan) for claim in experiment.claims} | _numbers(record)
+    spoken = (name for claim in experiment.claims for name in claim.names)
+    return {name: Number(math.nan) for name in spoken} | _numbers(record)
 
 
 def _picture(id: str, number: int) -> Path:

@@ -69,6 +69,33 @@ def test_claims_of_ours_do_not_enter_a_verdict():
     assert [how_many_hold(claims, numbers, "smoke", ours=ours) for ours in (False, True)] == [(1, 1), (0, 1)]
 
 
+def test_a_statement_about_several_numbers_is_as_good_as_the_worst_of_them():
+    claim = Claim("better than all", ("a", "b", "c"), low=0.0)
+    well, behind, unknown = Number(1.0, 0.1), Number(0.1, 0.1), Number(1.0)
+    assert claim.judged(well, well, well) == "yes"
+    assert claim.judged(well, unknown, well) == "not settled: no standard error"
+    assert claim.judged(unknown, behind, well) == "no"
+    numbers = {"a": well, "b": behind}
+    with pytest.raises(KeyError, match="did not measure 'c'"):
+        verdict((claim,), numbers, "smoke")
+    assert verdict((claim,), numbers | {"c": well}, "smoke") == "not reproduced"
+    assert how_many_hold((claim,), numbers | {"c": well}, "smoke") == (0, 1)
+
+
+def test_the_error_of_a_share_is_never_zero():
+    assert Number.share([False] * 100).error == pytest.approx(np.sqrt(1 / 102 * 101 / 102 / 100))
+    draws = np.random.default_rng(0).random((2000, 100)) < 0.3
+    found = [Number.share(list(each)) for each in draws]
+    spread = np.std([number.value for number in found])
+    assert np.mean([number.error for number in found]) == pytest.approx(spread, rel=4 / np.sqrt(2 * 2000))
+
+
+def test_a_number_alone_has_no_standard_error_and_says_so():
+    assert Number.mean([2.0]) == Number(2.0)
+    assert str(Number.mean([2.0])) == "2, no standard error"
+    assert Number.mean([1.0, 2.0, 3.0]) == Number(2.0, 1 / np.sqrt(3))
+
+
 def test_a_printed_number_allows_two_standard_errors_and_no_more():
     claim = Claim("between 1 and 2", "a", 1.0, 2.0)
     assert [claim.holds(Number(value, 0.1)) for value in (0.79, 0.81, 2.19, 2.21)] == [False, True, True, False]
@@ -245,7 +272,7 @@ FIGURES = {
     "Flaxman": range(1, 5),
     "Song, Gretton & Guestrin (2010)": range(1, 3),
     "Song et al. (2011), appendix": range(1, 5),
-    "Jitkrittum et al. (2015)": range(2, 6),
+    "Jitkrittum et al. (2015)": range(2, 5),
     "its draft": range(2, 11),
 }
 

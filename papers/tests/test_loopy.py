@@ -13,7 +13,8 @@ FIGURES += ["loopy-depth", "loopy-stereo", "loopy-torsion", "loopy-competitors",
 def test_ranks_are_those_of_figure_2():
     experiment = find("loopy-figure-2")
     outcome = experiment.run(Setting("smoke"))
-    assert verdict(experiment.claims, outcome.numbers, "smoke") == "reproduced"
+    assert verdict(experiment.claims, outcome.numbers, "smoke") == "not shown at this scale"
+    assert outcome.numbers["fine over coarse"].value > 1
 
 
 @pytest.mark.slow
@@ -25,4 +26,4 @@ def test_figures_run_at_smoke_scale(figure):
     except DataNotFoundError as error:
         pytest.skip(f"needs data: {error}")
     assert outcome.answer
-    assert set(outcome.numbers) >= {claim.number for claim in experiment.claims}
+    assert set(outcome.numbers) >= {name for claim in experiment.claims for name in claim.names}

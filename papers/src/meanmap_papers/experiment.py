@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from meanmap_papers.number import Number
 from meanmap_papers.parts import Parts
 
 __all__ = ["SCALES", "Claim", "Experiment", "Number", "Outcome", "Setting", "Verdict", "how_many_hold", "verdict"]
@@ -28,37 +29,31 @@ Held = Literal[
     "not settled: not measured yet",
     "not shown at this scale",
 ]
+_FROM_BAD_TO_GOOD: tuple[Held, ...] = (
+    "no",
+    "not settled: no standard error",
+    "not settled: not measured yet",
+    "yes, within two standard errors",
+    "yes",
+)
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Number:
-    """A measured number with its standard error: 0 where it is exact, None where it is unknown."""
-
-    value: float
-    error: float | None = None
-
-    def __str__(self) -> str:
-        if math.isnan(self.value):
-            return "not measured yet"
-        return f"{self.value:.3g}" if not self.error else f"{self.value:.3g} ± {self.error:.1g}"
-
-
-@dataclass(frozen=True)
 class Claim:
-    """One statement, as a band in which a measured number should lie.
+    """One statement, as a band in which a measured number should lie, or each of several numbers.
 
     A statement with one end ("better", "at most") holds if the number clears that end by two standard errors: a rival
     that is as good clears it once in forty times. A band with two ends says that a number is about what was printed,
     and two standard errors are allowed at either end. A number without a standard error settles
-    nothing.
+    nothing. A statement about several numbers is as good as the worst of them.
 
     Attributes
     ----------
     says : str
         The statement in words, with the place where it is made.
-    number : str
-        The name of the measured number (a key of `Outcome.numbers`).
+    number : str or tuple of str
+        The names of the measured numbers (keys of `Outcome.numbers`).
     low, high : float
         The band, ends included.
     scales : tuple of str
@@ -77,7 +72,7 @@ class Claim:
     """
 
     says: str
-    number: str
+    number: str | tuple[str, ...]
     low: float = -math.inf
     high: float = math.inf
     scales: tuple[Scale, ...] = SCALES
@@ -87,12 +82,25 @@ class Claim:
         if not self.low <= self.high or (self.low == -math.inf and self.high == math.inf):
             raise ValueError(f"The claim {self.says!r} needs a band with low <= high, got [{self.low}, {self.high}].")
 
-    def holds(self, number: Number) -> bool:
-        """Whether a measured number shows the statement."""
-        return self.judged(number).startswith("yes")
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the numbers that it speaks of."""
+        return (self.number,) if isinstance(self.number, str) else self.number
 
-    def judged(self, number: Number) -> Held:
-        """Whether a measured number shows the statement, in words."""
+    def holds(self, *numbers: Number) -> bool:
+        """Whether measured numbers show the statement."""
+        return self.judged(*numbers).startswith("yes")
+
+    def judged(self, *numbers: Number) -> Held:
+        """Whether measured numbers show the statement, in words: those of the worst of them."""
+        words = {self._judged(number) for number in numbers}
+        return next(word for word in _FROM_BAD_TO_GOOD if word in words)
+
+    def of(self, numbers: Mapping[str, Number]) -> tuple[Number, ...]:
+        """Those of the measured numbers that it speaks of."""
+        return tuple(numbers[name] for name in self.names)
+
+    def _judged(self, number: Number) -> Held:
         if math.isnan(number.value):
             return "not settled: not measured yet"
         if number.error is None:
@@ -220,7 +228,7 @@ def verdict(claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Sca
         return "reproduced"
     if held:
         return "partly"
-    judged = [claim.judged(numbers[claim.number]) for claim in claims if scale in claim.scales and not claim.ours]
+    judged = [claim.judged(*claim.of(numbers)) for claim in claims if scale in claim.scales and not claim.ours]
     return "not reproduced" if all(word == "no" for word in judged) else "not settled"
 
 
@@ -228,8 +236,9 @@ def how_many_hold(
     claims: tuple[Claim, ...], numbers: Mapping[str, Number], scale: Scale, *, ours: bool = False
 ) -> tuple[int, int]:
     """How many claims of the paper, or of `ours`, hold, of how many that a scale is able to show."""
-    unknown = [claim.number for claim in claims if scale in claim.scales and claim.number not in numbers]
+    spoken = [name for claim in claims if scale in claim.scales for name in claim.names]
+    unknown = [name for name in spoken if name not in numbers]
     if unknown:
         raise KeyError(f"The experiment did not measure {unknown[0]!r}, of which one of its claims speaks.")
     shown = [claim for claim in claims if scale in claim.scales and claim.ours == ours]
-    return sum(claim.holds(numbers[claim.number]) for claim in shown), len(shown)
+    return sum(claim.holds(*claim.of(numbers)) for claim in shown), len(shown)

@@ -1,16 +1,19 @@
 """The report of a reproduction: each figure of the papers beside its claims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from meanmap.core.saved.files import write_whole
 from meanmap.plots.page import Section, render
-from meanmap_papers.experiment import Claim, Experiment, Number, Verdict, how_many_hold
+from meanmap_papers.experiment import Claim, Experiment, Number, Scale, Verdict, how_many_hold
 from meanmap_papers.record import Record
 from meanmap_papers.reproduce import Failure
 
-__all__ = ["claim_row", "report", "write_report"]
+__all__ = ["claim_row", "claim_tables", "report", "write_report"]
+
+NOT_SHOWN = "not shown at this scale"
+Table = tuple[tuple[str, ...], ...]
 
 
 def report(experiments: Sequence[Experiment], records: Sequence[Record | Failure]) -> str:
@@ -51,9 +54,7 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
     if isinstance(record, Failure):
         return Section(title, f"Not run. {record.reason}", experiment.source)
     scale = record.setting.scale
-    claims = tuple(claim_row(claim, record.numbers[claim.number], scale in claim.scales) for claim in experiment.claims)
-    table = (("the paper's claim", "band", "measured", "holds"), *claims)
-    claimed = {claim.number for claim in experiment.claims}
+    claimed = {name for claim in experiment.claims for name in claim.names}
     others = [(name.replace("_", " "), str(n)) for name, n in record.numbers.items() if name not in claimed]
     return Section(
         title,
@@ -61,14 +62,29 @@ def _section(pair: tuple[Experiment, Record | Failure]) -> Section:
         " ".join((f"{experiment.source}.", *record.notes)),
         f"meanmap reproduce {record.id} --scale {scale} --seed {record.setting.seed}",
         record.figures,
-        tables=(table, record.table, (("other numbers", "measured"), *others)),
+        tables=(
+            *claim_tables(experiment.claims, record.numbers, scale),
+            record.table,
+            (("other numbers", "measured"), *others),
+        ),
     )
 
 
-def claim_row(claim: Claim, number: Number, shown: bool) -> tuple[str, ...]:
+def claim_tables(claims: Sequence[Claim], numbers: Mapping[str, Number], scale: Scale) -> list[Table]:
+    """The claims of the paper, and apart from them those of ours, each with its band, number and judgement."""
+    found: list[Table] = []
+    for title, ours in (("the paper's claim", False), ("our claim, which does not enter the verdict", True)):
+        rows = [claim_row(claim, numbers, scale) for claim in claims if claim.ours == ours]
+        found += [((title, "band", "measured", "holds"), *rows)] if rows else []
+    return found
+
+
+def claim_row(claim: Claim, numbers: Mapping[str, Number], scale: Scale) -> tuple[str, ...]:
     """A claim in words, its band, what was measured, and whether it holds at a scale that can show it."""
-    says = f"{claim.says} (ours)" if claim.ours else claim.says
-    return (says, _band(claim), str(number), claim.judged(number) if shown else "not shown at this scale")
+    found = claim.of(numbers)
+    measured = [f"{number} ({name.replace('_', ' ')})" for name, number in zip(claim.names, found, strict=True)]
+    shown = str(found[0]) if len(found) == 1 else "; ".join(measured)
+    return (claim.says, _band(claim), shown, claim.judged(*found) if scale in claim.scales else NOT_SHOWN)
 
 
 def _band(claim: Claim) -> str:

@@ -34,7 +34,7 @@ def run_one(id: str, setting: Setting, folder: Path) -> Record:
     experiment, path = find(id), record_path(folder, id, setting)
     kept = read_record(path)
     # One that lacks a claim's number was left by an earlier form of the experiment.
-    if kept is not None and all(claim.number in kept.numbers for claim in experiment.claims):
+    if kept is not None and all(name in kept.numbers for claim in experiment.claims for name in claim.names):
         return kept
     parts, start = Parts(path.with_suffix(".parts")), time.process_time()
     with one_blas_thread():  # the processes are as many as the processors

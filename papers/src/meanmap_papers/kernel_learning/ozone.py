@@ -45,8 +45,8 @@ def run(setting: Setting) -> Outcome:
         axes.set_title(name)
     numbers = {}
     for name, drawn in found.items():
-        numbers[f"edge, {name}"] = _share([mark != "" for mark in drawn])
-        numbers[f"arrow, {name}"] = _share([mark == "→" for mark in drawn])
+        numbers[f"edge, {name}"] = Number.share([mark != "" for mark in drawn])
+        numbers[f"arrow, {name}"] = Number.share([mark == "→" for mark in drawn])
     answer = "Between temperature and ozone an edge is drawn in " + "; ".join(
         f"{sum(mark != '' for mark in drawn)} of {len(drawn)} runs with {name}" for name, drawn in found.items()
     )
@@ -61,12 +61,6 @@ def run(setting: Setting) -> Outcome:
 
 def _seeds(setting: Setting, number: int) -> list[int]:
     return [1000 * setting.seed + at for at in range(number)]
-
-
-def _share(held: list[bool]) -> Number:
-    """A share of runs; its error is that of a share with one success and one failure more, which is never 0."""
-    runs, smoothed = len(held), (sum(held) + 1) / (len(held) + 2)
-    return Number(sum(held) / runs, (smoothed * (1 - smoothed) / runs) ** 0.5)
 
 
 def _table(graphs: dict[str, Any]) -> tuple[tuple[str, ...], ...]:

@@ -52,7 +52,7 @@ def run(setting: Setting) -> Outcome:
         found[name] = np.array(
             [base if value == usual[name] else errors(f"{name} {value}", usual | {name: value}) for value in each]
         )
-        apart = [_mean(one[:, 0] - base[:, 0]) for one in found[name]]
+        apart = [Number.mean(one[:, 0] - base[:, 0]) for one in found[name]]
         numbers[f"most, by {name}"] = max(apart, key=lambda number: number.value)
         numbers[f"usual over best, by {name}"] = Number(
             float(base[:, 0].mean() / found[name][..., 0].mean(axis=1).min())
@@ -60,8 +60,8 @@ def run(setting: Setting) -> Outcome:
         for value, one, more in zip(each, found[name], apart, strict=True):
             word = "its own choice" if value is None else f"{value:g}"
             star = " (usual)" if value == usual[name] else ""
-            rows.append((name, word + star, str(_mean(one[:, 0])), str(_mean(one[:, 1])), str(more)))
-    numbers["error of means, all as usual"] = _mean(base[:, 0])
+            rows.append((name, word + star, str(Number.mean(one[:, 0])), str(Number.mean(one[:, 1])), str(more)))
+    numbers["error of means, all as usual"] = Number.mean(base[:, 0])
     figure = Figure(figsize=(2.3 * min(len(values), 4), 2.6 * (1 + (len(values) > 4))), layout="constrained")
     panels = figure.subplots(1 + (len(values) > 4), min(len(values), 4), sharey=True, squeeze=False).ravel()
     for axes, (name, each) in zip(panels, values.items(), strict=True):
@@ -127,15 +127,10 @@ def ring(nodes: int, coupling: float) -> np.ndarray:
     return covariance / covariance[0, 0]
 
 
-def _mean(values: np.ndarray) -> Number:
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return Number(float(values.mean()), error)
-
-
 EXPERIMENT = Experiment(
     "loopy-constants",
     "Which constants matter to beliefs on a cycle",
-    "Song et al. (2011), sections 4 and 5",
+    "Ours: the constants of the method of Song et al. (2011)",
     (
         Claim("a ridge set by hand hardly helps", "usual over best, by ridge", 1.0, 1.25, ours=True),
         Claim(

@@ -146,7 +146,7 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
     gains = {name: errors[i] - errors[0] for i, name in enumerate(methods) if i}
     numbers = {}
     for name, gain in gains.items():
-        numbers[f"below {name}"] = Number(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(number)))
+        numbers[f"below {name}"] = Number.mean(gain)
     table = [("method", f"error of log-depth in {number} {scenes}", "spread", "scenes with a larger error than ours")]
     for name, each in zip(methods, errors, strict=True):
         worse = f"{np.mean(each > errors[0]):.0%}" if name != methods[0] else ""
@@ -177,16 +177,18 @@ def outcome(errors: np.ndarray, shown: Any, scenes: str, *notes: str, methods: t
     )
 
 
-CLAIMS = (
-    Claim("kernel belief propagation is below regression of each cell (section 6)", f"below {METHODS[1]}", 0.0),
-    Claim("and below discrete belief propagation (section 6)", f"below {METHODS[2]}", 0.0),
-    *(Claim(f"and below {name}", f"below {name}", 0.0, ours=True) for name in METHODS[3:]),
-)
 EXPERIMENT = Experiment(
     "loopy-depth",
     "Depth of rendered rooms from one picture",
-    "Song et al. (2011), section 6: depth reconstruction",
-    CLAIMS,
+    "Song et al. (2011), abstract (depth prediction from still images), and appendix, section 2.1",
+    (
+        Claim(
+            "depth is predicted significantly more accurately than by discrete belief propagation (abstract)",
+            f"below {METHODS[2]}",
+            0.0,
+        ),
+        *(Claim(f"below {name}", f"below {name}", 0.0, ours=True) for name in METHODS[1:] if name != METHODS[2]),
+    ),
     {"smoke": 1, "quick": 3, "paper": 9},
     run,
 )

@@ -5,6 +5,8 @@ import numpy as np
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
 
 TOLERANCES = (1e-1, 1e-2, 1e-3)
+# With fewer colours there are hardly more functions than colours, and ranks grow whatever the method.
+MANY = 50
 
 
 def run(setting: Setting) -> Outcome:
@@ -26,14 +28,18 @@ def run(setting: Setting) -> Outcome:
         f"At {colours[-1]} colours ε = 0.1, 0.01 and 0.001 need {_listed(mean[0, :, -1])} features and "
         f"{_listed(mean[1, :, -1])} tensor features.",
         {
-            "growth at the end": _number(every[:, 1, 1, -1] / every[:, 1, 1, -2]),
-            "tensor over plain": _number((every[:, 1] / every[:, 0]).min(axis=(1, 2))),
-            "fine over coarse": _number((every[:, :, 2, -1] / every[:, :, 0, -1]).min(axis=1)),
+            "growth at the end": Number.mean(every[:, 1, 1, -1] / every[:, 1, 1, colours.index(MANY)]),
+            "tensor over plain": Number.mean((every[:, 1] / every[:, 0]).min(axis=(1, 2))),
+            "fine over coarse": Number.mean((every[:, :, 2, -1] / every[:, :, 0, -1]).min(axis=1)),
         },
         ((figure, "Rank of plain and tensor features against the number of colours, for three ε."),),
         notes=(
             "The lengthscale is a quarter of the median distance; messages multiply three others (q = 3).",
             "Errors are over draws of the pairs that are learned from.",
+            (
+                "That a smaller ε needs a higher rank, and tensor features no lower one, follows from how they are "
+                "chosen, so that these two statements of the paper are shown and not judged."
+            ),
         ),
     )
 
@@ -56,10 +62,6 @@ def ranks(colours: tuple[int, ...], setting: Setting, draw: int) -> list[list[li
     return found.tolist()
 
 
-def _number(values: np.ndarray) -> Number:
-    return Number(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))))
-
-
 def _listed(values: np.ndarray) -> str:
     return ", ".join(f"{value:.0f}" for value in values)
 
@@ -69,9 +71,12 @@ EXPERIMENT = Experiment(
     "Rank of features and tensor features",
     "Song et al. (2011), appendix, figure 2",
     (
-        Claim("a smaller ε needs a higher rank (appendix 3, figure 2)", "fine over coarse", 1.001),
-        Claim("tensor features need a rank at least as high (appendix 3, figure 2)", "tensor over plain", 1.0),
-        Claim("the rank hardly grows once colours are many", "growth at the end", 0.9, 1.2, scales=("quick", "paper")),
+        Claim(
+            f"tensor features need a higher rank as colours grow, from {MANY} on (appendix 3)",
+            "growth at the end",
+            1.0,
+            scales=("quick", "paper"),
+        ),
     ),
     {"smoke": 0.2, "quick": 0.5, "paper": 1},
     run,

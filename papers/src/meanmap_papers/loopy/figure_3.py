@@ -87,14 +87,13 @@ EXPERIMENT = Experiment(
     "Song et al. (2011), appendix, figure 3",
     (
         Claim(
-            "constant updates have nearly the error of full ones: less than the spread between seeds (figure 3a)",
+            "full updates err only slightly less than constant ones: by less than the spread between seeds (figure 3a)",
             "constant minus full, in spreads",
-            0.0,
-            1.0,
+            high=1.0,
             scales=("quick", "paper"),
         ),
-        Claim("nearly 100 times faster than linear (appendix 3)", "faster than linear", 50.0, scales=("paper",)),
-        Claim("10,000 times faster than full (appendix 3)", "faster than full", 5000.0, scales=("paper",)),
+        Claim("nearly 100 times faster than linear (appendix 3)", "faster than linear", 100.0, scales=("paper",)),
+        Claim("10,000 times faster than full (appendix 3)", "faster than full", 10_000.0, scales=("paper",)),
     ),
     {"smoke": 0.5, "quick": 4, "paper": 15},
     run,

@@ -1,5 +1,8 @@
 """The compound gamma prior of a precision, problem after problem (figure 4 of the paper)."""
 
+import math
+import time
+
 import numpy as np
 
 from meanmap_papers.experiment import Claim, Experiment, Number, Outcome, Setting
@@ -10,6 +13,8 @@ __all__ = ["EXPERIMENT"]
 # 1 to 2, where one message in six is further off; and a first batch of a hundred leaves less to ask for later than the
 # twenty of the paper.
 THRESHOLD, INITIAL, D_IN, D_OUT, AUDIT = 1.0, 100, 300, 500, 0.005
+# Nodes of the quadrature that is the oracle, and problems that are timed.
+NODES, TIMED = 2001, 1000
 
 
 def problems(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -31,24 +36,31 @@ def run(setting: Setting) -> Outcome:
     count = setting.choose(smoke=60, quick=2000, paper=10_000)
     factor = ep.Density(log_compound_gamma, ep.Variable("tau", ep.Gamma))
     came = ep.Gamma(*problems(count, setting.rng(0)))
-    exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=2001)).messages[0]
+    exact = came * ep.ask(factor, came, oracle=ep.Quadrature(points=NODES)).messages[0]
     operator = MessageOperator(KernelRegression(d_in=D_IN, d_out=D_OUT))
-    learned = ep.Learned(
-        initial=setting.choose(smoke=20, quick=INITIAL, paper=INITIAL),
-        threshold=THRESHOLD,
-        audit=AUDIT,
-        operator=operator,
-    )
+    initial = setting.choose(smoke=20, quick=INITIAL, paper=INITIAL)
+    learned = ep.Learned(initial=initial, threshold=THRESHOLD, audit=AUDIT, operator=operator)
     learned.check(factor)
-    natural, asked = [], []
+    natural, asked, spent = [], [], []
     for at in range(count):
+        start = time.process_time()
         questions = ep.extending.Questions.of(factor, (came[at : at + 1],), 1.0, jax.random.key(at), at)
         natural.append(np.ravel(learned.answer(questions).messages[0].natural))
         asked.append(learned.diary(factor.name).sweeps[-1][0])
+        spent.append(time.process_time() - start)
+    timed = min(TIMED, count // 4)  # of the last problems: all is compiled and learned by then
+    always = []
+    for at in range(count - timed - 1, count):
+        start = time.process_time()
+        ep.ask(factor, came[at : at + 1], oracle=ep.Quadrature(points=NODES))
+        always.append(time.process_time() - start)
+    always, just_in_time = 1e3 * np.array(always[1:]), 1e3 * np.array(spent[-timed:])
     posterior = came * ep.Gamma.from_natural(*np.transpose(natural))
     errors = np.stack([posterior.shape_parameter / exact.shape_parameter - 1, posterior.rate / exact.rate - 1])
-    worst, quarters = abs(errors).max(axis=0), np.array_split(np.array(asked), 4)
-    later = float(np.mean(np.concatenate(quarters[1:])))
+    worst = abs(errors).max(axis=0)
+    # The first batch is asked in any case.
+    quarters = np.array_split(np.array(asked[initial:]), 4)
+    after, late = (Number.share([bool(each) for each in quarters[at]]) for at in (0, -1))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
     left.loglog(exact.rate, np.maximum(worst, 1e-8), ".", markersize=2)
     left.axhline(0.01, color="0.6", linestyle=":")
@@ -58,20 +70,46 @@ def run(setting: Setting) -> Outcome:
     right.set(xlabel="problem", ylabel=f"part asked, over {window} problems", ylim=(0, None))
     numbers = {
         "within 1%": Number(float((worst < 0.01).mean()), float(np.sqrt(0.01 * 0.99 / count))),
-        "asked after the first quarter": Number(later),
+        "asked in the first quarter": after,
+        "asked in the last quarter": late,
+        "asked less in the last quarter": Number(
+            after.value - late.value, math.hypot(after.error or 0, late.error or 0)
+        ),
+        "milliseconds a problem, quadrature": Number.mean(always),
+        "milliseconds a problem, learned": Number.mean(just_in_time),
+        "times less than quadrature": ratio_of_means(always, just_in_time),
         "rms z": Number(float(learned.diary(factor.name).z.max())),
     }
     shares = ", ".join(f"{np.mean(quarter):.1%}" for quarter in quarters)
     text = (
-        f"{numbers['within 1%'].value:.1%} of {count} posteriors have shape and rate within 1% of quadrature; of the "
-        f"four quarters of the problems {shares} were asked."
+        f"{numbers['within 1%'].value:.1%} of {count} posteriors have shape and rate within 1% of quadrature; after "
+        f"the first batch {shares} of the four quarters of the problems were asked. A problem takes "
+        f"{just_in_time.mean():.1f} ms learned and {always.mean():.1f} ms by quadrature."
     )
     return Outcome(
         text,
         numbers,
         ((figure, "Left, the error of each posterior. Right, how often the oracle was asked."),),
-        notes=("The oracle is quadrature with 2001 nodes in log τ; 10⁶ nodes differ from it by less than 10⁻⁹.",),
+        notes=(
+            (
+                f"The oracle is quadrature with {NODES} nodes in log τ; 10⁶ nodes, as the code of the authors sets "
+                "them, differ from it by less than 10⁻⁹."
+            ),
+            f"Both are timed on the last {timed} problems, one at a time, in processor seconds.",
+            (
+                "An earlier run at the paper's size was thrown away (seed 2027, commit 86328da): with a threshold of 2 "
+                "instead of 1, 98.6 ± .1% of its posteriors were within 1%, below the 99% that are asked for, and the "
+                "root mean square z of audits was 1.4. The threshold was then chosen on seeds 401 to 404."
+            ),
+        ),
     )
+
+
+def ratio_of_means(above: np.ndarray, below: np.ndarray) -> Number:
+    """The ratio of two means, with its standard error."""
+    ratio = above.mean() / below.mean()
+    parts = (each.std(ddof=1) / each.mean() / math.sqrt(len(each)) for each in (above, below))
+    return Number(float(ratio), float(ratio * math.hypot(*parts)))
 
 
 EXPERIMENT = Experiment(
@@ -81,9 +119,15 @@ EXPERIMENT = Experiment(
     (
         Claim("posteriors are those of the oracle (figures 4a, 4b)", "within 1%", low=0.99, scales=("quick", "paper")),
         Claim(
-            "fewer questions as problems are seen (figure 4c)",
-            "asked after the first quarter",
-            high=0.03,
+            "the time is several orders of magnitude lower (figure 4c)",
+            "times less than quadrature",
+            low=100.0,
+            scales=("quick", "paper"),
+        ),
+        Claim(
+            "fewer questions as problems are seen (experiment 2)",
+            "asked less in the last quarter",
+            low=0.0,
             scales=("quick", "paper"),
         ),
         Claim("audited errors are below what was said", "rms z", high=1.0, ours=True),

@@ -58,14 +58,20 @@ def run(setting: Setting) -> Outcome:
             proper = bool(post["w"].is_proper())
             divergence.setdefault(name, []).append(float(exact[at].kl(post["w"])) if proper else np.inf)
             wrong.setdefault(name, []).append(float(np.mean((X_test @ np.asarray(post["w"].mean()) > 0) != y_test)))
-    last = {name: values[-1] for name, values in seconds.items()}
+    # Times of the first problem hold compilation and most of the learning.
+    ratio = np.divide(seconds["importance sampling, as published"], seconds["kernel, learned"])
+    changes = np.abs(np.subtract(wrong["kernel, learned"], wrong["quadrature"]))
     numbers = {
-        "times less than sampling": Number(last["importance sampling, as published"] / last["kernel, learned"]),
-        "KL of the learned": Number(max(divergence["kernel, learned"])),
-        "change of the test error": Number(
-            float(np.abs(np.subtract(wrong["kernel, learned"], wrong["quadrature"])).max())
-        ),
+        "times less than sampling": Number.mean(ratio[1:] if len(ratio) > 1 else ratio),
+        "KL of the learned": Number.mean(divergence["kernel, learned"]),
+        "change of the test error": Number.mean(changes),
     }
+    if "kernel, as published" in wrong:
+        lost = np.subtract(wrong["kernel, as published"], wrong["quadrature"])
+        numbers["test error added, as published"] = Number.mean(lost)
+        numbers["KL as published"] = Number.mean(divergence["kernel, as published"])
+        quicker = np.divide(seconds["importance sampling, as published"], seconds["kernel, as published"])
+        numbers["times less than sampling, as published"] = Number.mean(quicker[1:])
     figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.2), constrained_layout=True)
     place = np.arange(len(problems))
     for at, name in enumerate(seconds):
@@ -98,11 +104,33 @@ EXPERIMENT = Experiment(
     "Error and time of all methods",
     "Jitkrittum et al. (2015), draft, figures 6 and 8",
     (
-        Claim("less time than sampling, once learned", "times less than sampling", low=1.0, scales=("quick", "paper")),
         Claim(
-            "the posterior is that of quadrature", "KL of the learned", high=1e-3, scales=("quick", "paper"), ours=True
+            "the time is far lower than that of sampling, once learned (introduction): a tenth or less",
+            "times less than sampling, as published",
+            low=10.0,
+            scales=("paper",),
         ),
-        Claim("and so is the test error", "change of the test error", high=0.011, scales=("quick", "paper")),
+        Claim(
+            "the loss of the learned operator matches that of sampling and quadrature (section 6.3)",
+            "test error added, as published",
+            high=0.01,
+            scales=("paper",),
+        ),
+        Claim(
+            "with derivatives it takes a tenth of the time of sampling or less",
+            "times less than sampling",
+            low=10.0,
+            scales=("quick", "paper"),
+            ours=True,
+        ),
+        Claim(
+            "with derivatives the posterior is that of quadrature",
+            "KL of the learned",
+            high=1e-3,
+            scales=("quick", "paper"),
+            ours=True,
+        ),
+        Claim("and so is the test error", "change of the test error", high=0.011, scales=("quick", "paper"), ours=True),
     ),
     {"smoke": 0.4, "quick": 4, "paper": 20},
     run,

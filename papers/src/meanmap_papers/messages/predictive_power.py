@@ -88,17 +88,17 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
     def lead(over: list[str], target: str) -> Number:
         """How many decades the kernel on joint embeddings is ahead of the best of others."""
         best = np.min([medians[target, name] for name in over], axis=0)
-        return _number(best - medians[target, "kernel: embedding"])
+        return Number.mean(best - medians[target, "kernel: embedding"])
 
     numbers = {
-        "median": _number(medians[papers]),
-        "99%": _number(highs[papers]),
+        "median": Number.mean(medians[papers]),
+        "99%": Number.mean(highs[papers]),
         "lead over forests and network": lead(rivals, papers[0]),
         "lead over other kernels": lead(kernels, papers[0]),
         "lead over forests and network, derivatives": lead(rivals, ours[0]),
         "lead over other kernels, derivatives": lead(kernels, ours[0]),
-        "gain of joint outputs": _number(medians[ours] - medians[ours[0], "kernel: embedding, outputs jointly"]),
-        "gain of derivatives": _number(medians[papers] - medians[ours]),
+        "gain of joint outputs": Number.mean(medians[ours] - medians[ours[0], "kernel: embedding, outputs jointly"]),
+        "gain of derivatives": Number.mean(medians[papers] - medians[ours]),
     }
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.5), sharey=True, constrained_layout=True)
     for axis, target in zip(axes, TARGETS, strict=True):
@@ -116,11 +116,6 @@ def outcome(every: list[dict[tuple[str, ...], list[float]]]) -> Outcome:
     )
     caption = "Divergences of beliefs by operator and by what it learns; farther left is better."
     return Outcome(text, numbers, ((figure, caption),), tuple(table))
-
-
-def _number(values: np.ndarray) -> Number:
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-    return Number(float(values.mean()), error)
 
 
 EXPERIMENT = Experiment(

@@ -85,7 +85,7 @@ def _data(name: str, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
 EXPERIMENT = Experiment(
     "messages-uci-posteriors",
     "Posteriors of logistic regression against NUTS",
-    "The four data sets of Jitkrittum et al. (2015), figure 5; the comparison is ours",
+    "The four data sets of Jitkrittum et al. (2015), figure 3; the comparison is ours",
     (
         Claim(
             "every mean is within a tenth of a standard deviation",

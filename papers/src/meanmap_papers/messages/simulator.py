@@ -80,12 +80,16 @@ def run(setting: Setting) -> Outcome:
         calls = rows * (posts[0].report.steps + 1)  # once more for the evidence
         every, questions, spent = every + calls, questions + asked, spent + seconds[0]
         lines.append((calls, asked, *seconds, float(posts[0]["w"].kl(posts[1]["w"]))))
-    _, asks, always, just_in_time, divergences = map(np.array, zip(*lines, strict=True))
+    calls_each, asks, always, just_in_time, divergences = map(np.array, zip(*lines, strict=True))
     each = 1e3 * spent / every
+    total = always.sum() / just_in_time.sum()
+    rest = always - total * just_in_time
+    error = rest.std(ddof=1) * hospitals**0.5 / just_in_time.sum() if hospitals > 1 else None  # of a ratio of sums
+    costs = 1e3 * always / calls_each
     numbers = {
-        "times less": Number(float(always.sum() / just_in_time.sum())),
-        "largest KL": Number(float(divergences.max())),
-        "milliseconds a message": Number(float(each)),
+        "times less": Number(float(total), error),
+        "KL": Number.mean(divergences),
+        "milliseconds a message": Number.mean(costs),
         "part asked": Number(questions / every),
     }
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(8, 3), constrained_layout=True)
@@ -117,11 +121,13 @@ def run(setting: Setting) -> Outcome:
 EXPERIMENT = Experiment(
     "messages-simulator",
     "A simulator as a factor: asked always, or learned",
-    "Jitkrittum et al. (2015), figure 4c: orders of magnitude less time",
+    "Ours: a factor for which learned messages pay, which the factors of Jitkrittum et al. (2015) are not",
     (
         Claim("at least five times less time end to end", "times less", low=5.0, scales=("quick", "paper"), ours=True),
-        Claim("the same posterior", "largest KL", high=1e-2, ours=True),
-        Claim("a message costs 20 ms or more", "milliseconds a message", low=20.0),
+        Claim("the same posterior", "KL", high=1e-2, scales=("quick", "paper"), ours=True),
+        Claim(
+            "a message costs 20 ms or more", "milliseconds a message", low=20.0, scales=("quick", "paper"), ours=True
+        ),
     ),
     {"smoke": 0.3, "quick": 6, "paper": 20},
     run,

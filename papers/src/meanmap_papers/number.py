@@ -1,0 +1,57 @@
+"""A measured number with its standard error."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanmap.core.types import Array
+
+__all__ = ["Number"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A measured number with its standard error: 0 where it is exact, None where it is unknown.
+
+    Examples
+    --------
+    >>> print(Number(0.25, 0.01), Number(0.25, 0.0), Number(0.25), sep="; ")
+    0.25 ± 0.01; 0.25; 0.25, no standard error
+    """
+
+    value: float
+    error: float | None = None
+
+    @classmethod
+    def mean(cls, values: Array) -> "Number":
+        """The mean of repetitions; one alone has no standard error.
+
+        Examples
+        --------
+        >>> Number.mean([1.0, 3.0])
+        Number(value=2.0, error=1.0)
+        """
+        values = np.asarray(values, dtype=float)
+        error = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+        return cls(float(values.mean()), error)
+
+    @classmethod
+    def share(cls, held: Sequence[bool]) -> "Number":
+        """A share of runs; its error is that of a share with one success and one failure more, which is never 0.
+
+        Examples
+        --------
+        >>> print(Number.share([True] * 10))
+        1 ± 0.09
+        """
+        runs, smoothed = len(held), (sum(held) + 1) / (len(held) + 2)
+        return cls(sum(held) / runs, math.sqrt(smoothed * (1 - smoothed) / runs))
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "not measured yet"
+        if self.error is None:
+            return f"{self.value:.3g}, no standard error"
+        return f"{self.value:.3g} ± {self.error:.1g}" if self.error else f"{self.value:.3g}"
