@@ -24,6 +24,7 @@ from meanmap_papers.experiment import SCALES, Experiment, Number, how_many_hold,
 from meanmap_papers.record import read_record
 from meanmap_papers.registry import PAPERS, all_experiments
 from meanmap_papers.report import claim_row, claim_tables
+from papers import claims
 
 __all__ = ["FOLDER", "errata", "kept", "take", "written"]
 
@@ -84,6 +85,7 @@ def written(records: dict[str, Kept]) -> dict[Path, str]:
     misprints = errata()
     pages = {
         FOLDER / "verdicts.rst": "\n".join(_verdicts(experiments, records)),
+        FOLDER / "claims.rst": "\n".join(claims.page(experiments, _known(experiments, records))),
         ERRATA.with_suffix(".rst"): "\n".join(_all_errata(misprints)),
     }
     for paper, source in PAPERS.items():
@@ -170,8 +172,8 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
             ["other numbers", "measured"], [(_plain(name.replace("_", " ")), each) for name, each in others]
         )
     yield from (f"{_plain(' '.join([experiment.source + '.', *record['notes']]))}", "")
-    claims = [claim_row(claim, numbers, scale) for claim in experiment.claims if not claim.ours]
-    misses = [row for row in claims if row[-1] == "no"]
+    judged = [claim_row(claim, numbers, scale) for claim in experiment.claims if not claim.ours]
+    misses = [row for row in judged if row[-1] == "no"]
     if misses:
         told = "; ".join(f"{says}: {found}, where {band} was claimed" for says, band, found, _ in misses)
         yield from (_plain(f"What does not hold: {told}."), "")
@@ -184,6 +186,10 @@ def _section(experiment: Experiment, record: Kept | None, misprints: list[dict[s
     if scale != "paper":
         yield f"The paper's own size takes about {experiment.minutes['paper']:.0f} minutes."
     yield ""
+
+
+def _known(experiments: dict[str, Experiment], records: dict[str, Kept]) -> claims.Measured:
+    return {id: (_measured(experiments[id], record), record["scale"]) for id, record in records.items()}
 
 
 def _numbers(record: Kept) -> dict[str, Number]:

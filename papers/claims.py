@@ -1,0 +1,77 @@
+"""Every printed claim of the four papers, from claims.toml: tested or not, its number, and the verdict of the rule."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.table import list_table
+from meanmap_papers.experiment import Claim, Experiment, Number, Scale
+
+__all__ = ["claim_of", "claims", "page"]
+
+CLAIMS = Path(__file__).with_name("claims.toml")
+TITLES = {
+    "kernel-learning": "Bayesian learning of kernel embeddings",
+    "trees": "Nonparametric tree graphical models",
+    "loopy": "Kernel belief propagation",
+    "messages": "Just-in-time kernel regression",
+}
+LEAD = """\
+What the four papers claim in print, one statement a row, and what became of it. A tested claim is judged by the one
+rule of :doc:`index`. *Not tested* is what a run of ours could settle and none did; *not testable* what none could:
+definitions and derivations, statements without a strength, numbers that hang on what is not stated or on data that are
+not to be had, and claims that cannot fail. What is not tested is not reproduced."""
+Measured = Mapping[str, tuple[dict[str, Number], Scale]]
+
+
+def claims() -> dict[str, list[dict[str, Any]]]:
+    """The rows of each paper."""
+    return tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
+
+
+def claim_of(row: Mapping[str, Any], experiments: Mapping[str, Experiment]) -> Claim:
+    """The claim of an experiment that a tested row speaks of."""
+    (found,) = [each for each in experiments[row["figure"]].claims if each.names == tuple(row["number"])]
+    return found
+
+
+def page(experiments: Mapping[str, Experiment], measured: Measured) -> Iterator[str]:
+    """The lines of the page, from the numbers and the scale of each experiment that was run."""
+    title = "All claims"
+    rows = {paper: [_row(each, experiments, measured) for each in each_paper] for paper, each_paper in claims().items()}
+    yield from (title, "=" * len(title), "", LEAD, "")
+    yield from list_table(["paper", "claims", *WORDS], [[TITLES[p], *_counted(found)] for p, found in rows.items()])
+    for paper, found in rows.items():
+        yield from (TITLES[paper], "-" * len(TITLES[paper]), "")
+        head = ["place", "claim", "measured", "judged"]
+        yield from list_table(head, found, option="widths: 16 42 24 18")
+
+
+# What a row can come to, in the order of the overview; judgements begin with them.
+WORDS = ("yes", "no", "not settled", "not tested", "not testable")
+
+
+def _counted(rows: list[list[str]]) -> list[str]:
+    words = Counter(re.split("[,:]", row[-1])[0] for row in rows)
+    return [str(len(rows)), *(str(words[word]) for word in WORDS)]
+
+
+def _row(row: Mapping[str, Any], experiments: Mapping[str, Experiment], measured: Measured) -> list[str]:
+    if "figure" not in row:
+        return [
+            row["place"],
+            row["says"],
+            f"{row['why']}",
+            "not tested" if row.get("testable", True) else "not testable",
+        ]
+    link = f":ref:`→ <{row['figure']}>`"
+    if row["figure"] not in measured:
+        return [row["place"], row["says"], f"not run yet {link}", "not tested"]
+    numbers, scale = measured[row["figure"]]
+    claim = claim_of(row, experiments)
+    found = claim.of(numbers)
+    word = claim.judged(*found) if scale in claim.scales else "not tested"
+    return [row["place"], row["says"], f"{'; '.join(map(str, found))} {link}", word]

@@ -1,0 +1,47 @@
+"""The table of all printed claims: what is tested points at a record that holds its number, and nothing is left out."""
+
+import math
+
+import pytest
+
+from meanmap_papers.experiment import Number
+from meanmap_papers.registry import PAPERS, all_experiments
+from papers import claims, pages
+
+EXPERIMENTS, RECORDS = all_experiments(), pages.kept()
+ROWS = [(paper, row) for paper, rows in claims.claims().items() for row in rows]
+TESTED = [(paper, row) for paper, row in ROWS if "figure" in row]
+
+
+def test_all_four_papers_are_there():
+    assert list(claims.claims()) == [paper.replace("_", "-") for paper in PAPERS] == list(claims.TITLES)
+
+
+@pytest.mark.parametrize("row", [row for _, row in ROWS], ids=lambda row: row["says"][:40])
+def test_a_row_is_tested_or_says_why_not(row):
+    assert ("figure" in row) != ("why" in row)
+    assert set(row) <= {"place", "says", "figure", "number", "why", "testable"}
+    assert row.get("testable", False) is False
+
+
+@pytest.mark.parametrize("row", [row for _, row in TESTED], ids=lambda row: row["says"][:40])
+def test_a_tested_claim_points_at_a_record_that_holds_the_number(row):
+    claim = claims.claim_of(row, EXPERIMENTS)
+    assert not claim.ours
+    numbers = RECORDS[row["figure"]]["numbers"]
+    assert all(math.isfinite(numbers[name][0]) for name in claim.names)
+
+
+def test_every_claim_that_an_experiment_tests_for_a_paper_is_one_row():
+    listed = [(row["figure"], tuple(row["number"])) for _, row in TESTED]
+    judged = [(id, claim.names) for id, each in EXPERIMENTS.items() for claim in each.claims if not claim.ours]
+    assert sorted(listed) == sorted(judged)
+
+
+def test_what_fails_the_rule_is_not_called_held():
+    row = dict(TESTED[0][1])
+    claim = claims.claim_of(row, EXPERIMENTS)
+    far = {name: Number(claim.low - 1.0, 0.01) for name in claim.names}
+    text = "\n".join(claims.page(EXPERIMENTS, {row["figure"]: (far, "paper")}))
+    ((_, _, after),) = [text.partition(row["says"])]
+    assert after.split("- ")[2].split("\n")[0] == "no"
