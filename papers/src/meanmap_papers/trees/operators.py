@@ -80,7 +80,8 @@ def run(setting: Setting) -> Outcome:
     axes.legend(fontsize="small")
     told = "; ".join(f"{name} {numbers[f'exponent of the last step, {name}']}" for name in THEOREMS)
     return Outcome(
-        f"Exponents in m of the errors, between the two largest m: {told}. The theorems promise −1/8 and −1/10 or faster.",
+        f"Exponents in m of the errors, between the two largest m: {told}. The theorems promise −1/8 and −1/10, or "
+        "faster.",
         numbers,
         ((figure, "Errors of both operators against the number of pairs; dotted, the rates of the theorems."),),
         tuple(rows),
