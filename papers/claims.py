@@ -1,5 +1,6 @@
 """Every printed claim of the four papers, from claims.toml: tested or not, its number, and the verdict of the rule."""
 
+import math
 import re
 import tomllib
 from collections import Counter
@@ -46,7 +47,7 @@ def page(experiments: Mapping[str, Experiment], measured: Measured) -> Iterator[
     yield from list_table(["paper", "claims", *WORDS], [[TITLES[p], *_counted(found)] for p, found in rows.items()])
     for paper, found in rows.items():
         yield from (TITLES[paper], "-" * len(TITLES[paper]), "")
-        head = ["place", "claim", "measured", "judged"]
+        head = ["place", "claim", "measured, or why not", "judged"]
         yield from list_table(head, found, option="widths: 16 42 24 18")
 
 
@@ -73,5 +74,6 @@ def _row(row: Mapping[str, Any], experiments: Mapping[str, Experiment], measured
     numbers, scale = measured[row["figure"]]
     claim = claim_of(row, experiments)
     found = claim.of(numbers)
-    word = claim.judged(*found) if scale in claim.scales else "not tested"
+    measurable = scale in claim.scales and not any(math.isnan(number.value) for number in found)
+    word = claim.judged(*found) if measurable else "not tested"
     return [row["place"], row["says"], f"{'; '.join(map(str, found))} {link}", word]

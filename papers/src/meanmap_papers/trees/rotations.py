@@ -171,6 +171,7 @@ def outcome(means: np.ndarray, noises: tuple[float, ...]) -> Outcome:
     for method, name in enumerate(METHODS[1:], start=1):
         leads = (means[:, :, 0] - means[:, :, method])[:, moderate]
         numbers[f"least lead over {name} from moderate noise on"] = Number.mean(leads[:, leads.mean(axis=0).argmin()])
+        numbers[f"lead over {name} at the largest noise"] = Number.mean(means[:, -1, 0] - means[:, -1, method])
         lost = means[:, 0] - means[:, -1]
         numbers[f"lost to noise, {name} more than the learned tree"] = Number.mean(lost[:, method] - lost[:, 0])
     over = means[:, -1, METHODS.index("Kalman filter")] - means[:, -1, METHODS.index("conditional embeddings")]
@@ -238,7 +239,7 @@ NOTES = (
     (
         "Two stronger baselines are ours: kernel ridge regression of the rotation on standardised pixels, each frame "
         "by itself, and a Kalman filter that sees what this regression predicts. Width and ridge are chosen by leaving "
-        "out whole stretches of the training path."
+        "out whole stretches of the training path. All standard errors rest on three walks."
     ),
 )
 
@@ -261,9 +262,16 @@ EXPERIMENT = Experiment(
             scales=SHOWING,
         ),
         Claim(
-            "for large noise the learned tree has a 40 % higher trace than the other two (section 6.2)",
+            "for large noise the learned tree significantly outperforms the other two (section 6.2)",
+            tuple(f"lead over {name} at the largest noise" for name in RIVALS),
+            low=0.0,
+            scales=SHOWING,
+        ),
+        Claim(
+            "its trace is then 40 % higher (section 6.2)",
             "times the better of the others at the largest noise",
             low=1.4,
+            high=1.4,
             scales=SHOWING,
         ),
         Claim(
