@@ -31,7 +31,7 @@ def test_a_tested_claim_points_at_a_record_that_holds_the_number(row):
     numbers = RECORDS.get(row["figure"], {"numbers": {}})["numbers"]
     held = all(math.isfinite(numbers.get(name, [math.nan])[0]) for name in claim.names)
     text = (pages.FOLDER / "claims.rst").read_text(encoding="utf-8")
-    judged = text.split(f"     - {row['place']}\n     - {row['says']}\n")[1].split("     - ")[2].splitlines()[0]
+    judged = text.split(f"   * - {row['place']}\n     - {row['says']}\n")[1].split("     - ")[2].splitlines()[0]
     assert held == (judged != "not tested")
 
 

@@ -10,8 +10,8 @@ __all__ = ["KernelRidge", "smoothed"]
 
 RIDGES = np.logspace(-7, 1, 17)
 # Of the median distance of frames.
-WIDTHS = (0.25, 0.5, 1.0, 2.0)
-BLOCKS = 5
+WIDTHS = (0.5, 1.0, 2.0)
+BLOCKS = 4
 
 
 class KernelRidge:
