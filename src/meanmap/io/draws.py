@@ -15,6 +15,7 @@ from meanmap.core.types import Points, Seed
 from meanmap.embeddings.posterior import GaussianElement
 from meanmap.embeddings.readouts import Readouts
 from meanmap.ep import Posterior
+from meanmap.ep.linear.fitted import Fitted
 from meanmap.ep.models.programs import Program
 from meanmap.ep.models.ranking import Ranking
 from meanmap.ep.models.regression import Regression
@@ -34,6 +35,7 @@ def posterior_draws(posterior: Any, draws: int = 1000, rng: Seed = None, points:
     ----------
     posterior : object
         - Draws of a kernel ([`mm.learning.sample_kernel`][]): those draws, with their divergences and steps.
+        - What [`mm.fit`][meanmap.fit] found: draws of all that its table shows, jointly.
         - A regression, a ranking or a program of `mm.ep.models`: draws of the coefficients, skills or parameters by
           their names, jointly where the belief is joint.
         - What [`mm.ep.infer`][] returned: draws of each variable's belief. Beliefs of different variables are drawn
@@ -94,6 +96,11 @@ def _groups(posterior: Any, draws: int, generator: np.random.Generator, points: 
 @_groups.register
 def _of_a_kernel(posterior: KernelDraws, draws: int, generator: np.random.Generator, points: Points) -> Groups:
     return posterior.groups()
+
+
+@_groups.register
+def _of_a_formula(posterior: Fitted, draws: int, generator: np.random.Generator, points: Points) -> Groups:
+    return _one_chain(posterior.draws(draws, generator).items())
 
 
 @_groups.register

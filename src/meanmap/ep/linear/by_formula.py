@@ -64,7 +64,8 @@ def fit(
     Returns
     -------
     Fitted
-        `print` shows the table; `to_frame()`, `predict(frame)`, `log_evidence`, `report`.
+        `print` shows the table; `to_frame()`, `predict(frame)`, `group_effects()`, `draws()`, `simulate()`,
+        `leave_one_out()`, `log_evidence`, `report`. `mm.io.to_arviz` takes it.
 
     Notes
     -----
@@ -115,7 +116,9 @@ def fit(
     nodes, log_evidence = integrate(problem, begin)
     log_evidence -= float(counts.sum()) * np.log(scaled.unit)
     report = _report(problem, nodes)
-    return Fitted(read, law, name, scaled, components, tuple(nodes), float(log_evidence), report, data_rows(data, read))
+    return Fitted(
+        read, law, name, scaled, components, tuple(nodes), float(log_evidence), report, data_rows(data, read), observed
+    )
 
 
 def data_rows(data: Any, read: Formula) -> int:

@@ -9,13 +9,17 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from meanmap.core.bisection import bisect
+from meanmap.core.errors import ParameterError
 from meanmap.core.report import Report
-from meanmap.core.settings import probability
-from meanmap.core.types import Data
+from meanmap.core.rng import Rng
+from meanmap.core.settings import probability, whole_number
+from meanmap.core.types import Data, Seed
 from meanmap.core.values import Value
 from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.draws import counts, responses, smooth, trials_of
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.leave_out import log_densities
 from meanmap.ep.linear.likelihoods import Family, Observed
 from meanmap.ep.linear.scaled import Scaled
 
@@ -49,6 +53,7 @@ class Fitted(Value):
     log_evidence: float
     report: Report
     left_out: int
+    observed: Observed
 
     @cached_property
     def _shares(self) -> np.ndarray:
@@ -104,6 +109,68 @@ class Fitted(Value):
         index = getattr(data, "index", None)
         return pandas.DataFrame(found, index if hasattr(data, "iloc") else None, ["estimate", "sd", "low", "high"])
 
+    def group_effects(self, confidence: float = 0.95) -> Any:
+        """What each group adds, as a pandas frame: factor, group, effect, estimate, sd, low, high."""
+        pandas: Any = import_module("pandas")
+        level, parts = probability(confidence), []
+        for at, (group, width) in enumerate(zip(self.formula.rows.groups, self.scaled.group_spreads, strict=True)):
+            block = at + bool(len(self.scaled.spread))
+            unit = np.tile(self.scaled.unit / width, len(group.levels))[:, None]
+            joints = [node.settled.joint for node in self.nodes]
+            means = unit * np.stack([each.predictor.split(each.mean)[block].ravel() for each in joints], axis=1)
+            sds = unit * np.sqrt(np.stack([each.own_variances(block).ravel() for each in joints], axis=1))
+            mean = means @ self._shares
+            sd = np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ self._shares)
+            low, high = (self._quantiles(means, sds, p) for p in ((1 - level) / 2, (1 + level) / 2))
+            names = {
+                "factor": group.name,
+                "group": [level for level in map(_named, group.levels) for _ in group.labels],
+                "effect": list(group.labels) * len(group.levels),
+            }
+            parts.append(pandas.DataFrame({**names, "estimate": mean, "sd": sd, "low": low, "high": high}))
+        if not parts:
+            raise ParameterError(f"formula {self.formula.text!r} has no effects of groups, such as (1 | group).")
+        return pandas.concat(parts, ignore_index=True)
+
+    def draws(self, count: int = 1000, rng: Seed = None) -> Any:
+        """Joint draws of all that the table shows, as a pandas frame with a column for each of its rows."""
+        pandas: Any = import_module("pandas")
+        generator = Rng.of(rng).generator
+        taken = counts(self.nodes, whole_number(count, "count", least=1), generator)
+        shared = [
+            generator.multivariate_normal(mean, covariance, n)
+            for mean, covariance, n in zip(*self._shared, taken, strict=True)
+        ]
+        components = [values for _, values in self._component_values(smooth(self.nodes, taken, generator))]
+        table = np.concatenate(
+            [np.concatenate(shared), np.zeros((count, 0)), *(c[:, None] for c in components)], axis=1
+        )
+        names = [row[0] for row in self._table(0.95)]
+        return pandas.DataFrame(generator.permutation(table), columns=names)
+
+    def simulate(self, data: Data | None = None, draws: int = 200, rng: Seed = None) -> np.ndarray:
+        """New responses (draws, n) at the rows that were fitted, or at others; to compare with what was observed.
+
+        Groups that are new have the law of all groups; rows of one new group share its effects.
+        """
+        rows = self.formula.rows if data is None else self.formula.later(data)
+        trials = self.observed.trials if data is None else trials_of(self.response, data)
+        whole_number(draws, "draws", least=1)
+        return responses(
+            self.nodes, rows, trials, self.scaled, self.components, self.family, draws, Rng.of(rng).generator
+        )
+
+    def leave_one_out(self) -> Any:
+        """The log density of each response given all other rows, as a pandas series; its sum compares models.
+
+        From cavities of expectation propagation, with the components integrated: no model is fitted again. The
+        difference of two models of n rows has the standard error √n · sd of the rows' differences (Vehtari, Gelman &
+        Gabry 2017).
+        """
+        pandas: Any = import_module("pandas")
+        found = log_densities(self.nodes) - self.observed.weights * np.log(self.scaled.unit)
+        return pandas.Series(found, self.formula.rows.kept, name="log_density")
+
     def _at(self, node: Node, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the scaled predictor, without offset, given a node."""
         asked, joint = self.scaled.predictor(rows), node.settled.joint
@@ -151,30 +218,32 @@ class Fitted(Value):
     def _components(self, level: float) -> list[tuple[str, float, float, float, float]]:
         """Standard deviations by a Normal law of their logs, correlations by one of their atanh."""
         reach, found = ndtri((1 + level) / 2), []
-
-        def add(name: str, values: np.ndarray, to: Any, back: Any) -> None:
+        for name, values in self._component_values(np.stack([node.phi for node in self.nodes])):
+            to, back = (np.arctanh, np.tanh) if name.startswith("cor(") else (np.log, np.exp)
             turned, mean = to(values), float(self._shares @ values)
             middle = float(self._shares @ turned)
             wide = float(np.sqrt(self._shares @ (turned - middle) ** 2))
             sd = float(np.sqrt(self._shares @ (values - mean) ** 2))
             found.append((name, mean, sd, float(back(middle - reach * wide)), float(back(middle + reach * wide))))
+        return found
 
-        laws = [self.components.covariances(node.phi) for node in self.nodes]
+    def _component_values(self, phis: np.ndarray) -> list[tuple[str, np.ndarray]]:
+        """Standard deviations and correlations of effects and parameters of the family, at each φ."""
+        found = []
+        laws = [self.components.covariances(phi) for phi in phis]
         for at, group in enumerate(self.formula.rows.groups):
             covariances = np.stack([law[at] for law in laws])
             sds = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
             unit = self.scaled.unit / self.scaled.group_spreads[at]
-            for k, label in enumerate(group.labels):
-                add(f"sd({label} | {group.name})", sds[:, k] * unit[k], np.log, np.exp)
+            found += [(f"sd({label} | {group.name})", sds[:, k] * unit[k]) for k, label in enumerate(group.labels)]
             sets = np.repeat(np.arange(len(group.sets)), group.sets)
             for i in range(len(group.labels)):
                 for j in np.flatnonzero(sets[:i] == sets[i]):
                     correlation = np.clip(covariances[:, i, j] / (sds[:, i] * sds[:, j]), -1 + 1e-12, 1 - 1e-12)
-                    label = f"cor({group.labels[j]}, {group.labels[i]} | {group.name})"
-                    add(label, correlation, np.arctanh, np.tanh)
-        parameters = np.stack([np.exp(self.components.likelihood(node.phi)) for node in self.nodes])
+                    found.append((f"cor({group.labels[j]}, {group.labels[i]} | {group.name})", correlation))
         for k, name in enumerate(self.family.parameters):
-            add(name, parameters[:, k] * (self.scaled.unit if name == "sigma" else 1.0), np.log, np.exp)
+            values = np.exp(np.array([self.components.likelihood(phi)[k] for phi in phis]))
+            found.append((name, values * (self.scaled.unit if name == "sigma" else 1.0)))
         return found
 
     def __str__(self) -> str:
@@ -196,3 +265,8 @@ class Fitted(Value):
 
     def __repr__(self) -> str:
         return f"Fitted({self.formula.text!r}, {self.family.name}; {self.report.status})"
+
+
+def _named(level: Any) -> Any:
+    """A group as it was typed: one that joins several columns by their values with colons."""
+    return ":".join(map(str, level)) if isinstance(level, tuple) else level

@@ -17,8 +17,8 @@ __all__ = ["Formula", "Groups", "Rows"]
 class Groups:
     """A grouping factor: group and design of each row, what its effects are called, and the groups in order.
 
-    A group that was not there when the model was fitted has the index −1. `sets` says how many effects, one after the
-    other, are correlated.
+    Groups that were not there when the model was fitted have the indices −1, −2, ... `sets` says how many effects, one
+    after the other, are correlated.
     """
 
     name: str
@@ -148,7 +148,9 @@ class Formula:
         if not new:
             self.levels[name] = tuple(_ordered(set(rows)))
         place = {level: at for at, level in enumerate(self.levels[name])}
-        index = np.array([place.get(row, -1) for row in rows])
+        for row in rows:
+            place.setdefault(row, len(self.levels[name]) - 1 - len(place))
+        index = np.array([place[row] for row in rows])
         return Groups(name, index, np.concatenate(columns, axis=1), tuple(labels), self.levels[name], tuple(sets))
 
 

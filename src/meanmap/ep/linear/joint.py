@@ -105,6 +105,11 @@ class Joint:
                     variance[rows] += share if one == other else 2 * share
         return variance
 
+    def own_variances(self, at: int) -> np.ndarray:
+        """Of each effect of a block, (size, width)."""
+        own = self.covariances[at, at]
+        return np.einsum("gaa->ga", own) if own.ndim == 3 else np.einsum("gaga->ga", own)
+
     def second_moment(self, at: int) -> np.ndarray:
         """Σ E(u uᵀ) over the groups of a block, (width, width)."""
         effects = self.predictor.split(self.mean)[at]

@@ -1,0 +1,76 @@
+"""Draws from a fitted formula: effects and components together, and new responses."""
+
+from typing import Any
+
+import numpy as np
+
+from meanmap.core.errors import ParameterError
+from meanmap.ep.linear.components import Components
+from meanmap.ep.linear.formula import Rows
+from meanmap.ep.linear.integrate import Node
+from meanmap.ep.linear.likelihoods import Family, Observed
+from meanmap.ep.linear.scaled import Scaled
+
+__all__ = ["counts", "responses", "smooth", "trials_of"]
+
+# The standard deviation, in those of components, of what is added to nodes so that draws do not repeat them.
+_SMOOTH = 0.5
+
+
+def counts(nodes: tuple[Node, ...], draws: int, generator: np.random.Generator) -> np.ndarray:
+    """How many of the draws come from each node."""
+    shares = np.array([node.probability for node in nodes])
+    return generator.multinomial(draws, shares / shares.sum())
+
+
+def smooth(nodes: tuple[Node, ...], taken: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """φ of each draw, near its node: spread and drawn to the middle so that mean and covariance are those of nodes."""
+    shares, phi = np.array([node.probability for node in nodes]), np.stack([node.phi for node in nodes])
+    middle = shares @ phi
+    away = np.sqrt(shares)[:, None] * (phi - middle)
+    rows = np.repeat(phi, taken, axis=0)
+    noise = generator.normal(size=(len(rows), len(nodes))) @ away
+    return middle + (rows - middle + _SMOOTH * noise) / np.sqrt(1 + _SMOOTH**2)
+
+
+def responses(
+    nodes: tuple[Node, ...],
+    rows: Rows,
+    trials: np.ndarray | float,
+    scaled: Scaled,
+    components: Components,
+    family: Family,
+    draws: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """(draws, n) new responses; a group that is new has one draw of its effects for all of its rows."""
+    asked, found = scaled.predictor(rows), []
+    observed = Observed.of(np.zeros(len(rows.kept)), trials).columns()
+    for node, count in zip(nodes, counts(nodes, draws, generator), strict=True):
+        if not count:
+            continue
+        thetas = node.settled.joint.draws(int(count), generator)
+        eta = np.stack([asked.at(theta) for theta in thetas], axis=1) + (rows.offset / scaled.unit)[:, None]
+        laws = components.covariances(node.phi)
+        for group, width, law in zip(rows.groups, scaled.group_spreads, laws, strict=True):
+            new = group.index < 0
+            if new.any():
+                effects = generator.multivariate_normal(np.zeros(len(law)), law, (-int(group.index.min()), count))
+                eta[new] += np.einsum("na,nca->nc", group.design[new] / width, effects[-1 - group.index[new]])
+        found.append(family.draw(observed, eta, components.likelihood(node.phi), generator).T)
+    return generator.permutation(np.concatenate(found) * scaled.unit + scaled.base)
+
+
+def trials_of(response: str, data: Any) -> np.ndarray | float:
+    """Of a response `p(successes, trials)`, from new rows."""
+    if not response.startswith("p("):
+        return 1.0
+    asked = response[2:-1].split(",")[-1].strip()
+    try:
+        return float(asked)
+    except ValueError:
+        pass
+    try:
+        return np.asarray(data[asked], float)
+    except (KeyError, ValueError) as error:
+        raise ParameterError(f"data has no column {asked!r}, the number of trials; new responses need it.") from error

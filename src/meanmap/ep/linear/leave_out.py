@@ -1,0 +1,30 @@
+"""Each row's response as the others see it, from cavities."""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from meanmap.ep.linear.integrate import Node
+
+__all__ = ["log_densities"]
+
+
+def log_densities(nodes: tuple[Node, ...]) -> np.ndarray:
+    """log p(y_i | all other rows) of every row.
+
+    A cavity is the belief about η_i without the row's own site. By node it gives p_k(y_i | others); nodes have the
+    probabilities that they have without the row, in proportion to those with it over p_k, so that the mean over nodes
+    is harmonic.
+    """
+    found = np.stack([_at(node) for node in nodes])
+    shares = np.log([node.probability for node in nodes])
+    return logsumexp(shares) - logsumexp(shares[:, None] - found, axis=0)
+
+
+def _at(node: Node) -> np.ndarray:
+    """log ∫ p(y_i | η) cavity(η) dη: the gain of the likelihood over the site, and the site's mean under the cavity."""
+    s = node.settled
+    precision = 1 / s.variances - s.weights
+    with np.errstate(invalid="ignore", divide="ignore"):
+        toward = s.means / s.variances - s.shifts
+        site = np.log(s.variances * precision) / 2 + s.means**2 / s.variances / 2 - toward**2 / precision / 2
+    return np.where(precision > 0, s.gains + site, -np.inf)

@@ -1,0 +1,119 @@
+"""What is asked of a fitted formula: effects of groups, draws, new responses, rows left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+pytest.importorskip("formulae")
+
+import meanmap as mm
+from meanmap.core.errors import ParameterError
+from meanmap.ep.linear import fit
+from tests.ep.linear.test_fit import DATA, GROUPS
+
+
+@pytest.fixture(scope="module")
+def slopes():
+    return fit("y ~ x + (1 + x | g)", DATA)
+
+
+def test_effects_of_groups_against_dense_algebra(slopes):
+    """Given each node, effects are a dense Normal; nodes are mixed by their probabilities."""
+    unit, x = slopes.scaled.unit, DATA.x.to_numpy()
+    design = np.column_stack([np.ones(72), (x - x.mean()) / x.std()])
+    width = slopes.scaled.group_spreads[0]
+    Z = np.zeros((72, 24))
+    for column, values in enumerate((np.ones(72) / width[0], x / width[1])):
+        Z[np.arange(72), 2 * GROUPS + column] = values
+    y = (DATA.y - DATA.y.mean()).to_numpy() / unit
+    first, second = np.zeros(24), np.zeros(24)
+    for node in slopes.nodes:
+        law = np.kron(np.eye(12), slopes.components.covariances(node.phi)[0])
+        V = 6.25 * design @ design.T + Z @ law @ Z.T + np.exp(2 * node.phi[-1]) * np.eye(72)
+        mean = law @ Z.T @ np.linalg.solve(V, y)
+        variance = np.diag(law - law @ Z.T @ np.linalg.solve(V, Z @ law))
+        first += node.probability * mean
+        second += node.probability * (variance + mean**2)
+    to_data = unit / np.tile(width, 12)
+    found = slopes.group_effects()
+    assert list(found.columns) == ["factor", "group", "effect", "estimate", "sd", "low", "high"]
+    assert found.effect.tolist()[:3] == ["Intercept", "x", "Intercept"]
+    assert found.group.tolist() == np.repeat(np.arange(12), 2).tolist()
+    np.testing.assert_allclose(found.estimate, first * to_data, atol=1e-6)
+    np.testing.assert_allclose(found.sd, np.sqrt(second - first**2) * to_data, rtol=1e-5)
+    assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
+    nested = fit("y ~ x + (1 | g/h)", DATA).group_effects()
+    assert nested[nested.factor == "g:h"].group.tolist()[0] == "0.0:0.0"
+    with pytest.raises(ParameterError, match="has no effects of groups"):
+        fit("y ~ x", DATA).group_effects()
+
+
+def test_draws_have_the_moments_of_the_table(slopes):
+    table, drawn = slopes.to_frame(), slopes.draws(20_000, rng=0)
+    assert list(drawn.columns) == list(table.index)
+    fixed = ["Intercept", "x"]
+    error = table.loc[fixed, "sd"] / np.sqrt(20_000)
+    assert (abs(drawn[fixed].mean() - table.loc[fixed, "estimate"]) < 4 * error).all()
+    np.testing.assert_allclose(drawn[fixed].corr().iloc[0, 1], slopes_correlation(slopes), atol=0.03)
+    # Components are spread about their nodes on the scale of logs, where their moments are kept.
+    logs = np.log(drawn[["sd(Intercept | g)", "sigma"]])
+    shares = np.array([node.probability for node in slopes.nodes])
+    for name, at in (("sd(Intercept | g)", 0), ("sigma", 3)):
+        phi = np.array([node.phi[at] for node in slopes.nodes])
+        mean = shares @ phi
+        np.testing.assert_allclose(logs[name].std(), np.sqrt(shares @ (phi - mean) ** 2), rtol=0.04)
+    assert drawn["sigma"].nunique() == 20_000
+    pd.testing.assert_frame_equal(slopes.draws(5, rng=1), slopes.draws(5, rng=1))
+    arviz = mm.io.posterior_draws(slopes, draws=7, rng=0)["posterior"]
+    assert arviz["sigma"].shape == (1, 7)
+
+
+def slopes_correlation(found):
+    return found.covariance[0, 1] / np.sqrt(found.covariance[0, 0] * found.covariance[1, 1])
+
+
+def test_new_responses_have_the_mean_of_predictions_and_noise():
+    found = fit("y ~ x + (1 | g)", DATA)
+    drawn = found.simulate(draws=4000, rng=0)
+    assert drawn.shape == (4000, 72)
+    shown, noise = found.predict(DATA), found.to_frame().loc["sigma", "estimate"]
+    spread = np.sqrt(shown.sd**2 + noise**2)
+    assert (abs(drawn.mean(0) - shown.estimate) < 4.5 * spread / np.sqrt(4000)).all()
+    np.testing.assert_allclose(drawn.std(0), spread, rtol=0.08)
+    # Rows of one new group share its effect, those of two do not.
+    new = found.simulate(pd.DataFrame({"x": [3.0, 3.0, 3.0], "g": [100, 100, 101]}), draws=8000, rng=1)
+    group = found.to_frame().loc["sd(Intercept | g)", "estimate"]
+    seen = np.corrcoef(new.T)
+    assert seen[0, 1] > group**2 / (group**2 + noise**2) - 0.05
+    assert seen[0, 2] < seen[0, 1] - 0.2
+    shares = fit("p(s, t) ~ x + (1 | g)", DATA.assign(s=DATA.b * 3, t=4), "binomial")
+    assert shares.simulate(draws=3, rng=0).max() <= 4
+    assert shares.simulate(pd.DataFrame({"x": [30.0], "g": [0], "t": [50]}), draws=50, rng=0).max() > 4
+    with pytest.raises(ParameterError, match="has no column 't', the number of trials"):
+        shares.simulate(pd.DataFrame({"x": [3.0], "g": [0]}))
+    with pytest.raises(ParameterError, match="draws is 0; expected a whole number"):
+        shares.simulate(draws=0)
+
+
+def test_rows_left_out_against_fits_without_them():
+    """The evidence of all rows over that of all others; priors of labels do not depend on the data."""
+    found = fit("b ~ 1 + (1 | g)", DATA, "bernoulli")
+    out = found.leave_one_out()
+    for row in (0, 5, 30):
+        without = fit("b ~ 1 + (1 | g)", DATA.drop(index=row), "bernoulli")
+        # Cavities are those of expectation propagation: .04 here, where groups have six labels and wide effects.
+        np.testing.assert_allclose(out[row], found.log_evidence - without.log_evidence, atol=0.05)
+
+
+def test_rows_left_out_of_a_normal_model_in_units_of_the_response():
+    """Without groups, a t law by least squares, as priors are weak."""
+    found = fit("y ~ x", DATA)
+    for row in (0, 5, 30):
+        rest = DATA.drop(index=row)
+        X = np.column_stack([np.ones(71), rest.x])
+        estimate, left, *_ = np.linalg.lstsq(X, rest.y, rcond=None)
+        here = np.array([1.0, DATA.x[row]])
+        scale = np.sqrt(left[0] / 69 * (1 + here @ np.linalg.solve(X.T @ X, here)))
+        exact = scipy.stats.t(69, here @ estimate, scale).logpdf(DATA.y[row])
+        np.testing.assert_allclose(found.leave_one_out()[row], exact, atol=0.03)
