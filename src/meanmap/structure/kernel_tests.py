@@ -15,11 +15,11 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.learning.default import asks_to_learn, strange_kernel
 from meanmap.stats import independence_test
-from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
+from meanmap.stats.conditional.asking_again import is_doubtful
 from meanmap.stats.conditional.conditional import WHOLE
-from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed, judge_sure
-from meanmap.stats.conditional.leftover import NOTHING
+from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed
 from meanmap.stats.conditional.residuals import Given, Residuals, residuals
+from meanmap.stats.conditional.settled import settled
 from meanmap.stats.conditional.strata import found_in_strata, rows_together
 from meanmap.stats.conditional.variables import Variable, read_given, read_variable
 from meanmap.stats.independence.pairwise import PairwiseHSIC
@@ -225,17 +225,18 @@ class KernelTests:
             p = law.pvalue(value)
             if null == "gamma" and self._level / NEAR < p < self._level * NEAR:
                 value, law = self._judged(left, right, conditions, "bootstrap", (x, y, *given))
-                p = law.pvalue(value)
-            missed, sure = NOTHING, 0.0
-            if p <= DOUBTED:
-                two = (x, left), (y, right)
-                found = asked_again(left, right, lambda: [self._of_side(conditions, *each, door) for each in two])
-                if found is not None:
-                    null = "permutation" if self._method == "residuals" else "bootstrap"
-                    random = self._generator(x, y, *given)
-                    value, law, sure = judge_sure(*found, conditions, self._method, null, self.n_permutations, random)
-                    p, (left, right, missed) = law.pvalue(value), found
-        return p, Fitted.of(left, right, missed, sure)
+            two = (x, left), (y, right)
+            found = settled(
+                left,
+                right,
+                lambda: [self._of_side(conditions, *each, door) for each in two],
+                self._method,
+                "permutation" if self._method == "residuals" else "bootstrap",
+                self.n_permutations,
+                self._generator(x, y, *given),
+                (value, law),
+            )
+        return found.pvalue, found.fitted
 
     def _keep(self, x: str, y: str, given: tuple[str, ...], fitted: Fitted, p: float) -> None:
         """What notes are made of."""

@@ -19,11 +19,11 @@ from meanmap.core.types import Data, KernelLike, Seed
 from meanmap.kernels.base import Kernel
 from meanmap.learning.default import asks_to_learn, is_default, strange_kernel
 from meanmap.stats.asked import Asked, Found
-from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, told_in_order
+from meanmap.stats.conditional.asking_again import DOUBTED, told_in_order
 from meanmap.stats.conditional.conditional_plan import ConditionalIndependencePlan, doubts
-from meanmap.stats.conditional.judging import Fitted, judge, judge_streamed, judge_sure
-from meanmap.stats.conditional.leftover import NOTHING
+from meanmap.stats.conditional.judging import judge_streamed
 from meanmap.stats.conditional.residuals import WIDE, Given, Unread, read_side, residuals
+from meanmap.stats.conditional.settled import settled
 from meanmap.stats.conditional.strata import found_in_strata, other_reading, rows_together, strata_told
 from meanmap.stats.conditional.variables import Variable, check_given, holds_texts, read_given
 from meanmap.stats.designs.exchanges import Exchange
@@ -151,6 +151,15 @@ def conditional_independence_test(
     rejected without a warning in 0 to 3, and the product of three columns in 8, which is too often; causal-learn's
     kernel test rejected nine in all 60. Of more than 5000 rows 2000 are looked at. A warning says where z leaves less
     than a twentieth of the variance of both.
+
+    Weak functions of z that bend quickly are not found in this way. So what is left of x and y is added up, and where
+    neighbours along a column of z agree in the sum by more than noise does once in twelve times, y changes places in
+    threes of rows along that column (Kim et al. 2022); the larger p-value is the answer, and a warning says so where
+    that matters. Of 100 data sets of 200 rows, z uniform from -3 to 3, in which .5 sin(20 z) was added to noise of
+    variance 1 on both sides, 8 were rejected (23 before), 19 with two more columns in z (39), and 16 where noise had
+    the size exp(.8 sin(20 z)) (43); of dependences that were found in 94 of 100, 92 were. Nothing is seen and nothing
+    said of functions that turn within three rows or so, or along none of the columns of z, of clusters, and beyond 5000
+    rows.
 
     The hypothesis is the same for one-to-one functions of a column. Of numbers more than 20 robust standard deviations
     from the median only the logarithm of the distance counts, or one value like 999999 in x and z would decide every
@@ -280,19 +289,14 @@ class _Triple(Asked):
             given = Given.of(conditions, generator, units)
             kernels = kernels if method == "kci" else tuple(WIDE if k is None else k for k in kernels)
             left, right = (residuals(s, k, given, door, generator) for s, k in zip(sides, kernels, strict=True))
-            judged = given, method, null, self.n_draws, generator, units
-            value, law = judge(left, right, *judged)
-            missed, sure = NOTHING, 0.0
-            if law.pvalue(value) <= DOUBTED:
-                three = tuple(zip(sides, kernels, (left, right), strict=True))
-                found = asked_again(
-                    left, right,
-                    lambda: [residuals(s, k, given, door, generator, missed=m) for s, k, m in three],
-                )  # fmt: skip
-                if found is not None:
-                    value, law, sure = judge_sure(*found, *judged)
-                    left, right, missed = found
-            used, fitted = (left.kernel, right.kernel), Fitted.of(left, right, missed, sure)
+            three = tuple(zip(sides, kernels, (left, right), strict=True))
+            found = settled(
+                left, right,
+                lambda: [residuals(s, k, given, door, generator, missed=m) for s, k, m in three],
+                method, null, self.n_draws, generator,
+            )  # fmt: skip
+            value, law, left, right, fitted = found.value, found.law, found.left, found.right, found.fitted
+            used = left.kernel, right.kernel
             self.tell(told_in_order(left, right, sides, law.pvalue(value)))
             if self.method == "auto" and design is None and law.pvalue(value) <= DOUBTED:
                 own = (x, y), self.kernels, law.pvalue(value), self.n_draws, Rng.of(0)

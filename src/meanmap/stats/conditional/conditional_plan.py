@@ -23,6 +23,7 @@ from meanmap.linalg.exact import ExactSums, Grid
 from meanmap.stats.asked import Found
 from meanmap.stats.conditional.asking_again import told_of
 from meanmap.stats.conditional.judging import Fitted, law_of, nothing_left, passes_of
+from meanmap.stats.conditional.nearby import told_nearby
 from meanmap.stats.conditional.passes import Passes
 from meanmap.stats.conditional.variables import VariableReading, check_given
 from meanmap.stats.independence.joint_variables import common_length
@@ -194,6 +195,8 @@ def doubts(method: str, n: int, fitted: Fitted, d: int, n_draws: int, pvalue: fl
             "functions of z looks like dependence: if x and y have no noise of their own, do not trust the p-value."
         )
     if said := told_of(fitted.missed, pvalue, fitted.sure):
+        found.append(said)
+    if fitted.before is not None and (said := told_nearby(pvalue, fitted.before)):
         found.append(said)
     if fitted.freedom > n / 4:
         found.append(

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanmap.core.door import Door
 from meanmap.features.states.passes import SAMPLE
-from meanmap.stats.conditional.asking_again import asked_again, is_doubtful
+from meanmap.stats.conditional.asking_again import asked_again
 from meanmap.stats.conditional.leftover import NOTHING, Leftover
 from meanmap.stats.conditional.passes import Passes, Streamed
 from meanmap.stats.conditional.regression import variance_parts, variance_ratios
@@ -19,7 +19,7 @@ from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.limits import gamma_null, spectral_null
 from meanmap.stats.result import Null
 
-__all__ = ["Fitted", "judge", "judge_streamed", "judge_sure", "law_of", "nothing_left", "passes_of"]
+__all__ = ["Fitted", "judge", "judge_streamed", "law_of", "nothing_left", "pairs_of", "passes_of"]
 
 # The part of the statistic that sees the numbers themselves. Of .25 to .6 this lost least on any of eight kinds of
 # dependence, and up to 500 points nothing of the level; with the numbers alone it went from .05 to .08.
@@ -63,11 +63,8 @@ def judge(
     if left.first is not None and right.first is not None:
         twice = variance_ratios(left.first, _twice(left), right.first, _twice(right))
         ratios = once + left.share * right.share * np.maximum(0, twice - once)
-    pairs, shares = [(left.left, right.left)], [1.0]
-    if left.plain is not None or right.plain is not None:
-        u, v = (side.left if side.plain is None else side.plain for side in (left, right))
-        pairs.append((u, v))
-        shares = [1 - PLAIN, PLAIN]
+    pairs, shares = pairs_of(left, right, method)
+    if len(pairs) > 1:
         one, other = (side.third or side.second for side in (left, right))
         plain = variance_ratios(one, 1 - one.shrinkage, other, 1 - other.shrinkage)
         ratios = shares[0] * ratios + shares[1] * plain
@@ -77,23 +74,15 @@ def judge(
     return products.limit(null, ratios, n_draws, generator, straight, bias)
 
 
-def judge_sure(
-    left: Residuals,
-    right: Residuals,
-    missed: Leftover,
-    given: Given,
-    method: str,
-    null: str,
-    n_draws: int,
-    generator: np.random.Generator,
-    units: np.ndarray | None = None,
-) -> tuple[float, Null, float]:
-    """As `judge`, with the p-value where all that functions of z that were `missed` can add is taken off."""
-    value, law = judge(left, right, given, method, null, n_draws, generator, units)
-    if not is_doubtful(missed, law.pvalue(value)):
-        return value, law, law.pvalue(value)
-    less, same = judge(left, right, given, method, null, n_draws, generator, units, missed)
-    return value, law, max(law.pvalue(value), same.pvalue(less))
+def pairs_of(left: Residuals, right: Residuals, method: str) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[float]]:
+    """Features of both sides whose products are looked at, and the share of each pair in the statistic."""
+    if method == "residuals":
+        return [(left.features, right.features)], [1.0]
+    pairs = [(left.left, right.left)]
+    if left.plain is None and right.plain is None:
+        return pairs, [1.0]
+    u, v = (side.left if side.plain is None else side.plain for side in (left, right))
+    return [*pairs, (u, v)], [1 - PLAIN, PLAIN]
 
 
 def judge_streamed(
@@ -164,6 +153,8 @@ class Fitted:
         How far neighbours in z still agree where it was looked for.
     sure : float
         The p-value where all that functions of z that were missed can add is taken off the statistic.
+    before : float or None
+        The p-value of regressions, where rows were exchanged among neighbours in z instead.
     """
 
     freedom: float
@@ -171,12 +162,13 @@ class Fitted:
     determined: tuple[bool, bool]
     missed: Leftover = NOTHING
     sure: float = 0.0
+    before: float | None = None
 
     @classmethod
-    def of(cls, left: Residuals, right: Residuals, missed: Leftover = NOTHING, sure: float = 0.0) -> "Fitted":
+    def of(cls, left: Residuals, right: Residuals, missed: Leftover = NOTHING) -> "Fitted":
         """Of both sides."""
         determined = left.determined, right.determined
-        return cls(max(left.freedom, right.freedom), (left.rest, right.rest), determined, missed, sure)
+        return cls(max(left.freedom, right.freedom), (left.rest, right.rest), determined, missed)
 
     @property
     def nearly(self) -> bool:

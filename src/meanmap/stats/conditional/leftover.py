@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from meanmap.stats.conditional.regression import Fit
 
-__all__ = ["NOTHING", "Agreement", "Leftover", "Neighbours"]
+__all__ = ["NOTHING", "REACHES", "Agreement", "Leftover", "Neighbours", "bent_columns", "next_to", "taken_by"]
 
 # Rows that are so many places apart or fewer along a column, and so many nearest rows in all columns together.
 REACHES, NEAREST = (1, 4), 4
@@ -15,6 +15,23 @@ REACHES, NEAREST = (1, 4), 4
 LEAST_AGREEMENT = 0.1
 # Beyond so many columns z is looked at by nearest rows alone.
 MOST_COLUMNS = 12
+
+
+def bent_columns(z: np.ndarray) -> list[int]:
+    """Columns with more than two values."""
+    return [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
+
+
+def next_to(order: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows that are so many places apart in this order, or fewer."""
+    one = np.concatenate([order[:-lag] for lag in range(1, reach + 1)])
+    return one, np.concatenate([order[lag:] for lag in range(1, reach + 1)])
+
+
+def taken_by(fit: Fit) -> np.ndarray:
+    """T with T Tᵀ = 1 − (1 − H)², which a regression takes from the covariance of noise."""
+    lost = np.sqrt(1 - (1 - fit.shrinkage) ** 2)
+    return np.concatenate([fit.linear.vectors, fit.basis.vectors * lost], axis=1)
 
 
 @dataclass(frozen=True)
@@ -35,13 +52,12 @@ class Neighbours:
     @classmethod
     def of(cls, z: np.ndarray, units: np.ndarray | None = None) -> "Neighbours":
         """Of columns of z that have more than two values; rows of one of the `units` may depend and are no pair."""
-        bent = [j for j in range(z.shape[1]) if len(np.unique(z[:, j])) > 2]
+        bent = bent_columns(z)
         found, whole = [], []
         for j in bent if len(bent) <= MOST_COLUMNS else ():
             order = np.argsort(z[:, j], kind="stable")
             for reach in REACHES:
-                left = np.concatenate([order[:-lag] for lag in range(1, reach + 1)])
-                found.append((left, np.concatenate([order[lag:] for lag in range(1, reach + 1)])))
+                found.append(next_to(order, reach))
                 whole.append(z.shape[1] == 1)
         if z.shape[1] > 1 and bent and len(z) > NEAREST:
             from scipy.spatial import KDTree
@@ -84,8 +100,7 @@ class Agreement:
     @classmethod
     def of(cls, residuals: np.ndarray, fit: Fit, neighbours: Neighbours) -> "Agreement":
         """Residuals of a fit lean on each other: of noise E⟨uᵢ, uⱼ⟩ = −(1 − (I − H)²)ᵢⱼ σ², which is taken off."""
-        lost = np.sqrt(1 - (1 - fit.shrinkage) ** 2)
-        taken = np.concatenate([fit.linear.vectors, fit.basis.vectors * lost], axis=1)
+        taken = taken_by(fit)
         noise = float(np.sum(residuals**2)) / max(len(residuals) - float(np.sum(taken**2)), 1.0)
         own = np.concatenate([fit.linear.vectors, fit.basis.vectors * fit.shrinkage], axis=1)
         own = own - own.mean(axis=0)

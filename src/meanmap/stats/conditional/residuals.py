@@ -184,14 +184,21 @@ class Residuals:
         """Whether nothing is left of the variable given z."""
         return bool(np.sum(self.left**2) <= NOTHING_LEFT * len(self.left))
 
+    @property
+    def plainly(self) -> tuple[np.ndarray, Fit]:
+        """What is left of its numbers and the regression that left it; of labels and other things, of features."""
+        if self.line is not None:
+            return self.line.columns, self.line.fit
+        if self.first is not None:
+            return self.columns[:, : len(self.scales)], self.first
+        return self.left, self.second
+
     @cached_property
     def agreements(self) -> dict[str, Agreement]:
         """How far each part of what is left agrees among neighbours in z."""
         parts: dict[str, tuple[np.ndarray, Fit | None]] = {"features": (self.left, self.second)}
-        if self.line is not None:
-            parts["numbers"] = self.line.columns, self.line.fit
-        elif self.first is not None:
-            parts["numbers"] = self.columns[:, : len(self.scales)], self.first
+        if self.line is not None or self.first is not None:
+            parts["numbers"] = self.plainly
         if self.plain is not None:
             parts["plain"] = self.plain, self.third
         near = self.given.neighbours

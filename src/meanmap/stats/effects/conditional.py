@@ -14,12 +14,11 @@ from meanmap.core.tables.order import clocks
 from meanmap.core.tables.picked import kinds_of_picked, picked
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Data, Seed
-from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, told_in_order, told_of
+from meanmap.stats.conditional.asking_again import told_in_order, told_of
 from meanmap.stats.conditional.conditional import read_triples
-from meanmap.stats.conditional.judging import Fitted, judge, judge_sure
 from meanmap.stats.conditional.landmarks import median_distance, rbf
-from meanmap.stats.conditional.leftover import NOTHING
 from meanmap.stats.conditional.residuals import Given, residuals
+from meanmap.stats.conditional.settled import settled
 from meanmap.stats.conditional.variables import Variable
 from meanmap.stats.designs.reading import observed
 from meanmap.stats.effects.dependence import MOST_PAIRS, covariance_laws, effect_of
@@ -112,26 +111,22 @@ def conditional_independence_effect(
                 raise InputError(
                     f"{name} is a function of z: given z there is nothing left whose dependence has a size."
                 )
-        # What the test asks again, where functions of z that were missed look like dependence.
-        judged = given, "kci", "bootstrap", draws_for(level), random.generator
-        value, law = judge(left[0], left[1], *judged)
-        chance, missed = law.pvalue(value), NOTHING
-        if chance <= DOUBTED:
-            again = asked_again(
-                left[0],
-                left[1],
-                lambda: [
-                    residuals(side.rows(chosen), "median", given, door, random.generator, missed=first)
-                    for side, first in zip(read, left, strict=True)
-                ],
-            )
-            if again is not None:
-                value, law, sure = judge_sure(*again, *judged)
-                *left, missed = again
-                told += (said,) if (said := told_of(missed, law.pvalue(value), sure)) else ()
-                chance = max(law.pvalue(value), sure)
+        found = settled(
+            left[0],
+            left[1],
+            lambda: [
+                residuals(side.rows(chosen), "median", given, door, random.generator, missed=first)
+                for side, first in zip(read, left, strict=True)
+            ],
+            "kci",
+            "bootstrap",
+            draws_for(level),
+            random.generator,
+        )
+        fitted, chance, left = found.fitted, max(found.pvalue, found.fitted.sure), [found.left, found.right]
+        told += (said,) if (said := told_of(fitted.missed, found.pvalue, fitted.sure)) else ()
     told += told_in_order(left[0], left[1], read, 0.0) if len(chosen) == n else ()
-    if Fitted.of(left[0], left[1], missed).nearly:
+    if fitted.nearly:
         told += (NEARLY,)
     grams = [side.left @ side.left.T for side in left]
     laws = covariance_laws(*grams)

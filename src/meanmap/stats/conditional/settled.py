@@ -1,0 +1,68 @@
+"""What a conditional test answers: a small p-value is doubted, asked again, and the doubt that is left is kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from meanmap.stats.conditional.asking_again import DOUBTED, asked_again, is_doubtful
+from meanmap.stats.conditional.judging import Fitted, judge
+from meanmap.stats.conditional.leftover import NOTHING
+from meanmap.stats.conditional.nearby import exchanged_nearby
+from meanmap.stats.conditional.residuals import Residuals
+from meanmap.stats.result import Null
+
+__all__ = ["Settled", "settled"]
+
+
+# Beyond this p-value hardly any level rejects, and rows need not be exchanged among neighbours.
+USUAL = 0.1
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The statistic and its null, the residuals that they are of, and what regressions took and may have missed."""
+
+    value: float
+    law: Null
+    left: Residuals
+    right: Residuals
+    fitted: Fitted
+
+    @property
+    def pvalue(self) -> float:
+        """Of the statistic."""
+        return self.law.pvalue(self.value)
+
+
+def settled(
+    left: Residuals,
+    right: Residuals,
+    refitted: Callable[[], Sequence[Residuals]],
+    method: str,
+    null: str,
+    n_draws: int,
+    generator: np.random.Generator,
+    first: tuple[float, Null] | None = None,
+) -> Settled:
+    """Judge residuals, `refitted` ones where these miss functions of z, and in doubt rows exchanged nearby.
+
+    `first` is the answer of the first residuals, where it is known. Of the last two p-values the larger is taken.
+    """
+    judged = left.given, method, null, n_draws, generator, left.given.units
+    value, law = first or judge(left, right, *judged)
+    if law.pvalue(value) > DOUBTED:
+        return Settled(value, law, left, right, Fitted.of(left, right))
+    missed, sure = NOTHING, 0.0
+    if (again := asked_again(left, right, refitted)) is not None:
+        left, right, missed = again
+        value, law = judge(left, right, *judged)
+        sure = law.pvalue(value)
+        if is_doubtful(missed, sure):
+            less, same = judge(left, right, *judged, missed)
+            sure = max(sure, same.pvalue(less))
+    found = Settled(value, law, left, right, replace(Fitted.of(left, right, missed), sure=sure))
+    nearby = exchanged_nearby(left, right, method, n_draws, generator) if found.pvalue <= USUAL else None
+    if nearby is None or nearby[1].pvalue(nearby[0]) <= found.pvalue:
+        return found
+    return replace(found, value=nearby[0], law=nearby[1], fitted=replace(found.fitted, before=found.pvalue))
