@@ -103,6 +103,42 @@ def test_what_the_graph_does_not_identify_is_refused():
         mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="best")
 
 
+def test_whole_numbers_that_are_codes_are_told_and_can_be_labels():
+    """Effects of sites on cause and outcome: as numbers they are not adjusted for; smooth ones of ages are."""
+    rng = np.random.default_rng(40)
+    site, cause = rng.integers(0, 30, 240), rng.normal(size=30)
+    t = rng.random(240) < 1 / (1 + np.exp(-2 * cause[site]))
+    table = {"z": site, "t": t, "y": 0.5 * t + 2 * cause[site] + rng.normal(size=240)}
+    network, asked = mm.bp.BayesianNetwork(CONFOUNDED), {"of": "t", "from_": False, "to": True, "rng": 0}
+    wrong = network.effect(table, "y", **asked)
+    assert wrong.interval()[0] > 0.5
+    assert any("'z' counts as a number" in note and "kinds={'z': 'label'}" in note for note in wrong.notes)
+    right = network.effect(table, "y", kinds={"z": "label"}, **asked)
+    assert right.interval()[0] < 0.5 < right.interval()[1]
+    assert not any("counts as a number" in note for note in right.notes)
+    table["y"] = 0.5 * t + np.sin(site / 5) + rng.normal(size=240)
+    table["t"] = rng.random(240) < 1 / (1 + np.exp(3 - site / 5))
+    assert not any("counts as a number" in note for note in network.effect(table, "y", **asked).notes)
+
+
+@pytest.mark.slow
+def test_labels_that_were_merged_are_told():
+    rng = np.random.default_rng(41)
+    table = confounded(41) | {"z": np.char.add("s", rng.integers(0, 60, 400).astype(str))}
+    notes = mm.bp.BayesianNetwork(CONFOUNDED).effect(table, "y", of="t", from_="old", to="new", rng=0).notes
+    assert any("of the 60 labels of 'z' 10, the rarest, count as one" in note for note in notes)
+
+
+def test_series_are_told_and_no_change_is_refused():
+    walks = np.random.default_rng(42).normal(size=(2, 200)).cumsum(axis=1)
+    table, low, high = {"t": walks[0], "y": walks[1]}, *np.quantile(walks[0], [0.25, 0.75])
+    network = mm.bp.BayesianNetwork([("t", "y")])
+    notes = network.effect(table, "y", of="t", from_=low, to=high, rng=0).notes
+    assert any("follow each other are alike" in note and "intervals are too narrow" in note for note in notes)
+    with pytest.raises(InputError, match=r"from_ and to are both 0\.0; expected two values of 't'"):
+        network.effect(table, "y", of="t", from_=float(0), to=0.0)
+
+
 def test_rows_without_support_are_refused():
     rng = np.random.default_rng(5)
     z = rng.normal(size=600)

@@ -211,6 +211,19 @@ def test_pixels_of_the_image_count_beside_those_learned_from(model):
     np.testing.assert_allclose(found[learned], np.interp(2 * wanted[learned], wanted, reader_.corrected), atol=1e-9)
 
 
+def test_wild_pixels_like_those_learned_from_are_no_other_noise():
+    """What is said of noise is measured as in the images learned from: pixels put to black and white seem to be none,
+    or far more, as smooth or rough as the image is.
+    """
+    rng = np.random.default_rng(11)
+    down, right = np.mgrid[:32, :32]
+    for smooth in (0.0, 0.01):
+        clean = [np.sin(down / (5 + i)) + np.cos(right / 6) + smooth * rng.normal(size=(32, 32)) for i in range(3)]
+        salted = [np.where((u := rng.random(each.shape)) < 0.1, -2, np.where(u > 0.9, 2, each)) for each in clean]
+        model = ForestGrid().fit(clean[:2], salted[:2], rng=0)
+        assert not any("noise" in note for note in model.restore(salted[2]).report.notes)
+
+
 def test_reports_name_images_whose_noise_is_not_that_learned_from(model):
     draws = 30 * np.random.default_rng(4).standard_t(3, size=CLEAN.shape)
     images = np.stack([CLEAN + factor * draws for factor in (1.0, 0.2, 4.0)])

@@ -152,7 +152,17 @@ class BayesianNetwork:
         return judged(self.directed, numbers, whole_number(folds, "folds", 2))
 
     @one_blas_thread()
-    def effect(self, data: Data, on: Hashable, *, of: Hashable, from_: Any, to: Any, rng: Seed = None) -> CausalEffect:
+    def effect(
+        self,
+        data: Data,
+        on: Hashable,
+        *,
+        of: Hashable,
+        from_: Any,
+        to: Any,
+        kinds: Mapping[Any, Any] | None = None,
+        rng: Seed = None,
+    ) -> CausalEffect:
         """What setting a variable to one value and not to another does to a second one, with intervals.
 
         Parameters
@@ -165,6 +175,8 @@ class BayesianNetwork:
             What is set.
         from_, to : values of it
             Labels with 20 rows at least, or numbers within the range of the rows.
+        kinds : mapping of variable to kind, optional
+            As for `fit`, such as {"site": "label"} where sites are numbered: a note says so where it may be.
         rng : None, int, Generator or JAX key
             What repeats the intervals.
 
@@ -202,7 +214,7 @@ class BayesianNetwork:
         whole = lies_elsewhere(data) or isinstance(data, np.ndarray)
         there = names if whole else [name for name in names if str(name) in columns_of(data, "data")]
         adjusted = adjustment(self.directed, of, on, there)
-        table, numbers, told = self._read(data, names=(of, on, *(adjusted or ())))
+        table, numbers, told = self._read(data, kinds=kinds, names=(of, on, *(adjusted or ())))
         return effect_of(table.columns, numbers, on, of, (from_, to), adjusted, Rng.of(rng).generator, told)
 
     def _read(

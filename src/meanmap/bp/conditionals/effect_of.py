@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 
 from meanmap.bp.conditionals.causal_effect import Arm, CausalEffect, Estimate
+from meanmap.bp.conditionals.codes import notes_of_codes
 from meanmap.bp.conditionals.columns import CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
-from meanmap.bp.conditionals.laws import Law, law_given
+from meanmap.bp.conditionals.laws import Law, law_given, pooled_note
 from meanmap.bp.conditionals.riesz import representers
 from meanmap.core.errors import EmptyError, InputError
 from meanmap.core.points import slices
+from meanmap.core.tables.order import alike_in_order
 
 __all__ = ["effect_of"]
 
@@ -38,6 +40,8 @@ LEAST_SHARE = 0.01
 # Below this share of its usual probability an arm has little support; of so many rows a note says so, or a refusal.
 RARER, NOTED, REFUSED = 0.1, 0.05, 0.5
 ROWS_AT_ONCE = 2000
+# What comes of rows that follow each other as a series does.
+HARM = "intervals are too narrow. Take what structure.prewhiten leaves, or rows that lie far enough apart"
 
 
 def effect_of(
@@ -57,7 +61,16 @@ def effect_of(
     if n < LEAST_ROWS:
         raise EmptyError(f"{n} rows have all of {', '.join(map(repr, numbers))}; expected at least {LEAST_ROWS}.")
     notes += (f"{len(there) - n} of {len(there)} rows have gaps and are left out.",) if n < len(there) else ()
+    notes += tuple(filter(None, (pooled_note(columns[name], name, on) for name in adjusted or ())))
     arms = [_value(columns[of], of, value, t, name) for value, name in zip(ends, ("from_", "to"), strict=True)]
+    if np.array_equal(*arms):
+        raise InputError(f"from_ and to are both {ends[0]!r}; expected two values of {of!r}.")
+    notes += alike_in_order(
+        [{str(name): each.argmax(axis=1) if each.shape[1] > 1 else each[:, 0] for name, each in used.items()}],
+        ["data"],
+        HARM,
+        paired=True,
+    )
     z = joined([used[name] for name in adjusted or ()], n)
     widths = tuple(used[name].shape[1] for name in adjusted or ())
     at = None
@@ -69,7 +82,7 @@ def effect_of(
         k = int(np.argmin(of_arm.sum(axis=0)))
         raise InputError(f"{of!r} is {ends[k]!r} in {of_arm[:, k].sum()} rows; expected at least {LEAST_AT}.")
     sums, total, squares, sizes, unsupported = _Sums(random), 0, np.zeros(2), np.zeros(2), 0.0
-    part = np.random.default_rng(0).permutation(n) % FOLDS
+    part, residuals = np.random.default_rng(0).permutation(n) % FOLDS, np.zeros(n)
     for p in range(FOLDS if adjusted is not None else 1):
         if adjusted is None:
             sums.add(np.stack([_functions(y, at)] * 2))
@@ -85,12 +98,14 @@ def effect_of(
             else:
                 weights = representers(t[left], z[left], arms, t[rows], z[rows])
             said = _functions(y[rows], at) - _expected(law, t[rows], z[rows], at, random)
+            residuals[rows] = said[:, 0]
             set_to = [_expected(law, np.repeat(arm, len(rows), axis=0), z[rows], at, random) for arm in arms]
             sums.add(np.stack([m + w[:, None] * said for m, w in zip(set_to, weights.T, strict=True)]))
             squares, sizes = squares + np.sum(weights**2, axis=0), sizes + np.abs(weights).sum(axis=0)
             unsupported += float(np.any(shares(z[rows]) < RARER * usual, axis=1).sum())
             total += len(rows)
     unsupported /= total
+    notes += notes_of_codes(columns, used, adjusted or (), on, residuals)
     if adjusted and unsupported > REFUSED:
         raise InputError(
             f"in {100 * unsupported:.0f} % of rows {of!r} is hardly ever near {ends[0]!r} or {ends[1]!r}, given "

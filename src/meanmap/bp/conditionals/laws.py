@@ -8,7 +8,7 @@ from meanmap.bp.conditionals.columns import FAR, CodedColumn
 from meanmap.bp.conditionals.given_parents import GivenParents, joined
 from meanmap.bp.conditionals.labels_given_parents import LabelsGivenParents
 
-__all__ = ["Law", "beyond_data", "law_given"]
+__all__ = ["Law", "beyond_data", "law_given", "pooled_note"]
 
 Law = GivenParents | LabelsGivenParents
 
@@ -40,7 +40,7 @@ def beyond_data(
             heard.setdefault(parent, name)
             if parent in known and columns[parent].labels is None:
                 notes.append(_beyond(columns[parent], float(known[parent][0, 0]), laws[name], start, (parent, name)))
-    notes += [_pooled(columns[parent], parent, name) for parent, name in heard.items()]
+    notes += [pooled_note(columns[parent], parent, name) for parent, name in heard.items()]
     return tuple(filter(None, notes))
 
 
@@ -61,7 +61,7 @@ def _beyond(column: CodedColumn, value: float, law: Law, start: int, of: tuple[H
     )
 
 
-def _pooled(column: CodedColumn, parent: Hashable, name: Hashable) -> str:
+def pooled_note(column: CodedColumn, parent: Hashable, name: Hashable) -> str:
     """Labels that were merged, or nothing."""
     labels = 0 if column.labels is None else len(column.labels)
     if labels <= column.width:

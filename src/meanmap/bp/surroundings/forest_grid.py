@@ -29,6 +29,8 @@ CUTS = 4
 # Noise of an image is spoken of where it seems to be less or more than so many times that learned from: texture makes
 # noise seem larger, and plain shadows smaller (.46 to 1.3 in photographs).
 SAME_NOISE = (1 / 3, 2.0)
+# Less than this share of the range of pixels is rounding: wild pixels between smooth ones seem to be no noise.
+NO_NOISE = 1e-6
 # How many times the holes of an image are moved to where it was observed.
 MOVES = 4
 ATOMS = 256
@@ -100,6 +102,8 @@ class ForestGrid:
             clean = [scale.stretch_clean(image) for image in clean]
             noisy = [scale.stretch(image) for image in noisy]
         noise = _features().noise_alone(clean, noisy)
+        seems = [_features().noise_of(image) for image in noisy]
+        seems = None if noise is None else (min(noise[0], *seems), max(noise[0], *seems))
         kinds = _rows(clean, noisy, noise, generator)
         readers = [Reader.fit(rows, generator) for rows in kinds]
         truth = np.concatenate([rows.truth for rows in kinds])
@@ -108,7 +112,7 @@ class ForestGrid:
         # Where there are pixels of one kind only, they say what there is to say about the other.
         some = kinds[0].truth[:1000]
         kernel = kernel_for(some if scale is None else scale.back(some))
-        return FittedForestGrid(readers[0], readers[-1], atoms, kernel, scale, noise)
+        return FittedForestGrid(readers[0], readers[-1], atoms, kernel, scale, noise, seems)
 
     def __repr__(self) -> str:
         return "ForestGrid()"
@@ -131,6 +135,8 @@ class FittedForestGrid:
     noise : pair of numbers, or None
         The deviation of noise on that scale, with wild pixels pulled in and with all; None to estimate it anew from
         each image, where no pixel that was learned from was both seen and known.
+    seems : pair of numbers, or None
+        The least and the most noise that images that were learned from seemed to have, or had.
     """
 
     seen: Reader
@@ -139,6 +145,7 @@ class FittedForestGrid:
     kernel: Kernel
     scale: EvenNoise | None
     noise: tuple[float, float] | None
+    seems: tuple[float, float] | None = None
 
     def restore(self, observed: Any) -> Restored:
         """Beliefs about all pixels of an image (H, W), or of a batch (B, H, W); NaN where nothing was observed.
@@ -210,9 +217,10 @@ class FittedForestGrid:
 
     def _other_noise(self, images: list[np.ndarray]) -> tuple[str, ...]:
         """Which images seem to have much more or less noise than was learned from, in words."""
-        if self.noise is None:
+        if self.seems is None or self.seems[1] < NO_NOISE * np.ptp(self.atoms):
             return ()
-        ratios = [_features().noise_of(image) / self.noise[0] for image in images]
+        found = np.array([_features().noise_of(image) for image in images])
+        ratios = found / np.clip(found, *self.seems)
         return tuple(
             f"image {number} seems to have {ratio:.2g} times the noise of the images learned from: what is said of it "
             "may be wrong. Learn from pairs with noise like its own."

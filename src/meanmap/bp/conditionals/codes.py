@@ -1,0 +1,52 @@
+"""Whole numbers that may be codes: what a model leaves of the outcome differs among their values."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+from meanmap.bp.conditionals.columns import CodedColumn
+
+__all__ = ["notes_of_codes"]
+
+# Values of codes, and rows that each has on average, at least. Differences among them are told below this p-value.
+LEAST_VALUES, LEAST_EACH, DIFFERENT = 5, 3, 1e-4
+
+
+def notes_of_codes(
+    columns: Mapping[Hashable, CodedColumn],
+    numbers: Mapping[Hashable, np.ndarray],
+    adjusted: Sequence[Hashable],
+    on: Hashable,
+    left: np.ndarray,
+) -> tuple[str, ...]:
+    """Which of the adjusted whole numbers say more about the outcome than a model that takes them for numbers, in
+    words. `left` (n,) is the outcome less what was expected of rows that were left out; its means in rows with the same
+    number are compared by the F test.
+    """
+    notes = []
+    for name in adjusted:
+        column = columns[name]
+        if column.column.kind not in ("number", "count") or column.told is not None:
+            continue
+        values = column.back(numbers[name][:, 0])
+        found, group = np.unique(np.round(values), return_inverse=True)
+        whole = np.allclose(values, np.round(values), rtol=0, atol=1e-6)
+        enough = len(found) >= LEAST_VALUES and len(values) >= LEAST_EACH * len(found)
+        if whole and enough and _differ(left, group) < DIFFERENT:
+            notes.append(
+                f"{name!r} counts as a number, whose effects are smooth, but {on!r} differs among its {len(found)} "
+                "values by more than that. If they are codes (of sites, people), the effect is wrong: pass "
+                f"kinds={{{str(name)!r}: 'label'}}."
+            )
+    return tuple(notes)
+
+
+def _differ(left: np.ndarray, group: np.ndarray) -> float:
+    """The p-value of different means of groups."""
+    from scipy.special import fdtrc
+
+    n, counts, away = len(left), np.bincount(group), left - left.mean()
+    between = float(np.sum(np.bincount(group, away) ** 2 / counts))
+    within = max(float(np.sum(away**2)) - between, np.finfo(float).tiny)
+    k = len(counts)
+    return float(fdtrc(k - 1, n - k, between / (k - 1) / (within / (n - k))))
