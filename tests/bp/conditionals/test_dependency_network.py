@@ -368,3 +368,19 @@ def test_what_cannot_be_learned_is_refused(model):
         model.impute({"z": [1.0]})
     with pytest.raises(KindError, match="expected a number column"):
         model.impute({"a": ["x"]})
+
+
+def test_intervals_that_are_too_wide_and_many_gaps_are_told():
+    """b is twice a, which bins are too wide for: intervals of 50 % hold all fresh values, and a note says it."""
+    rng = np.random.default_rng(40)
+    a, c, fresh = rng.normal(size=(3, 200))
+    table = {"a": a, "b": 2 * a + 1e-4 * rng.normal(size=200), "c": np.where(rng.random(200) < 0.2, np.nan, c + a)}
+    model = mm.bp.DependencyNetwork(FEW).fit(table)
+    beliefs = model.predict({"a": fresh, "b": np.full(200, np.nan)}, ["b", "c"])
+    low, high = beliefs["b"].quantile(0.25), beliefs["b"].quantile(0.75)
+    assert np.mean((low <= 2 * fresh) & (2 * fresh <= high)) > 0.6
+    told = beliefs.report.notes
+    assert sum("intervals of 'b' are too wide" in note for note in told) == 1
+    assert not any("intervals of 'c' are too wide" in note for note in told)
+    assert [note.split(".")[0] for note in told if "is missing" in note][-1].endswith("% of 'c' is missing in the data")
+    assert not any("% of 'c'" in note for note in model.predict({"c": [0.0]}, ["a"]).report.notes)

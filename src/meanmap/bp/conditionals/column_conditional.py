@@ -33,6 +33,8 @@ LEAST_SMOOTH = 0.01
 LEAST_RATIO = 0.3
 # Where no row of a leaf was drawn again, all count alike.
 LEAST_COUNT = 1e-9
+# Intervals of half of the mass, and the share of the rows with the narrowest.
+HALF, SUREST = (0.25, 0.75), 0.25
 # Rows are answered so many at a time.
 ROWS_AT_ONCE = 500
 
@@ -126,6 +128,8 @@ class ColumnConditional:
         How well rows that were left out were predicted, smaller is better: by "this", by a "joint normal" law, and
         "alone", the same for every row. The continuous ranked probability score of standardised numbers, Brier's of
         labels.
+    inside : float
+        Of left-out numbers whose beliefs are the surest, a quarter of all, the share within intervals of 50 %.
     """
 
     block: range
@@ -135,6 +139,7 @@ class ColumnConditional:
     mixture: np.ndarray
     levels: Levels
     held: Mapping[str, float]
+    inside: float = 0.5
 
     @classmethod
     def fit(
@@ -173,19 +178,22 @@ class ColumnConditional:
             truth, widths = values <= at, np.append(np.diff(thresholds.edges), 0.0) * unit
         mixture = mixture_weights(found - truth, widths)
         mixture = (1 - LEAST_SMOOTH) * mixture + LEAST_SMOOTH * (np.arange(len(mixture)) == 0)
-        claimed, levels = np.tensordot(mixture, found, 1), Levels()
+        claimed, levels, inside = np.tensordot(mixture, found, 1), Levels(), 0.5
         if number:
             claimed, bins = _whole(claimed), np.maximum(np.argmax(truth, axis=1)[:, None] - 1, 0)
             below, upto = (np.take_along_axis(claimed, bins + k, 1)[:, 0] for k in (0, 1))
             levels = Levels.fit(below, upto, rows)
             claimed = levels(claimed)
+            reach = np.ptp([at[np.argmax(claimed >= q, axis=1)] for q in HALF], axis=0)
+            sure, middle = reach <= np.quantile(reach, SUREST), (levels(below) + levels(upto)) / 2
+            inside = float(np.mean((HALF[0] <= middle[sure]) & (middle[sure] <= HALF[1])))
 
         def score(claim: np.ndarray) -> float:
             return float(np.mean(np.sum((claim - truth) ** 2 * widths, axis=1)))
 
         held = {"this": score(claimed), "alone": score(truth.mean(axis=0))}
         held |= {"joint normal": score(found[0])} if number else {}
-        return cls(block, thresholds, at, tuple(members), mixture, levels, held)
+        return cls(block, thresholds, at, tuple(members), mixture, levels, held, inside)
 
     def resampled(self, counts: np.ndarray) -> "ColumnConditional":
         """With the rows of the table counted so often (N,); mixture and levels stay."""

@@ -63,7 +63,7 @@ def effect_of(
     notes += (f"{len(there) - n} of {len(there)} rows have gaps and are left out.",) if n < len(there) else ()
     notes += tuple(filter(None, (pooled_note(columns[name], name, on) for name in adjusted or ())))
     arms = [_value(columns[of], of, value, t, name) for value, name in zip(ends, ("from_", "to"), strict=True)]
-    if np.array_equal(*arms):
+    if np.array_equal(arms[0], arms[1]):
         raise InputError(f"from_ and to are both {ends[0]!r}; expected two values of {of!r}.")
     notes += alike_in_order(
         [{str(name): each.argmax(axis=1) if each.shape[1] > 1 else each[:, 0] for name, each in used.items()}],

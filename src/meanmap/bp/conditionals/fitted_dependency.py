@@ -1,8 +1,9 @@
 """What a dependency network that has learned says about rows: filled, predicted, scored, drawn."""
 
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from meanmap.core.tables.missing import take
 from meanmap.core.types import Data, Seed
 
 __all__ = ["FittedDependencyNetwork"]
+
+# Of intervals that hold half of the values so many are within; and so many missing cells of a column are told.
+TOO_WIDE, MANY_GAPS = 0.65, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,30 @@ class FittedDependencyNetwork(CodedModel):
     def _answers(self, asked: CodedRows, names: tuple[Hashable, ...], rng: Seed) -> tuple[dict[Hashable, Any], Report]:
         beliefs = {name: self._belief(name, asked.matrix) for name in names}
         found = {name: belief[0] for name, belief in beliefs.items()} if asked.single else beliefs
-        return found, Report("one regression", True, 1, notes=self.notes)
+        return found, Report("one regression", True, 1, notes=(*self.notes, *self._doubts(names)))
+
+    def _doubts(self, names: Sequence[Hashable]) -> Iterator[str]:
+        """What is to be known of beliefs about some columns: intervals that are too wide, and gaps that may not be at
+        random.
+        """
+        for name in names:
+            law, gaps = (each[self.table.place(name)] for each in (self.conditionals, self._gaps))
+            if law.inside > TOO_WIDE:
+                yield (
+                    f"intervals of {name!r} are too wide where the other columns say it nearly exactly: those of 50 % "
+                    f"held {law.inside:.2f} of left-out values there."
+                )
+            if gaps > MANY_GAPS:
+                yield (
+                    f"{gaps:.0%} of {name!r} is missing in the data. Beliefs are right if what is missing is as the "
+                    "other columns say; where large values were left out for being large, intervals of 90 % held .70 "
+                    "to .80 of them."
+                )
+
+    @cached_property
+    def _gaps(self) -> list[float]:
+        """The share of missing cells of each column."""
+        return [float(np.isnan(self.rows[:, block.start]).mean()) for block in self.table.blocks]
 
     def _in_rows(
         self, asked: CodedRows, wanted: Mapping[Hashable, np.ndarray], rng: Seed
