@@ -128,7 +128,9 @@ class PointEmbedding(Embedding, Readouts):
         """p(x) / p₀(x) at any points, (m,) or (..., m): how much more probable they became than in the sample itself.
 
         For beliefs of graphical models, which are a sample of a variable, reweighted by what is known: p₀ is the prior.
-        Retrieval is its largest value among candidates, `belief.ratio(candidates).argmax(-1)`.
+        Retrieval is its largest value among candidates. Some candidates have large values for many queries: where these
+        come together, `ratio` (queries, candidates), compare `(ratio - ratio.mean(0)) / ratio.std(0)`, which found the
+        right one in .03 to .075 more of them.
         """
         with Door(self, x) as door:
             points = self.read(x, "x", door)

@@ -139,6 +139,17 @@ def test_series_are_told_and_no_change_is_refused():
         network.effect(table, "y", of="t", from_=float(0), to=0.0)
 
 
+def test_few_rows_for_an_interval_are_told():
+    table = confounded(43, 200)
+    rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}
+    network = mm.bp.BayesianNetwork(CONFOUNDED)
+    notes = network.effect(rare, "y", of="t", from_="old", to="new", rng=0).notes
+    assert any("'bad' came in 8 rows: intervals of 90 % of its share were measured" in note for note in notes)
+    number = table | {"t": table["z"] + np.random.default_rng(0).normal(size=200)}
+    notes = network.effect(number, "y", of="t", from_=0.0, to=1.0, rng=0).notes
+    assert any("no arm has rows of its own" in note for note in notes)
+
+
 def test_rows_without_support_are_refused():
     rng = np.random.default_rng(5)
     z = rng.normal(size=600)

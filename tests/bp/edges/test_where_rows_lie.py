@@ -9,7 +9,7 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 import meanmap as mm
-from meanmap.bp.conditionals import columns
+from meanmap.bp.conditionals import bayesian_network, columns
 from meanmap.bp.edges import samples
 from meanmap.core.door import Door
 from meanmap.core.errors import ColumnError, KindError, ParameterError, ShapeError
@@ -32,6 +32,7 @@ def _few(monkeypatch):
     monkeypatch.setattr(samples, "MOST_ROWS", 300)
     monkeypatch.setattr(samples, "MOST_PAIRS", 300)
     monkeypatch.setattr(columns, "MOST_LEARNED", 300)
+    monkeypatch.setattr(bayesian_network, "MOST_ROWS", 300)
 
 
 @pytest.fixture
@@ -130,6 +131,10 @@ def test_networks_learn_the_same(folder):
     regressions = [KNeighborsRegressor(5)]
     network, arrows = mm.bp.DependencyNetwork(regressions).fit(table), mm.bp.BayesianNetwork(graph).fit(FRAME)
     rows = table[1:21]
+    assert arrows.rows["a"] == 300
+    for model in (arrows, network):
+        notes = model.query({"a": 0.0}, ["b"], rng=0).report.notes
+        assert "learned from 300 of 900 rows, drawn at random." in notes
     lazy, frame = polars.scan_parquet(folder / "*.parquet"), dd.from_pandas(FRAME, npartitions=7)
     for data in (folder, lazy, frame):
         assert mm.bp.BayesianNetwork(graph).fit(data).score(rows).tolist() == arrows.score(rows).tolist()

@@ -213,13 +213,15 @@ class CodedTable:
         missing: str = "pairwise",
         kinds: Mapping[Any, Any] | None = None,
         widest: int | None = None,
+        most: int | None = None,
     ) -> tuple["CodedTable", dict[Hashable, np.ndarray], tuple[str, ...]]:
         """From a table the columns of some names, or all; with each as numbers (n, width), NaN in gaps, and notes.
 
-        Where all together would take more numbers for a row than the `widest`, fewer labels are on their own.
+        Where all together would take more numbers for a row than the `widest`, fewer labels are on their own. Rows are
+        100,000 at most, unless `most` says more.
         """
         told = {str(name): kind for name, kind in meant(kinds).items()}
-        found = Variables.of(data, names, MOST_LEARNED, missing, told)
+        found = Variables.of(data, names, most or MOST_LEARNED, missing, told)
         unknown = next((name for name in told if name not in set(map(str, found.values))), None)
         if unknown is not None:
             raise InputError(f"kinds has {unknown!r}; expected variables of the model: {_listed(found.values)}.")
@@ -231,7 +233,10 @@ class CodedTable:
         for name, column in columns.items():
             numbers[name] = np.full((len(found.there[name]), column.width), np.nan)
             numbers[name][found.there[name]] = column.numbers(found.values[name], "data")
-        return cls(columns), numbers, found.notes
+        used, notes = len(next(iter(found.there.values()))), found.notes
+        if used < found.rows:
+            notes = (*notes, f"learned from {used} of {found.rows} rows, drawn at random.")
+        return cls(columns), numbers, notes
 
     @property
     def blocks(self) -> tuple[range, ...]:

@@ -73,7 +73,8 @@ class FittedDependencyNetwork(CodedModel):
         random.
         """
         for name in names:
-            law, gaps = (each[self.table.place(name)] for each in (self.conditionals, self._gaps))
+            place = self.table.place(name)
+            law, gaps = self.conditionals[place], self._gaps[place]
             if law.inside > TOO_WIDE:
                 yield (
                     f"intervals of {name!r} are too wide where the other columns say it nearly exactly: those of 50 % "
