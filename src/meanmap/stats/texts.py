@@ -20,6 +20,8 @@ __all__ = ["read_texts", "text_coordinates", "texts_as_labels", "texts_of_variab
 
 # Substrings of so many characters, so many coordinates, chosen from at most so many rows: their eigenvectors take .2 s.
 LENGTH, MOST_COORDINATES, MOST_ROWS = 3, 10, 1000
+# Coordinates are at most 1 and rounded to so many decimals.
+DECIMALS = 10
 # What plain texts are called, which have no name of a column.
 TEXT = "text"
 
@@ -116,7 +118,9 @@ def text_coordinates(texts: np.ndarray, argument: str) -> np.ndarray:
     kept = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:MOST_COORDINATES]
     # Vectors of a centred matrix sum to zero, so that the mean of `some` drops out.
     directions = some.T @ (vectors[:, kept] / np.sqrt(values[kept]))
-    return np.asarray(shares @ directions - np.asarray(some.mean(axis=0)).ravel() @ directions)
+    # Rounding is no difference between texts: beside it one text that stands apart would be 1e14 times as far.
+    found = np.asarray(shares @ directions - np.asarray(some.mean(axis=0)).ravel() @ directions)
+    return np.round(found, DECIMALS) + 0.0
 
 
 def _texts(column: Any) -> np.ndarray | None:

@@ -19,6 +19,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.settings import probability, whole_number
 from meanmap.core.synonyms import own_words
 from meanmap.core.tables.chunks import source_of
+from meanmap.core.tables.doubts import columns_in
 from meanmap.core.tables.missing import by_pairs
 from meanmap.core.tables.order import alike_in_order
 from meanmap.core.tables.schema import Schema, few_columns, varying
@@ -27,7 +28,9 @@ from meanmap.graphs import Graph
 from meanmap.graphs.drawing import draw
 from meanmap.stats.result import Null
 from meanmap.stats.settings import check_draws
+from meanmap.stats.texts import texts_as_labels
 from meanmap.structure.dependence import Dependence
+from meanmap.structure.noted import functions_of_one, functions_told
 
 __all__ = ["DependenceTree", "chow_liu"]
 
@@ -59,7 +62,7 @@ class DependenceTree(Graph):
     seed : int or None
         `rng=result.seed` repeats the run.
     notes : tuple of str
-        Which values were missing.
+        Which values were missing, and what columns seem to be: series, ids, clocks, texts, functions of one another.
     schema : Schema or None
         What the columns of the table were read as.
     """
@@ -186,7 +189,12 @@ def chow_liu(
     table, dull = varying(table, schema)
     if len(schema.columns) - len(dull) < 2:
         raise EmptyError(few_columns(schema, dull))
-    told = (*told, *alike_in_order((table,), ("table",), HARM, paired=True))
+    told = (
+        *told,
+        *alike_in_order((table,), ("table",), HARM, paired=True),
+        *texts_as_labels((table,), ("table",)),
+        *functions_told(functions_of_one(dict(columns_in(table, "table")))),
+    )
     names, dependence = Dependence.of(table, measure, random.generator, schema)
     values = dependence.values()
     edges = _strongest_tree(values)

@@ -26,6 +26,7 @@ from meanmap.stats.independence.pairwise import PairwiseHSIC
 from meanmap.stats.settings import LEAST_POINTS, MOST_PERMUTATIONS, check_draws
 from meanmap.stats.texts import read_texts
 from meanmap.structure.conditional_tests import Pair
+from meanmap.structure.noted import functions_of_one, functions_told
 
 __all__ = ["KernelTests"]
 
@@ -152,9 +153,12 @@ class KernelTests:
     def notes(self) -> list[str]:
         """What a reader of the answers should know of the data."""
         found = [*self._told, *(text for variable in self._variables.values() for text in variable.notes)]
+        pairs = functions_of_one({name: self._table[name] for name in self.names})
+        found += functions_told(pairs)
         found += [
             f"{x} is a function of {', '.join(given)}: given these it is independent of all, and edges may be missing."
             for x, given in sorted(self._functions)
+            if len(given) > 1 or (x, *given) not in pairs
         ]
         if self._nearly:
             given, x, y = min(self._nearly, key=lambda each: (len(each[0]), each))

@@ -216,7 +216,8 @@ def _notes(tests: Any, answers: Answers, found: Colliders, refused: list[tuple[i
     notes += tests.notes() if hasattr(tests, "notes") else []
     if answers.skipped:
         notes.append(
-            f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many."
+            f"the rows are too few to condition on more than {tests.most_given} variables: edges may be too many, and "
+            "directions are not to be trusted."
         )
     return notes
 

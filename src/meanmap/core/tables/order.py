@@ -13,7 +13,7 @@ from meanmap.core.points import on_host
 from meanmap.core.tables.doubts import columns_in
 from meanmap.core.texts import text_codes
 
-__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "is_sorted", "series_note"]
+__all__ = ["LEAST", "LEAST_ROWS", "alike_in_order", "clocks", "is_sorted", "series_note", "tied_ranks"]
 
 # Fewer rows say little. Of many rows blocks of consecutive ones are looked at, spread over all: so many, so long.
 LEAST_ROWS, BLOCKS, LENGTH = 20, 20, 500
@@ -169,7 +169,7 @@ def _blocks(n: int) -> tuple[np.ndarray, np.ndarray]:
     return rows, np.diff(rows) == 1
 
 
-def _codes(column: np.ndarray) -> np.ndarray:
+def tied_ranks(column: np.ndarray) -> np.ndarray:
     """Ranks, ties alike; of labels their places in order."""
     values = text_codes(column) if column.dtype.kind == "O" else column
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -232,7 +232,7 @@ def _groups(columns: Sequence[np.ndarray]) -> np.ndarray:
     """For each row the number of its group, where columns hold values that have one place in the table each."""
     group = np.zeros(len(columns[0]), int)
     for column in columns:
-        codes = _codes(column)
+        codes = tied_ranks(column)
         runs = 1 + np.count_nonzero(np.diff(codes))
         if runs <= len(codes) / ROWS_OF_A_GROUP and runs == len(np.unique(codes)):
             group = group + np.concatenate([[0], np.cumsum(np.diff(codes) != 0)])
@@ -241,7 +241,7 @@ def _groups(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 def _alike(column: np.ndarray, group: np.ndarray, next_to: np.ndarray) -> tuple[float, float]:
     """The correlation of ranks of neighbours in a group, and how many standard deviations that is."""
-    ranks, sizes = _codes(column), np.bincount(group)
+    ranks, sizes = tied_ranks(column), np.bincount(group)
     left = ranks - (np.bincount(group, ranks) / sizes)[group]
     variance = np.bincount(group, left**2) / sizes
     pairs = next_to & (np.diff(group) == 0)
