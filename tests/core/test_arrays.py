@@ -80,14 +80,19 @@ def test_sparse_matrices_stay_sparse(kind):
         (
             [[1.0], [np.nan]],
             NonFiniteError,
-            r"x holds 1 value\(s\) that are not finite, the first \(nan\) at row 1, column 0",
+            r"x holds 1 value\(s\) that are not finite, the first \(nan\) at row 1, column 0. Drop .* missing='drop'",
         ),
-        ([1.0, -np.inf, np.nan], NonFiniteError, r"x holds 2 value\(s\).*\(-inf\) at row 1"),
+        (
+            [1.0, -np.inf, np.nan],
+            NonFiniteError,
+            r"x holds 2 value\(s\).*\(-inf\) at row 1, column 0. Drop .* in first\.$",
+        ),
         ([1.0, None], NonFiniteError, r"x has 1 missing value\(s\). Drop those rows or fill them in first"),
         (np.ma.array([1.0, 2.0], mask=[0, 1]), NonFiniteError, "x has masked entries. Drop those rows"),
         (pd.Series([1, None], dtype="Int64"), NonFiniteError, "missing|not finite"),
         (pl.Series([1, None]), NonFiniteError, "missing|not finite"),
         ("data.csv", KindError, "x is the text 'data.csv'; expected numbers.*pandas.read_csv"),
+        ("data.parquet", KindError, "x is the text 'data.parquet'; expected numbers.*pandas.read_parquet"),
         (b"data", KindError, "x is the text b'data'"),
         (
             ["a", "b"],
@@ -96,7 +101,11 @@ def test_sparse_matrices_stay_sparse(kind):
         ),
         ([1 + 2j], KindError, "x holds complex numbers; expected real ones. Pass real and imaginary parts as columns"),
         (np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"), NonFiniteError, "1 value.* not finite.* row 1"),
-        ([1.0, -1.7e308], NonFiniteError, r"x holds 1 value\(s\) that are too large for distances .* at row 1"),
+        (
+            [1.0, -1.7e308],
+            NonFiniteError,
+            r"x holds 1 value\(s\) that are too large for distances .* at row 1, column 0. Take another unit: divide",
+        ),
         (
             [object(), 1],
             KindError,

@@ -129,6 +129,7 @@ def test_columns_stay_apart():
     ("data", "error", "message"),
     [
         ("red", KindError, "x is one text, 'red'; expected a list of labels"),
+        ("red.csv", KindError, "x is one text, 'red.csv'; expected a list of labels. To use a file, .*read_csv"),
         ([], EmptyError, "x is empty"),
         (np.zeros((3, 0)), EmptyError, "x has 3 rows but no columns"),
         (np.int64(3), ShapeError, r"x has shape \(\); expected \(n,\) or \(n, d\) labels"),

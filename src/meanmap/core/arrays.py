@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from meanmap.core.points import is_sparse, library_of, refuse_sparse, refuse_unr
 from meanmap.core.types import Array, Data
 
 __all__ = [
+    "DROPPED",
     "array_of",
     "as_array",
     "check_finite",
@@ -34,11 +36,16 @@ __all__ = [
     "parameter",
     "plain",
     "read_matrix",
+    "reader_of",
     "unmasked",
 ]
 
 # The square of a distance between points within this many times the largest number's root overflows in no sum.
 MARGIN = 1e-3
+
+# What to do about values that are no numbers, and about missing ones.
+DROP = "Drop those rows or fill them in first"
+DROPPED = f"{DROP}; tests and monitors do so with missing='drop'."
 
 # Squares of numbers smaller than one over this, and variances of what is multiplied by them, leave the range.
 _ROOM = 1e140
@@ -52,7 +59,7 @@ def as_array(data: Data, argument: str) -> np.ndarray:
     if isinstance(data, str | bytes):
         raise KindError(
             f"{argument} is the text {data!r}; expected numbers, one row per point. "
-            "To use a file, read it first, for example with pandas.read_csv."
+            f"To use a file, read it first, for example with {reader_of(data)}."
         )
     array = plain(data, argument)
     if is_categorical(data):
@@ -61,11 +68,11 @@ def as_array(data: Data, argument: str) -> np.ndarray:
             "If they are numbers, convert them, for example with .astype(float)."
         )
     if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
-        raise NonFiniteError(f"{argument} has masked entries. Drop those rows or fill them in first.")
+        raise NonFiniteError(f"{argument} has masked entries. {DROPPED}")
     if array.dtype == object:
         missing = count_missing(array)
         if missing:
-            raise NonFiniteError(f"{argument} has {missing} missing value(s). Drop those rows or fill them in first.")
+            raise NonFiniteError(f"{argument} has {missing} missing value(s). {DROPPED}")
         check_cells(array, argument)
         raise KindError(
             f"{argument} holds Python objects (dtype object), first {array.flat[0]!r}; expected numbers. "
@@ -77,6 +84,12 @@ def as_array(data: Data, argument: str) -> np.ndarray:
         array = seconds(array, argument)
     check_numeric(array, argument)
     return array
+
+
+def reader_of(path: object) -> str:
+    """What may read a file of this name into memory."""
+    name = path.decode(errors="replace") if isinstance(path, bytes) else str(path)
+    return "pandas.read_parquet" if Path(name).is_dir() or name.endswith((".parquet", ".pq")) else "pandas.read_csv"
 
 
 def array_of(data: Data, argument: str) -> Any:
@@ -221,10 +234,11 @@ def check_size(values: Array, argument: str) -> None:
         return  # whole numbers are never that large
     most = MARGIN * float(jnp.finfo(values.dtype).max) ** 0.5
     what = f"too large for distances (at most {most:.1g} in {values.dtype})"
-    _refuse(values, lambda array, library: library.abs(array) > most, argument, what)
+    remedy = "Take another unit: divide all of the column by the same number."
+    _refuse(values, lambda array, library: library.abs(array) > most, argument, what, remedy)
 
 
-def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what: str) -> None:
+def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what: str, remedy: str = "") -> None:
     if not is_concrete(values):
         return
     library = library_of(values)
@@ -240,7 +254,7 @@ def _refuse(values: Array, wrong: Callable[[Any, Any], Any], argument: str, what
     where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
     raise NonFiniteError(
         f"{argument} holds {int(found.sum())} value(s) that are {what}, the first ({value}) at {where}. "
-        "Drop those rows or fill them in first."
+        f"{remedy or (DROPPED if value != value else f'{DROP}.')}"
     )
 
 

@@ -2,13 +2,14 @@
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from meanmap.core.arrays import check_rows, count_missing, plain
+from meanmap.core.arrays import check_rows, count_missing, plain, reader_of
 from meanmap.core.door import Door
 from meanmap.core.errors import EmptyError, KindError, NonFiniteError, ShapeError
 from meanmap.core.foreign import readable
@@ -31,7 +32,10 @@ class Labels:
     def read(self, data: Data, argument: str, door: Door) -> Any:
         """Codes of shape (n, d, 2); one axis means n points with one label each."""
         if isinstance(data, str | bytes):
-            raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.")
+            read = (
+                f" To use a file, read it first, for example with {reader_of(data)}." if Path(str(data)).suffix else ""
+            )
+            raise KindError(f"{argument} is one text, {data!r}; expected a list of labels.{read}")
         if table := table_in(data, argument):
             parts = [_codes(column, f"{argument}[{name!r}]") for name, column in table.columns.items()]
         else:

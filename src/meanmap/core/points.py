@@ -94,9 +94,13 @@ def refuse_unread(source: Data, argument: str) -> None:
     """Say so where rows must be in memory."""
     if is_dask(source):
         what = "an array" if hasattr(source, "chunks") else "a frame"
-        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: pass {argument}.compute().")
+        raise KindError(f"{argument} is {what} of Dask, whose rows are not in memory: {_call(argument, 'compute')}.")
     if hasattr(source, "collect") and hasattr(source, "with_row_index"):
-        raise KindError(f"{argument} is a lazy frame, whose rows are not in memory: pass {argument}.collect().")
+        raise KindError(f"{argument} is a lazy frame, whose rows are not in memory: {_call(argument, 'collect')}.")
+
+
+def _call(argument: str, method: str) -> str:
+    return f"pass what its {method}() returns" if " " in argument else f"pass {argument}.{method}()"
 
 
 def _leaves(points: Points) -> list:

@@ -208,3 +208,8 @@ def test_a_later_column_of_nothing_is_said_to_be_that():
     )
     with pytest.raises(KindError, match=expected):
         monitor.step({"a": np.full(25, np.nan)})
+
+
+def test_a_variable_without_columns_is_named_once():
+    words = np.array(["u", None, "v"], dtype=object)
+    assert settle([words], ["y"], "category")[1] == ("missing values of y are a label, '(missing)' (1).",)

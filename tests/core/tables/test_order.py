@@ -1,5 +1,7 @@
 """Rows that follow each other as a series does are told of; independent rows in any order that says nothing are not."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,3 +184,11 @@ def test_clusters_answer_it():
     ):
         assert not any(SAID in note for note in result.warnings)
         assert result.pvalue > 0.01
+
+
+def test_lists_of_dates_are_clocks_as_their_columns_are():
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(i) for i in range(200)]
+    expected = alike_in_order([pd.Series(pd.to_datetime(days))], ["x"])
+    assert "x holds times in equal steps" in expected[0]
+    for held in (days, list(np.array(days, dtype="datetime64[D]")), [day - days[0] for day in days]):
+        assert alike_in_order([held], ["x"]) == expected

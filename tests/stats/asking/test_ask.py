@@ -127,3 +127,17 @@ def test_strata_and_clusters_beside_the_line():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("question", "data", "expected"),
+    [
+        ("0 ~ 1", pd.DataFrame(np.eye(9)), "no names: give the DataFrame names that are not its numbers"),
+        (FARM, "sun ~ water", "the question 'sun ~ water' comes second; expected it first, and then the table"),
+        ("sun ~ water", FARM.to_dict("records"), "no names: make a table of these mappings, as pandas.DataFrame does"),
+        ("sun ~ water", np.eye(9), "no names: pass a DataFrame"),
+    ],
+)
+def test_data_without_names_are_answered_with_what_gives_them_some(question, data, expected):
+    with pytest.raises(KindError, match=expected):
+        mm.test(question, data)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import dask.dataframe
 import numpy as np
 import pandas as pd
 import pytest
@@ -330,3 +331,38 @@ def test_one_array_for_each_sample_is_refused_with_what_to_type():
 def test_a_table_of_its_groups_alone_is_refused():
     with pytest.raises(ColumnError, match="the table has no column but 'g', which tells its groups"):
         mm.two_sample_test(pd.DataFrame({"g": ["u", "v"] * 30}), by="g", rng=0)
+
+
+BY = [mm.two_sample_test, mm.k_sample_test, mm.two_sample_effect, mm.k_sample_effect]
+
+
+@pytest.mark.parametrize("ask", [*BY, lambda table, by: mm.closeness_test(table, by=by, margin=0.1)])
+def test_a_table_that_is_not_in_memory_cannot_be_taken_apart(ask, tmp_path):
+    frame = pd.DataFrame({"g": ["p", "q"] * 20, "a": np.arange(40.0)})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for path, read in (
+        (str(tmp_path / "a.parquet"), "parquet"),
+        (tmp_path / "a.parquet", "parquet"),
+        (str(tmp_path), "parquet"),
+        ("a.csv", "csv"),
+    ):
+        expected = f"by= is for a table in memory, and .* is the name of a file: read it .* pandas.read_{read}."
+        with pytest.raises(KindError, match=expected):
+            ask(path, by="g")
+    with pytest.raises(KindError, match=r"the table is a frame of Dask, .*: pass what its compute\\(\\) returns"):
+        ask(dask.dataframe.from_pandas(frame, npartitions=2), by="g")
+
+
+def test_switches_are_no_designs_and_blocks_fit_into_a_sample():
+    x = np.random.default_rng(0).normal(size=(63, 2))
+    for ask in (lambda **o: mm.two_sample_test(x, x[:50], **o), lambda **o: mm.independence_test(x, x[:, 0], **o)):
+        with pytest.raises(
+            ParameterError, match=r"clusters is True; expected the name of a column, or an array .* or a"
+        ):
+            ask(clusters=True)
+        with pytest.raises(ParameterError, match="within is False; expected the name of a column, or an array with a"):
+            ask(within=False)
+    with pytest.raises(ParameterError, match="no more than the largest sample has, 63"):
+        mm.two_sample_test(x, x[:50], clusters=0)
+    with pytest.raises(ParameterError, match="no more than there are, 63"):
+        mm.independence_test(x, x[:, 0], clusters=64)

@@ -1,6 +1,7 @@
 """Tables that may not be what they seem: codes for missing values, numbers and dates kept as text, copies of rows."""
 
 from collections.abc import Collection, Sequence
+from datetime import date, timedelta
 from numbers import Real
 from typing import Any
 
@@ -12,6 +13,7 @@ from meanmap.core.errors import ShapeError
 from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host, slices
+from meanmap.core.tables.labels_meant import odd_labels
 from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels
 from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.written import Written, words_of, written_notes
@@ -39,8 +41,9 @@ def doubts(
     """What is to be said of columns, in all samples together, that may not be what they seem.
 
     Some hold numbers that may stand for missing values: the sentence ends with what `then` to do. Others are text that
-    looks like numbers or dates. Columns that are `told` to be something are left out. Samples of other things than
-    columns have none. Those of several variables are looked at `apart`.
+    looks like numbers or dates, or has labels that may stand for missing values, or differ in blanks. Columns that are
+    `told` to be something are left out. Samples of other things than columns have none. Those of several variables are
+    looked at `apart`.
 
     Examples
     --------
@@ -72,6 +75,8 @@ categories of it, or say so with kinds={'age': 'label'} or --kinds age=label.
         written = Written.of(words) if words else None
         if written is not None and written.many:
             texts[name] = written
+        elif words:
+            notes += odd_labels(words, f"{'' if name is None else f'column {name!r} of '}{everywhere}")
     return (*notes, *written_notes(texts, everywhere))
 
 
@@ -227,7 +232,7 @@ def columns_in(sample: Data, argument: str) -> list[tuple[Any, Any]]:
     if (
         isinstance(sample, list | tuple)
         and sample
-        and isinstance(sample[0], Real | str | list | tuple | np.ndarray | None)
+        and isinstance(sample[0], Real | str | list | tuple | np.ndarray | date | timedelta | np.generic | None)
     ):
         try:
             sample = plain(sample, argument)

@@ -157,7 +157,8 @@ def settle_pieces(parts: Sequence[Any], names: Sequence[str], missing: Any) -> t
 def left_out(name: str, rows: int, kept: int, where: str) -> str:
     """What is said of missing values: which rows were left out, or that they are a label."""
     if kept == rows:
-        return f"missing values of {name} are a label, {MISSING_LABEL!r}: {where}."
+        said = f"missing values of {name} are a label, {MISSING_LABEL!r}"
+        return f"{said} {where[3:]}." if where.startswith("it (") else f"{said}: {where}."
     gone = rows - kept
     return f"{gone} of {rows} rows of {name} {'was' if gone == 1 else 'were'} left out: a value is missing in {where}."
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from meanmap.core.arrays import (
+    DROPPED,
     as_array,
     check_lengths,
     check_numeric,
@@ -308,10 +309,7 @@ def read_column(column: Data, argument: str) -> Any:
     array = plain(column, argument)
     missing = count_missing(column)
     if missing:
-        raise NonFiniteError(
-            f"{argument} has {missing} missing value(s). Drop those rows or fill them in first; tests and monitors "
-            "do so with missing='drop'."
-        )
+        raise NonFiniteError(f"{argument} has {missing} missing value(s). {DROPPED}")
     own = getattr(getattr(column, "dtype", None), "kind", "O")
     if array.dtype.kind == "O" and own in "fiub":
         array = np.asarray(column, dtype={"b": bool, "i": np.int64, "u": np.uint64}.get(own, np.float64))  # of pandas

@@ -112,8 +112,7 @@ def plan_for(
     missing: Any = "drop",
 ) -> Plan:
     """The test that fits a question about a table."""
-    if not Table.has_names(data):
-        raise KindError("a question names columns, and the data have no names: pass a DataFrame.")
+    _check_named(line, data)
     columns = raw_columns(data, "the table")
     apart = [*within, *names_of(clusters)]
     for argument, names in (("within", within), ("clusters", names_of(clusters))):
@@ -153,6 +152,19 @@ def plan_for(
         tuple(why),
         lambda missing, **options: _independence(asked, columns, strata, clusters, missing, told, options),
     )
+
+
+def _check_named(line: Any, data: Any) -> None:
+    """Refuse a question that is none, or is about data whose columns have no names."""
+    if isinstance(data, str) and not isinstance(line, str):
+        raise KindError(f"the question {data!r} comes second; expected it first, and then the table.")
+    if not Table.has_names(data):
+        remedy = "pass a DataFrame."
+        if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
+            remedy = "make a table of these mappings, as pandas.DataFrame does."
+        elif hasattr(data, "iloc"):
+            remedy = "give the DataFrame names that are not its numbers, such as frame.columns = ['a', 'b']."
+        raise KindError(f"a question names columns, and the data have no names: {remedy}")
 
 
 def _compared(

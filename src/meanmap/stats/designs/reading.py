@@ -1,11 +1,13 @@
 """From what users say of their rows, by columns or by arrays, to samples and a design."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from meanmap.core.arrays import reader_of
 from meanmap.core.errors import (
     ColumnError,
     EmptyError,
@@ -59,6 +61,11 @@ def grouped(
     frame: Data, by: Any, missing: str, kinds: Mapping[str, Any] | None
 ) -> tuple[dict[str, Table], tuple[str, ...]]:
     """The samples of one table, one for each value of the column `by`, and notes."""
+    if isinstance(frame, str | bytes | Path):
+        raise KindError(
+            f"by= is for a table in memory, and {str(frame)!r} is the name of a file: read it first, for example with "
+            f"{reader_of(frame)}."
+        )
     by = str(by) if is_whole(by) else by
     if not isinstance(by, str) or not source_of(frame).named:
         raise KindError(f"by is {by!r}; expected the name of a column of the one table that is given.")
@@ -118,6 +125,7 @@ def design_of(
     given = {"within": within, "clusters": clusters, "weights": weights}
     if all(value is None for value in given.values()):
         return None
+    _check_no_switch(**given)
     _check_for_each_row(within=within, weights=weights)
     for argument, value in given.items():
         if by is not None and str(by) in names_of(value):
@@ -163,6 +171,7 @@ def observed(
     `within` and `clusters` have a value for each row, which goes with it. Where nothing is exchanged a cluster may lie
     `across` strata; otherwise it differs from one of the same name in another stratum.
     """
+    _check_no_switch(within=within, clusters=clusters)
     if is_whole(clusters):
         clusters = _consecutive((length(variables[0]),), clusters)
     apart = {name: part for name, part in (("within", within), ("clusters", clusters)) if part is not None}
@@ -305,10 +314,21 @@ def _check_compared(sizes: Sequence[int], names: Sequence[str], strata: np.ndarr
         )
 
 
+def _check_no_switch(**given: Any) -> None:
+    """Refuse True and False, which say nothing of rows."""
+    for argument, value in given.items():
+        if isinstance(value, bool | np.bool_):
+            count = ", or a whole number of consecutive rows" if argument == "clusters" else ""
+            raise ParameterError(
+                f"{argument} is {value}; expected the name of a column, or an array with a value for each row{count}."
+            )
+
+
 def _consecutive(sizes: Sequence[int], size: int) -> np.ndarray:
     """Units of so many consecutive rows of each sample."""
     if not 2 <= size <= max(sizes):
-        least = f"2 consecutive rows in each, and no more than there are, {max(sizes)}"
+        where = "there are" if len(sizes) == 1 else "the largest sample has"
+        least = f"2 consecutive rows in each, and no more than {where}, {max(sizes)}"
         raise ParameterError(f"clusters is {size}; expected at least {least}.")
     found, start = [], 0
     for rows in sizes:

@@ -86,9 +86,10 @@ def two_sample_effect(
     shift. Tails that the rows have hardly reached make these larger than they look: t laws and generalised Pareto tails
     say by how much. Where both give more than one chance in forty to an infinite one, the rows do not say what a
     standard deviation is: the interval begins at 0, and a warning names the column and what to read or pass instead.
-    That is so of nearly all samples of t laws of 2.2 degrees of freedom and of lognormal ones of σ = 1.5; of t laws of
-    5, 100 rows are warned of in about half of all samples and 500 in hardly any; of exponential laws in about 7 and 1
-    of 10; of normal laws in none. No bound holds for all laws, such as those of which one row in a million is far away.
+    That is so of three of four samples of one column of a t law of 2.2 degrees of freedom, and of nearly all lognormal
+    ones of σ = 1.5; of exponential laws and t laws of 3 in about half of all samples of 100 rows, of t laws of 5 in one
+    of six, with 500 rows hardly ever but for the t law of 3; of normal laws in none. No bound holds for all laws, such
+    as those of which one row in a million is far away.
 
     Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, for the strata that
     are there. It varies as independent rows do within strata, or whole clusters; where a stratum has one row or cluster

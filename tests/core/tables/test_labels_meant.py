@@ -1,0 +1,51 @@
+"""Labels that may stand for missing values, and blanks around labels, are told of; other labels are not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import meanmap as mm
+from meanmap.core.tables.doubts import doubts
+
+WORDS = np.array(["u", "v", "w"] * 20, dtype=object)
+NUMBERS = np.random.default_rng(0).normal(size=60)
+
+
+def with_label(label):
+    words = WORDS.copy()
+    words[5] = label
+    return words
+
+
+@pytest.mark.parametrize("label", ["nan", "NaN", "None", "<NA>", "NA", "n/a", "NULL", "", "  "])
+def test_words_for_what_is_missing_are_told_of_and_can_be_passed_as_marks(label):
+    words = with_label(label)
+    (note,) = doubts([words], ["x"])
+    mark = [label.strip()]
+    assert note == f"x has the label {label!r}, like any other: if it stands for a missing value, pass missing={mark}."
+    result = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99)
+    assert note in result.warnings
+    left = mm.independence_test(words, NUMBERS, rng=0, n_permutations=99, missing=mark)
+    assert left.sizes == (59,)
+    assert not any("has the label" in each for each in left.warnings)
+
+
+def test_what_numpy_makes_of_none_is_told_of():
+    (note,) = doubts([{"a": with_label(None).astype(str)}], ["x"])
+    assert note.startswith("column 'a' of x has the label 'None', like any other")
+
+
+def test_labels_that_differ_in_blanks_are_told_of():
+    frame = pd.DataFrame({"a": with_label("u "), "b": with_label(" v")})
+    end = "which differ in blanks alone and count as two: take the blanks out, as .str.strip() does, if they are one."
+    assert doubts([frame, frame], ["x", "y"]) == (
+        f"column 'a' of x and y has the labels 'u ' and 'u', {end}",
+        f"column 'b' of x and y has the labels ' v' and 'v', {end}",
+    )
+
+
+@pytest.mark.parametrize("label", ["none", "nanny", "Nan", "U", "u.", "north east", None])
+def test_other_labels_are_not_told_of(label):
+    assert doubts([with_label(label)], ["x"]) == ()
+    assert doubts([pd.Categorical(with_label("nan"))], ["x"]) == ()
+    assert doubts([{"a": with_label("nan")}], ["x"], told=["a"]) == ()
