@@ -24,28 +24,52 @@ def run(*arguments):
 
 def test_a_schema_is_printed(table):
     plain = run("schema", table).output
-    assert "24 rows, 4 columns" in plain
-    assert "day   text    24 values: 2026-01-01" in plain
-    assert "code  count   0 to 3, median 1.5, scale 1, 4 values" in plain
-    assert "1 of 25 rows of" in plain
+    assert "25 rows, 4 columns" in plain
+    assert "day   text    25 values: 2026-01-01" in plain
+    assert "code  count   0 to 3, median 1, scale 1, 4 values" in plain
+    assert "x     number  1.5 to 24.5, median 13, scale 7, 1 missing" in plain
+    assert "left out" not in plain
     assert "column 'day' is text that looks like dates, such as '2026-01-01', and counts as labels" in plain
-    assert "or say so with kinds={'day': 'time'} or --kinds day=time." in plain
+    assert (
+        "counts as labels: convert it, or say so with --kinds day=time. If labels are meant, say so with --kinds"
+        in plain
+    )
     told = run("schema", table, "--kinds", "day=time,size=low<high,code=label").output
-    assert "day   time    2026-01-01T00:00:00 to 2026-01-24T00:00:00" in told
+    assert "day   time    2026-01-01T00:00:00 to 2026-02-01T00:00:00" in told
     assert "size  rank    2 values: low < high" in told
     assert "code  label   4 values: 0, 1, 2, 3" in told
     assert "looks like dates" not in told
     assert '"kind": "count"' in run("schema", table, "--json").output
 
 
+def test_gaps_are_counted_by_column_and_leave_out_no_row(tmp_path):
+    """A row with a gap in one column counts in all others; it was left out."""
+    path = tmp_path / "gaps.csv"
+    lines = [f"{i},{'' if i % 2 else i},{'NA' if i % 3 else 'low'}," for i in range(12)]
+    path.write_text("\n".join(["a,b,c,d", *lines]) + "\n")
+    plain = run("schema", path, "--kinds", "d=label").output
+    assert "12 rows, 3 columns" in plain
+    assert "a  count  0 to 11" in plain
+    assert "b  count  0 to 10, median 5, scale 4, 6 values, 6 missing" in plain
+    assert "c  label  1 value: low, 8 missing" in plain
+    assert "note: column 'd' is empty, and is left out" in plain
+    assert '"missing": 6' in run("schema", path, "--json").output
+    path.write_text("a,b\n,\n,\n")
+    found = run("schema", path)
+    assert (found.exit_code, "has no value that is not missing" in found.output) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
         ("${:,}", "numbers with a sign such as $ or %, such as '$1,040', and counts as labels: take signs"),
-        ("{:,}", "numbers with a comma, such as '1,040', and counts as labels: read the file with decimal=','"),
+        ("{:,}", "numbers with a comma, such as '1,040', and counts as labels: read the file with --decimal ,"),
         ("{} kg", "numbers with a unit, such as '1040 kg', and counts as labels: take the unit out"),
         ("{0}/12/2026", "dates with the day or the month first, such as '1/12/2026', and counts as labels"),
-        ("2026-01-{0:02}", "dates, such as '2026-01-01', and counts as labels: convert it, for example with "),
+        (
+            "2026-01-{0:02}",
+            "dates, such as '2026-01-01', and counts as labels: convert it, or say so with --kinds pay=time",
+        ),
     ],
 )
 def test_numbers_and_dates_that_are_read_as_labels_are_told_of(tmp_path, written, said):

@@ -217,7 +217,7 @@ def test_files_that_hold_a_column_as_numbers_and_as_text_are_refused(tmp_path):
     second = write(tmp_path / "second.csv", zip=[f'"{n},5"' for n in range(10)], b=range(10))
     found = run("two-sample", first, second)
     assert (found.exit_code, found.stdout) == (2, "")
-    assert "looks like numbers with a comma: read the file with decimal=','" in found.stderr
+    assert "looks like numbers with a comma: read the file with --decimal , if the comma" in found.stderr
     assert "--labels zip" in found.stderr
     assert run("two-sample", first, second, "--labels", "zip").exit_code == 0
 
@@ -379,6 +379,12 @@ def test_several_parquet_files_are_one_sample(tmp_path):
     found = json.loads(run("two-sample", tmp_path / "before", patterns[1], "--columns", "a", *options).stdout)
     chosen = [frame.select("a") for frame in frames.values()]
     assert found["pvalue"] == mm.two_sample_test(*chosen, **settings).pvalue
+    few = "two-sample", tmp_path / "before", "--permutations", 19
+    assert "both samples are the same 3 files: no difference can be found" in run(*few, patterns[0]).stdout
+    told = run(*few, tmp_path / "before" / "[01].parquet").stdout
+    assert "before/0.parquet, " in told
+    assert "before/1.parquet are in both samples, and hide differences" in told
+    assert "both samples" not in run(*few, patterns[1]).stdout
     frames["after"].select("a").write_parquet(tmp_path / "after.parquet")
     refused = run("two-sample", tmp_path / "before", tmp_path / "after.parquet")
     assert refused.exit_code == 2

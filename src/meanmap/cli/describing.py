@@ -22,9 +22,17 @@ def schema(
     """Say what each column of a file is: its kind, its range and unit, or its labels."""
     import meanmap as mm
     from meanmap.cli import inputs, outputs
+    from meanmap.core.errors import EmptyError
+    from meanmap.core.tables.missing import present
 
-    reading = inputs.Reading(delimiter, names_in(labels), "drop", kinds_in(kinds), decimal=decimal)
-    found = mm.Schema.of(reading.table(data, names_in(columns)), kinds=reading.kinds, names=[data])
+    reading = inputs.Reading(delimiter, names_in(labels), "pairwise", kinds_in(kinds), by_pairs=True, decimal=decimal)
+    held = reading.for_pairs(data, names_in(columns))
+    there = {name: column for name, column in held.items() if present(column).any()}
+    if not there:
+        raise EmptyError(f"{data} has no value that is not missing.")
+    reading.notes += [f"column {name!r} is empty, and is left out" for name in held if name not in there]
+    told = {name: kind for name, kind in reading.kinds.items() if name in there}
+    found = mm.Schema.of(there, kinds=told, names=[data])
     for column in (each for each in found.columns if each.written):
         reading.notes += column.strange(f"column {column.name!r}")
     if json:

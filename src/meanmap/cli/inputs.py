@@ -169,11 +169,21 @@ def pair(reading: Reading, first: str, second: str, columns: list[str]) -> dict[
     if alone:
         where = first if alone[0] in one.names else second
         raise ColumnError(f"only {where} has a column {alone[0]!r}; choose columns that both have, with --columns.")
-    if Path(first).resolve() == Path(second).resolve():
-        reading.notes.append(f"both samples are the file {first}: no difference can be found")
+    _tell_of_shared_files(reading, [[first], [second]])
     names = list(dict.fromkeys([Path(first).name, Path(second).name]))
     names = names if len(names) == 2 else [first, second if second != first else f"{second} (again)"]
     return dict(zip(names, (one, other.select(one.names)), strict=True))
+
+
+def _tell_of_shared_files(reading: Reading, paths: Sequence[Sequence[str | Path]]) -> None:
+    """A note on files whose rows are in both samples."""
+    one, other = ({Path(path).resolve(): str(path) for path in each} for each in paths)
+    shared = [name for path, name in one.items() if path in other]
+    if shared and one.keys() == other.keys():
+        what = f"file {shared[0]}" if len(shared) == 1 else f"same {len(shared)} files"
+        reading.notes.append(f"both samples are the {what}: no difference can be found")
+    elif shared:
+        reading.notes.append(f"the rows of {', '.join(sorted(shared)[:3])} are in both samples, and hide differences")
 
 
 def long_files(reading: Reading, first: str, second: str, columns: list[str]) -> dict[str, Any] | None:
@@ -187,6 +197,9 @@ def long_files(reading: Reading, first: str, second: str, columns: list[str]) ->
     for one, other, where in ((both[0], both[1], first), (both[1], both[0], second)):
         for name in (name for name in one.names if name not in other.names):
             raise ColumnError(f"only {where} has a column {name!r}; choose columns that both have, with --columns.")
+    _tell_of_shared_files(
+        reading, [getattr(each, "paths", [path]) for each, path in zip(both, (first, second), strict=True)]
+    )
     return dict(zip((first, second if second != first else f"{second} (again)"), both, strict=True))
 
 

@@ -12,9 +12,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from meanmap.cli.wording import in_options
+
 __all__ = [
     "Command",
     "before_errors",
+    "in_own_words",
     "kinds_in",
     "names_in",
     "pairs_in",
@@ -130,8 +133,9 @@ def kinds_in(text: str) -> dict[str, str | tuple[str, ...]]:
     return found
 
 
-# What was left out of the files of this command.
+# What was left out of the files of this command, and its options by name.
 _LEFT_OUT: list[str] = []
+_OPTIONS: dict[str, str] = {}
 
 
 def before_errors(note: str) -> None:
@@ -145,6 +149,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:  # a Context of click, which newer typers bring along and older ones import
         """Run the command."""
         _LEFT_OUT.clear()
+        _OPTIONS.clear()
+        _OPTIONS.update({str(each.name): each.opts[0] for each in self.params if each.param_type_name == "option"})
         with refusals():
             self._refuse_empty(ctx)
             self._keep_apart(ctx.params)
@@ -181,7 +187,16 @@ def _same(one: Path, other: Path) -> bool:
 
 def say(text: str) -> None:
     """Print text of which parts came from files: characters that command a terminal are shown as escapes."""
-    typer.echo(_shown(text))
+    typer.echo(_shown(in_own_words(text)))
+
+
+def in_own_words(said: Any) -> Any:
+    """What functions said, with options of this command instead of arguments: text, or texts in lists and mappings."""
+    if isinstance(said, str):
+        return in_options(said, _OPTIONS)
+    if isinstance(said, Mapping):
+        return {key: in_own_words(value) for key, value in said.items()}
+    return [in_own_words(each) for each in said] if isinstance(said, list | tuple) else said
 
 
 def _shown(text: str) -> str:
@@ -190,7 +205,7 @@ def _shown(text: str) -> str:
 
 def refused(problem: str) -> typer.Exit:
     """One line on standard error, and exit code 2."""
-    typer.echo(f"meanmap: {_shown(' '.join(problem.split()))}", err=True)
+    typer.echo(f"meanmap: {_shown(in_own_words(' '.join(problem.split())))}", err=True)
     return typer.Exit(2)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from meanmap import __version__
-from meanmap.cli.options import say
+from meanmap.cli.options import in_own_words, say
 from meanmap.core.errors import InputError
 from meanmap.core.saved.files import write_whole
 from meanmap.core.types import GraphLike
@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+# What is said in sentences.
+TOLD = ("notes", "warnings", "why")
+
+
 def tell_json(said: dict[str, Any]) -> None:
     """Print JSON; what is not finite becomes null, because JSON has no word for it."""
     typer.echo(json.dumps(_finite(said), indent=1, default=float, allow_nan=False))
@@ -39,7 +43,7 @@ def tell_json(said: dict[str, Any]) -> None:
 
 def _finite(said: Any) -> Any:
     if isinstance(said, dict):
-        return {key: _finite(value) for key, value in said.items()}
+        return {key: in_own_words(value) if key in TOLD else _finite(value) for key, value in said.items()}
     if isinstance(said, list | tuple):
         return [_finite(value) for value in said]
     return None if isinstance(said, float) and not math.isfinite(said) else said

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanmap import __version__
+from meanmap.cli.options import in_own_words
 from meanmap.cli.outputs import answer, figure_of
 from meanmap.core.pictures import figure_kind
 from meanmap.core.points import in_columns
@@ -30,7 +31,7 @@ def write_page(
     path: Path, title: str, found: Any, rows: Sequence[Sequence[str]], notes: Sequence[str], seed: int | None
 ) -> None:
     """A page with the picture of what was found, a table whose first row is its header, and the notes."""
-    said = (("note",), *((note,) for note in notes))
+    said = (("note",), *((note,) for note in in_own_words(notes)))
     tables = (tuple(map(tuple, rows)), said)
     section = Section("What was found", "", figures=((figure_of(found.plot), title),), tables=tables)
     _write(path, title, [section], seed)
@@ -46,12 +47,12 @@ def write_test(
     effect: Any = None,
 ) -> None:
     """A page about a test; `samples` are those compared, by the names under which they are shown."""
-    settings = (("what", "value"), *result.lines(), *(("note", note) for note in notes))
+    settings = (("what", "value"), *in_own_words(result.lines()), *(("note", note) for note in in_own_words(notes)))
     picture = (figure_of(result.plot), "The statistic, and its distribution if the hypothesis holds.")
     method = f"{result.method[:1].upper()}{result.method[1:]}."
     sections = [Section("The answer", answer(result, question, level), method, figures=(picture,), tables=(settings,))]
     if effect is not None:
-        said = (("what", "value"), *effect.lines(), *(("warning", text) for text in effect.warnings))
+        said = (("what", "value"), *effect.lines(), *(("warning", text) for text in in_own_words(effect.warnings)))
         large = f"{effect.method[:1].upper()}{effect.method[1:]}, with intervals of {100 * effect.level:g} %."
         sections.append(Section("How large it is", large, tables=(said,)))
     if isinstance(result, TwoSampleResult) and getattr(result.witness, "points", None) is not None:

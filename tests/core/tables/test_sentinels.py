@@ -10,6 +10,7 @@ import pytest
 import meanmap as mm
 from meanmap import ep
 from meanmap.core.tables.doubts import doubts
+from meanmap.core.tables.missing import settle
 from meanmap.core.tables.sentinels import Sentinels
 
 RNG = np.random.default_rng(0)
@@ -97,7 +98,10 @@ def test_days_that_stand_for_nothing_are_found(code):
     for column in (days, days.astype("M8[us]"), days.tolist(), [*days.tolist(), None], pl.Series(days), zoned):
         (note,) = doubts([{"day": column}], ["x"])
         assert f"holds {code} in 6 of 300 rows (2 %), far from all other values, 2019-05-" in note
-        assert "and it counts as a time: if it stands for a missing value, put nan there" in note
+        assert note.endswith(f"and it counts as a time: if it stands for a missing value, pass missing=['{code}'].")
+        (kept,), (left,) = settle([{"day": column}], ["x"], [code])
+        assert left.startswith(f"{len(column) - 294} of {len(column)} rows of x were left out")
+        assert doubts([kept], ["x"]) == ()
     assert f"far from all others: {code} in 6 of 300" in str(mm.Schema.of({"day": days}))
 
 
@@ -117,8 +121,7 @@ def test_the_sentence_names_column_value_count_and_what_to_type():
     (note,) = doubts([{"age": coded(AGE, -999)}, {"age": AGE}], ["x", "y"])
     assert note == (
         f"column 'age' of x and y holds -999 in 12 of 800 rows (1.5 %), far from all other values, {AGE.min():g} to "
-        f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, put nan there and pass "
-        "missing='drop'."
+        f"{AGE.max():g}, and it counts as a number: if it stands for a missing value, pass missing=[-999]."
     )
 
 

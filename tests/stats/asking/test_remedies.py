@@ -139,7 +139,7 @@ WRONG = {
     "clusters": (
         lambda: mm.two_sample_test(TABLE.x, TABLE.y, clusters=2**70),
         ParameterError,
-        "no more than there are, 60",
+        "no more than the largest sample has, 60",
     ),
     "half_samples": (lambda: mm.pc(TABLE, half_samples=None), ParameterError, "half_samples is None; expected a whole"),
     "question": (lambda: mm.test(["y ~ x"], TABLE), KindError, r"a question is \['y ~ x'\]; expected such as"),

@@ -14,7 +14,7 @@ from meanmap.core.moments import UNITS
 from meanmap.core.pieces.sources import comes_in_pieces
 from meanmap.core.points import is_sparse, on_host, slices
 from meanmap.core.tables.labels_meant import odd_labels
-from meanmap.core.tables.sentinels import LEAST_OTHERS, THEN, Sentinels
+from meanmap.core.tables.sentinels import LEAST_OTHERS, Sentinels
 from meanmap.core.tables.table import named_columns
 from meanmap.core.tables.written import Written, words_of, written_notes
 from meanmap.core.texts import text_codes
@@ -36,20 +36,20 @@ MOST_COMPARED, FEW_VALUES, MOST_DECIMALS = 16, 3, 5
 
 
 def doubts(
-    samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False, then: str = THEN
+    samples: Sequence[Any], names: Sequence[str], told: Collection[str] = (), *, apart: bool = False, then: str = ""
 ) -> tuple[str, ...]:
     """What is to be said of columns, in all samples together, that may not be what they seem.
 
-    Some hold numbers that may stand for missing values: the sentence ends with what `then` to do. Others are text that
-    looks like numbers or dates, or has labels that may stand for missing values, or differ in blanks. Columns that are
-    `told` to be something are left out. Samples of other things than columns have none. Those of several variables are
-    looked at `apart`.
+    Some hold numbers that may stand for missing values: the sentence ends with what `then` to do about them, by default
+    naming these as marks. Others are text that looks like numbers or dates, or has labels that may stand for missing
+    values, or differ in blanks. Columns that are `told` to be something are left out. Samples of other things than
+    columns have none. Those of several variables are looked at `apart`.
 
     Examples
     --------
     >>> print(*doubts([{"age": [*range(20, 40), -999]}], ["x"]))
     column 'age' of x holds -999 in 1 of 21 rows (4.8 %), far from all other values, 20 to 39, and it counts as a \
-number: if it stands for a missing value, put nan there and pass missing='drop'.
+number: if it stands for a missing value, pass missing=[-999].
     >>> print(*doubts([{"age": [*map(str, range(20, 40)), "?"]}], ["x"]))
     column 'age' of x is text that looks like numbers (but for '?'), such as '20', and counts as labels: convert it, \
 for example with pandas.to_numeric and errors='coerce', which makes the others missing. If labels are meant, make \

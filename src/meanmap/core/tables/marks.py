@@ -1,11 +1,12 @@
 """Marks that stand for missing values, such as "?" or -999: `missing=["?"]` names them, in Python and in files."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 
-from meanmap.core.arrays import is_categorical, unmasked
+from meanmap.core.arrays import is_categorical, plain, unmasked
 from meanmap.core.errors import ParameterError
 from meanmap.core.exact import check_exact
 from meanmap.core.foreign import is_missing
@@ -72,6 +73,8 @@ def without_marks(sample: Data, argument: str, marks: Sequence[Any]) -> Any:
 
 def _unmarked(column: Any, marks: Sequence[Any]) -> Any:
     values = np.asarray(unmasked(column))
+    if values.dtype.kind == "O" and isinstance(next((v for v in values.flat if not is_missing(v)), None), date):
+        values = plain(column, "a column")  # Python's dates, and times with a zone
     gone = marked(values, marks)
     if not gone.any():
         return column
@@ -81,7 +84,9 @@ def _unmarked(column: Any, marks: Sequence[Any]) -> Any:
         check_exact(values[~gone], "a column with marks for missing values")
         return np.where(gone, np.nan, values.astype(np.float64))
     if values.dtype.kind == "M":
-        return np.where(gone, np.array("NaT", values.dtype), values)
+        left = values.copy()  # with its zone, if it has one
+        left[gone] = np.array("NaT", values.dtype)
+        return left
     left = values.astype(object)
     left[gone] = None
     words = [value for value in left.ravel().tolist() if not is_missing(value)]

@@ -7,7 +7,7 @@ import numpy as np
 from meanmap.core.moments import seconds
 from meanmap.core.types import Array
 
-__all__ = ["THEN", "Sentinels"]
+__all__ = ["Sentinels"]
 
 # How far from all other values, in ranges of these, one must lie to be told of. Of 8524 columns of numbers in 964
 # tables of packages that people learn from these bounds name nine: seven have nines for "missing" or "ever", and two
@@ -17,8 +17,6 @@ __all__ = ["THEN", "Sentinels"]
 BELOW, CODED, FEW, REPEATED = 0.2, 1.0, 5.0, 10.0
 # Others that are needed to know what is usual, and distinct ones from which on they are more than a scale.
 LEAST_OTHERS, MANY = 10, 5
-# What to do about them where missing values are seen to by the function that was called.
-THEN = "put nan there and pass missing='drop'"
 # Days that stand for "never", for "not known" and for zero.
 DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 # A column has codes for "refused", "not known", "not asked", on one side or both.
@@ -94,8 +92,13 @@ class Sentinels:
         shown = [f"{self._shown(value, 12)} in {count}" for value, count in zip(self.values, self.counts, strict=True)]
         return f"{' and '.join(shown)} of {self.number} rows ({100 * sum(self.counts) / self.number:.2g} %)"
 
-    def note(self, where: str, then: str = THEN) -> str:
-        """What is to be said of the column that is called so, and what `then` to do about it."""
+    def note(self, where: str, then: str = "") -> str:
+        """What is to be said of the column that is called so, and what `then` to do about it.
+
+        By default that is to name them as marks, where the function that was called sees to missing values.
+        """
+        shown = [self._shown(value, 12) for value in self.values]
+        then = then or f"pass missing=[{', '.join(map(repr, shown) if self.times else shown)}]"
         several = len(self.values) > 1
         what = "time" if self.times else "number"
         count, stand = (f"they count as {what}s", "they stand") if several else (f"it counts as a {what}", "it stands")
