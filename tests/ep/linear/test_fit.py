@@ -213,6 +213,59 @@ def test_brackets_say_what_is_correlated():
     ]  # fmt: skip
 
 
+def test_rare_counts_settle():
+    """Twenty events in 400 rows: sites of counts of 0 began ten times too heavy, and sweeps ran away."""
+    for seed in (4, 6, 77):
+        rng = np.random.default_rng([seed, 17])
+        groups, x = np.repeat(np.arange(20), 20), rng.normal(size=400)
+        y = rng.poisson(np.exp(-3 + 0.5 * x + 0.7 * rng.normal(size=20)[groups]))
+        report = fit("y ~ x + (1 | g)", {"y": y, "x": x, "g": groups}, "poisson").report
+        assert report.status == "converged"
+        assert report.measures["effective share"] > 0.9
+
+
+def test_what_a_table_cannot_tell_is_said():
+    twice = fit("y ~ x + z + (1 | one)", DATA.assign(z=2 * DATA.x - 1, one="a"))
+    assert twice.report.notes == (
+        "'z' is a sum of columns before it: only the prior tells them apart",
+        "'one' has one group, which says nothing of how groups differ",
+    )
+    text = fit("y ~ s", DATA.assign(s=[f"{value:.1f}" for value in DATA.x]))
+    assert "'s' holds numbers as text, read as" in text.report.notes[0]
+    assert fit("y ~ x + (1 | g)", DATA).report.notes == ()
+    for formula in ("y ~ y", "z ~ x + (1 | g)"):
+        with pytest.raises(ParameterError, match="explain the response exactly"):
+            fit(formula, DATA.assign(z=2 * DATA.x + 1))
+    with pytest.raises(ParameterError, match="has 0 trials at row 0"):
+        fit("p(s, t) ~ x", DATA.assign(s=0, t=np.arange(72)), "binomial")
+    with pytest.raises(ParameterError, match="formula is a DataFrame; expected text first"):
+        fit(DATA, "y ~ x")
+    with pytest.raises(InputError, match=r"missing values \('x' 1\); leave out these rows"):
+        fit("y ~ x", DATA).predict({"x": [1.0, np.nan]})
+
+
+def test_columns_that_depend_on_other_rows_are_not_predicted():
+    remembered = fit("y ~ center(x)", DATA)
+    np.testing.assert_allclose(remembered.predict(DATA)[:1], remembered.predict(DATA[:1]), rtol=1e-9)
+    with pytest.raises(ColumnError, match=r"I\(x - np.mean\(x\)\)' says something else .* type center\(x\)"):
+        fit("y ~ I(x - np.mean(x))", DATA).predict(DATA[:3])
+
+
+def test_one_number_far_out_does_not_move_a_student_family():
+    """The unit is that of the others."""
+    rng = np.random.default_rng(0)
+    groups, x = np.repeat(np.arange(15), 20), rng.normal(size=300)
+    y = 1 + 0.5 * x + rng.normal(size=15)[groups] + rng.normal(size=300)
+    plain = fit("y ~ x + (1 | g)", {"y": y, "x": x, "g": groups}, "t").to_frame()
+    y[7] = 1e8
+    far = fit("y ~ x + (1 | g)", {"y": y, "x": x, "g": groups}, "t")
+    shown = far.to_frame()
+    assert abs(shown.loc["x", "estimate"] - plain.loc["x", "estimate"]) < plain.loc["x", "sd"]
+    assert shown.loc["x", "sd"] < 1.5 * plain.loc["x", "sd"]
+    assert shown.loc["sigma", "estimate"] < plain.loc["sigma", "estimate"]
+    assert far.report.status == "converged"
+
+
 def test_gaps_are_refused_or_left_out():
     holes = DATA.assign(x=DATA.x.where(DATA.h > 0), unused=np.nan)
     with pytest.raises(InputError, match=r"missing values \('x' 15\); type missing='drop'"):

@@ -44,7 +44,9 @@ class Formula:
     """A formula and the frame that it was first read with, whose levels and transformations serve later frames."""
 
     def __init__(self, text: str, data: Data, missing: str, also: tuple[str, ...] = ()):
-        if not isinstance(text, str) or "~" not in text:
+        if not isinstance(text, str):
+            raise ParameterError(f"formula is a {type(text).__name__}; expected text first: 'y ~ x + (1 | group)'.")
+        if "~" not in text:
             raise ParameterError(f"formula is {text!r}; expected text such as 'y ~ x + (1 | group)'.")
         package, environment = formulae(), formulae("formulae.environment").Environment
         self.text = text
@@ -105,10 +107,24 @@ class Formula:
 
     def later(self, data: Data) -> Rows:
         """Rows of another frame, read as those of the first."""
-        frame, kept = as_frame(data, self.asked, "raise", "data")
+        frame, kept = as_frame(data, self.asked, "refuse", "data")
         with _told(self.text):
             common = None if self.matrices.common is None else self.matrices.common.evaluate_new_data(frame)
+            if common is not None and len(self.names):
+                self._check_row_by_row()
         return self._rows(frame, kept, common, new=True)
+
+    def _check_row_by_row(self) -> None:
+        """Columns such as I(x - np.mean(x)) are others when they are made of other rows."""
+        two = [0, len(self.rows.kept) - 1]
+        again = self.matrices.common.evaluate_new_data(self.rows.frame.iloc[two].reset_index(drop=True))
+        again = self._rows(self.rows.frame.iloc[two].reset_index(drop=True), np.arange(2), again, new=True).shared
+        apart = ~np.isclose(again, self.rows.shared[two], rtol=1e-9, atol=1e-12).all(0)
+        if apart.any():
+            raise ColumnError(
+                f"{self.names[int(np.argmax(apart))]!r} says something else of a row when other rows are beside it (by "
+                "a mean of the column, say), so new rows cannot be read; type center(x) or scale(x), which remember."
+            )
 
     def _rows(self, frame: Any, kept: np.ndarray, common: Any, new: bool) -> Rows:
         matrix = np.zeros((len(frame), 0)) if common is None else np.asarray(common.design_matrix, float)

@@ -25,8 +25,11 @@ def formulae(module: str = "formulae") -> Any:
 
 
 def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> tuple[Any, np.ndarray]:
-    """The wanted columns as a pandas frame, without rows that have gaps, and which rows these are."""
-    if missing not in MISSING:
+    """The wanted columns as a pandas frame, without rows that have gaps, and which rows these are.
+
+    `missing` is "refuse" where whoever asks cannot say "drop".
+    """
+    if missing not in (*MISSING, "refuse"):
         raise ParameterError(f"missing is {missing!r}; expected one of {', '.join(map(repr, MISSING))}.")
     if not Table.looks_like_one(data):
         raise InputError(f"{argument} is a {type(data).__name__}; expected a table whose columns have names.")
@@ -38,11 +41,10 @@ def as_frame(data: Any, wanted: Iterable[str], missing: str, argument: str) -> t
     length = len(data[known[0]]) if known else 0
     frame = pandas.DataFrame({name: _column(data[name], pandas) for name in names}, index=range(length))
     gaps = frame.isna().to_numpy()
-    if missing == "raise" and gaps.any():
+    if missing != "drop" and gaps.any():
         counts = ", ".join(f"{name!r} {int(n)}" for name, n in zip(names, gaps.sum(0), strict=True) if n)
-        raise InputError(
-            f"{argument} has missing values ({counts}); type missing='drop' to leave out these rows, or fill them in."
-        )
+        way = "type missing='drop' to leave out these rows" if missing == "raise" else "leave out these rows"
+        raise InputError(f"{argument} has missing values ({counts}); {way}, or fill them in.")
     kept = np.flatnonzero(~gaps.any(axis=1))
     if not len(kept):
         raise InputError(f"{argument} has no rows that are complete.")

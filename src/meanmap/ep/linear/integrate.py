@@ -24,6 +24,8 @@ _DEPTH, _MOST_NODES = 7.0, 200
 # Beyond, a central composite design at this radius, over the root of the dimension, as in INLA; corners up to this many
 # dimensions, and points on axes alone for more.
 _RADIUS, _CORNERS = 1.1, 6
+# The longest step of sweeps, and where these do not come to rest.
+_LONG, _SHORT = 1.5, 0.5
 # Half of the step of differences of gradients, and the least and most curvature that is believed.
 _DIFFERENCE, _FLAT, _SHARP = 0.05, 0.05, 1e8
 # Evaluations of the likelihood for a correction of the evidence at a node, the least and the most draws for it, and
@@ -57,12 +59,24 @@ class Problem:
     sweeps: int = 0
 
     def run(self, phi: np.ndarray, start: Settled | None = None) -> Settled | None:
-        """Effects given components, from the sites of another run first; None where there is no joint belief."""
+        """Effects given components, from the sites of another run first; None where there is no joint belief.
+
+        Where long steps do not come to rest, short ones may.
+        """
         prior, parameters = self.components.prior(phi), self.components.likelihood(phi)
         found = None
-        for begin in (None,) if start is None else (start, None):
+        for begin, longest in ((start, _LONG), (None, _LONG), (None, _SHORT))[start is None :]:
             try:
-                found = settle(self.predictor, prior, self.family, self.observed, parameters, begin, self.tolerance)
+                found = settle(
+                    self.predictor,
+                    prior,
+                    self.family,
+                    self.observed,
+                    parameters,
+                    begin,
+                    self.tolerance,
+                    longest=longest,
+                )
             except np.linalg.LinAlgError:
                 continue
             self.runs, self.sweeps = self.runs + 1, self.sweeps + found.sweeps
@@ -84,6 +98,11 @@ class Problem:
         return gradient
 
     def _by_parameters(self, parameters: np.ndarray, settled: Settled) -> np.ndarray:
+        if self.family.exact:
+            # Slopes are squares of η, whose mean is that of two points.
+            ends = (settled.means + side * np.sqrt(settled.variances) for side in (-1, 1))
+            slopes = [self.family.weighted_slopes(self.observed, eta, parameters) for eta in ends]
+            return np.array([[float(each.sum()) for each in of_end] for of_end in slopes]).mean(0)
         total, step = np.zeros(len(parameters)), 8192
         for at in range(0, self.predictor.rows, step):
             rows = slice(at, at + step)

@@ -120,6 +120,12 @@ def _student_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> list[np.ndar
     return [(nu + 1) * share - 1, nu * by_nu]
 
 
+def _start_student(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is far from 0 begins with little weight."""
+    nu, square = np.exp(p[1]), ((o.response - o.offset) * np.exp(-p[0])) ** 2
+    return o.response, (nu + 1) / (nu + square) * np.exp(-2 * p[0])
+
+
 # Bernoulli and binomial: none
 
 
@@ -168,8 +174,16 @@ def _poisson(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
     return o.response * eta - _exp(eta) - gammaln(o.response + 1)
 
 
+def _expected(o: Observed) -> np.ndarray:
+    """Half of a count and half of the mean of all, in proportion to exp(offset): counts of 0 may be rare or not."""
+    exposed = _exp(o.offset)
+    rate = (o.weights @ o.response + 0.5) / (o.weights @ exposed)
+    return (o.response + rate * exposed) / 2
+
+
 def _start_log(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.log(o.response + 0.5), o.response + 0.5
+    expected = _expected(o)
+    return np.log(expected) + (o.response - expected) / expected, expected
 
 
 def _negative_binomial(o: Observed, eta: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -185,8 +199,8 @@ def _negative_binomial_slopes(o: Observed, eta: np.ndarray, p: np.ndarray) -> li
 
 
 def _start_negative_binomial(o: Observed, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    count = o.response + 0.5
-    return np.log(count), count / (1 + count * np.exp(-p[0]))
+    expected = _expected(o)
+    return np.log(expected) + (o.response - expected) / expected, expected / (1 + expected * np.exp(-p[0]))
 
 
 def _draw_negative_binomial(o: Observed, eta: np.ndarray, p: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -298,6 +312,7 @@ FAMILIES: dict[tuple[str, str], Family] = {
             parameters=("sigma", "nu"),
             log_density=_student,
             slopes=_student_slopes,
+            start=_start_student,
             draw=lambda o, e, p, generator: e + np.exp(p[0]) * generator.standard_t(np.exp(p[1]), size=e.shape),
             exact=False,
         ),

@@ -54,6 +54,9 @@ def _of_two(values: np.ndarray, found: Any, name: str, family: str) -> tuple[np.
 
 
 def _within(successes: np.ndarray, trials: np.ndarray, name: str) -> np.ndarray:
+    if (trials < 1).any():
+        at = int(np.argmax(trials < 1))
+        raise ParameterError(f"the response {name!r} has {trials[at]:g} trials at row {at}; expected 1 or more.")
     fits = (successes >= 0) & (successes <= trials) & (trials >= 1) & (trials == np.round(trials))
     _demand(
         successes, fits & (successes == np.round(successes)), name, "binomial", "successes of as many trials or more"

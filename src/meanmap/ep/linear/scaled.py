@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from meanmap.core.errors import ColumnError
+from meanmap.core.errors import ColumnError, ParameterError
 from meanmap.ep.linear.components import Components, GammaLog, HalfStudent
 from meanmap.ep.linear.formula import Formula, Rows
 from meanmap.ep.linear.predictor import Block, Predictor
@@ -64,8 +64,14 @@ class Scaled:
         base, unit, centre = 0.0, 1.0, 0.0
         if family in _NUMBERS:
             left = response - rows.offset
+            _check_noise(left, (rows.shared - middle) / spread, np.sqrt(share))
             base = float(share @ left) if at is not None else 0.0
             unit = float(np.sqrt(share @ (left - base) ** 2)) or 1.0
+            if family == "t":
+                # A few numbers far out, whose family this is, set neither middle nor unit.
+                middling = _median(left, share)
+                distance = _median(np.abs(left - middling), share) / 0.6745
+                base, unit = (middling if at is not None else 0.0), distance or unit
         elif family not in ("bernoulli", "binomial"):
             centre = float(np.log((share @ response + 1e-3) / (share @ np.exp(rows.offset))))
         return cls(middle, spread, groups, base, unit, centre, at)
@@ -106,3 +112,23 @@ class Scaled:
         if self.intercept is not None:
             turn[self.intercept] -= self.unit * self.middle / self.spread
         return turn
+
+
+def _median(values: np.ndarray, share: np.ndarray) -> float:
+    """Of rows that count as their shares say."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(share[order])
+    low, high = (values[order][min(int(np.searchsorted(reached, p)), len(order) - 1)] for p in (0.5 - 1e-9, 0.5 + 1e-9))
+    return float((low + high) / 2)
+
+
+def _check_noise(response: np.ndarray, columns: np.ndarray, root: np.ndarray) -> None:
+    """A response that columns explain to the last digit has no noise to be estimated."""
+    if columns.shape[1] == 0:
+        return
+    fitted = columns @ np.linalg.lstsq(columns * root[:, None], response * root)[0]
+    counted = root > 0
+    if np.abs(response - fitted)[counted].max() <= 1e-9 * np.abs(response[counted]).max():
+        raise ParameterError(
+            "the columns of the formula explain the response exactly: no noise is left to estimate. Is it among them?"
+        )

@@ -19,8 +19,8 @@ _LOG_WEIGHTS = -(_NODES**2) / 2 - np.log(np.exp(-(_NODES**2) / 2).sum())
 # Rows whose nodes are held at once.
 _PIECE = 8192
 # The share of a step is as long as two residuals say (Barzilai & Borwein 1988): rows of one group that all move at once
-# overshoot and come back, and a part of the step meets the middle. Between a least and a most.
-_LEAST, _MOST = 1 / 32, 1.5
+# overshoot and come back, and a part of the step meets the middle. Not below a least.
+_LEAST = 1 / 32
 # A variance that shrinks to less than this share in one sweep was met by too few nodes to be believed.
 _SHRINKS = 0.02
 
@@ -63,17 +63,18 @@ def settle(
     start: Settled | None = None,
     tolerance: float = 1e-6,
     most: int = 100,
+    longest: float = 1.5,
 ) -> Settled:
     """Sweeps until no mean moves by more than the tolerance, in standard deviations, and no variance by its share.
 
     A sweep is one factorisation. Where the likelihood is log-concave sites stay positive. What is sent is found by
-    moments of the tilted law less those of the belief.
+    moments of the tilted law less those of the belief. No step is longer than the longest.
     """
     if start is None or family.exact:
         weights, shifts = family.first_sites(observed, parameters)
     else:
         weights, shifts = start.weights, start.shifts
-    joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), 1.0, None, 0
+    joint, share, before, sweep = Joint.of(predictor, prior, weights, shifts), min(1.0, longest), None, 0
     while True:
         sweep += 1
         means, variances = predictor.at(joint.mean), joint.variances()
@@ -84,7 +85,7 @@ def settle(
         moved = float(np.abs(left).max(initial=0))
         if moved < tolerance or sweep == most:
             break
-        share = share if before is None else _share(share, before, left)
+        share = share if before is None else _share(share, before, left, longest)
         before = left
         # A belief without room beside its own site has no cavity: this site waits.
         open_ = 1 / variances - weights > 1e-10 / variances
@@ -105,10 +106,10 @@ def settle(
     return Settled(joint, weights, shifts, means, variances, log_evidence, gains, sweep, moved, bool(moved < tolerance))
 
 
-def _share(share: float, before: np.ndarray, left: np.ndarray) -> float:
+def _share(share: float, before: np.ndarray, left: np.ndarray, longest: float) -> float:
     """The next share, from what was left to move before and after a step of this share."""
     turned = float((before * left).sum() / (before * before).sum())
-    return float(np.clip(share / (1 - turned), _LEAST, _MOST)) if turned < 1 else share
+    return float(np.clip(share / (1 - turned), _LEAST, longest)) if turned < 1 else share
 
 
 def _tilted(
@@ -121,6 +122,9 @@ def _tilted(
     shifts: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of likelihood over site times the belief: log mass, mean and variance, row by row."""
+    if family.exact:
+        # Likelihood over site is the same everywhere, hence what it is at 0.
+        return family.weighted(observed, np.zeros_like(means), parameters), means, variances
     gains, found, spread = np.empty_like(means), np.empty_like(means), np.empty_like(means)
     for at in range(0, len(means), _PIECE):
         rows = slice(at, at + _PIECE)

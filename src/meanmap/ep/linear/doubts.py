@@ -1,0 +1,40 @@
+"""What a table cannot tell about a formula, in words."""
+
+import numpy as np
+
+from meanmap.core.numerals import reads_as_number
+from meanmap.ep.linear.formula import Formula
+from meanmap.ep.linear.predictor import Predictor
+
+__all__ = ["doubts"]
+
+# A column whose share of variance beside those before it is less is a sum of these.
+_COLLINEAR = 1e-10
+# More labels than this that all read as numbers are likely to be numbers.
+_LABELS = 20
+
+
+def doubts(formula: Formula, predictor: Predictor) -> list[str]:
+    """Columns that add up to one another, factors of one group, numbers that came as text."""
+    found = []
+    if formula.names:
+        columns = predictor.blocks[0].design
+        gram = columns.T @ columns
+        scale = np.sqrt(np.diag(gram))
+        for at in range(1, len(gram)):
+            before = gram[:at, :at] / np.outer(scale[:at], scale[:at])
+            beside = gram[:at, at] / (scale[:at] * scale[at])
+            if 1 - beside @ np.linalg.pinv(before, rcond=1e-12, hermitian=True) @ beside < _COLLINEAR:
+                found.append(f"{formula.names[at]!r} is a sum of columns before it: only the prior tells them apart")
+    for group in formula.rows.groups:
+        if len(group.levels) == 1:
+            found.append(f"{group.name!r} has one group, which says nothing of how groups differ")
+    used = {name for term in (formula.matrices.common.terms.values() if formula.matrices.common is not None else ())
+            for name in getattr(term, "var_names", ())}  # fmt: skip
+    for name in sorted(used & set(formula.rows.frame)):
+        labels = formula.rows.frame[name]
+        if labels.dtype == object:
+            distinct = set(labels)
+            if len(distinct) > _LABELS and all(isinstance(each, str) and reads_as_number(each) for each in distinct):
+                found.append(f"{name!r} holds numbers as text, read as {len(distinct)} labels")
+    return found
