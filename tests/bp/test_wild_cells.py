@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 import meanmap as mm
+from meanmap.core.errors import NonFiniteError
 
 ROWS = 300
 
@@ -65,3 +66,9 @@ def test_a_wild_cell_counts_as_missing_and_is_named(name):
     told = [str(each.message) for each in said] + list(notes)
     assert sum("10000 in row 3" in note for note in told) == 1
     assert not any("10000" in note for note in without)
+
+
+def test_what_is_not_finite_is_told_of_its_column():
+    y = np.where(np.arange(60) == 3, np.inf, 0.5 * np.arange(60))
+    with pytest.raises(NonFiniteError, match=r"data\['y'\] holds 1 value"):
+        mm.bp.BayesianNetwork([("z", "y")]).fit({"z": np.arange(60.0), "y": y})

@@ -139,6 +139,21 @@ def test_series_are_told_and_no_change_is_refused():
         network.effect(table, "y", of="t", from_=float(0), to=0.0)
 
 
+def test_truth_values_are_read_as_such_and_times_have_a_unit():
+    table = confounded(44, 100)
+    table |= {
+        "t": table["t"] == "new",
+        "y": np.datetime64("2026-01-01") + np.round(table["y"]).astype("timedelta64[s]"),
+    }
+    network = mm.bp.BayesianNetwork(CONFOUNDED)
+    found = network.effect(table, "y", of="t", from_=0, to=1, rng=0)
+    same = network.effect(table, "y", of="t", from_=False, to=True, rng=0)
+    assert found.difference().value == same.difference().value
+    assert any("'y' holds times: means" in note and "in seconds" in note for note in found.notes)
+    with pytest.raises(InputError, match="from_ is 'no'; expected True or False, which 't' holds"):
+        network.effect(table, "y", of="t", from_="no", to=True, rng=0)
+
+
 def test_few_rows_for_an_interval_are_told():
     table = confounded(43, 200)
     rare = table | {"y": np.where(np.arange(200) % 25 == 0, "bad", "good")}

@@ -120,6 +120,8 @@ def effect_of(
         )
     rows_of = np.full(2, float(n)) if adjusted is None else sizes**2 / np.maximum(squares, 1e-300)
     plain, drawn = sums.means()
+    if columns[on].column.kind in ("time", "duration"):
+        notes += (f"{on!r} holds times: means, quantiles and their differences are in seconds.",)
     notes += _few(columns[on], y, exact or adjusted is None, float(rows_of.min()))
     found = [_arm(columns[on], at, plain[k], drawn[k], float(rows_of[k])) for k in (0, 1)]
     labels = () if columns[on].labels is None else tuple(columns[on].states)
@@ -149,6 +151,10 @@ class _Sums:
 
 def _value(column: CodedColumn, name: Hashable, value: Any, seen: np.ndarray, argument: str) -> np.ndarray:
     """A value of the cause as numbers (1, width), refused where no row is near."""
+    if column.column.kind == "boolean":
+        if value not in (True, False):
+            raise InputError(f"{argument} is {value!r}; expected True or False, which {name!r} holds.")
+        value = bool(value)
     found = column.read([value], argument)
     if np.isnan(found).any():
         raise InputError(f"{argument} is missing; expected a value of {name!r}.")

@@ -10,7 +10,7 @@ from meanmap.core.points import is_sparse
 from meanmap.core.tables.column import middle_units
 from meanmap.core.tables.kinds import is_whole
 from meanmap.core.tables.missing import present, take
-from meanmap.core.tables.table import Table
+from meanmap.core.tables.table import read_column
 
 __all__ = ["WildCells", "without_wild_cells"]
 
@@ -93,8 +93,7 @@ def without_wild_cells(column: Any, where: str) -> tuple[np.ndarray, str]:
     if is_sparse(column) or is_whole(column) or there.sum() <= LEAST_OTHERS:
         return none
     known = np.flatnonzero(there)
-    (read,) = Table.of({"x": column if len(known) == len(there) else take(column, known)}, where).columns.values()
-    numbers = np.asarray(read)
+    numbers = np.asarray(read_column(column if len(known) == len(there) else take(column, known), where))
     if numbers.ndim == 2 and numbers.shape[1] == 1:
         numbers = numbers[:, 0]
     if numbers.ndim > 1 or numbers.dtype.kind not in "fiumM":
