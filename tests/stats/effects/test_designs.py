@@ -227,6 +227,23 @@ def test_columns_of_a_table_say_it():
     assert many.distance.low == 0.0
 
 
+def test_one_stratum_with_one_row_of_a_sample_is_left_out():
+    rng = np.random.default_rng(18)
+    x, y = rng.normal(size=20), rng.normal(1.0, 1.0, 21)
+    within = np.r_[np.zeros(10), np.ones(9), 2, np.zeros(10), np.ones(8), np.full(3, 2)]
+    assert 0 < mm.two_sample_test(x, y, within=within, n_permutations=99, rng=0).pvalue <= 1
+    found = mm.two_sample_effect(x, y, KERNEL, within=within, rng=0)
+    said = "4 of 41 rows are left out: their stratum has one row, or one cluster, of a sample."
+    assert said in found.warnings, found.warnings
+    kept, values = within < 2, np.r_[x, y][:, None]
+    laws = []
+    for rows, sizes in ((np.ones(41, bool), (20, 21)), (kept, (19, 18))):
+        design = Exchange(within[rows].astype(int), np.arange(rows.sum()), np.ones(rows.sum()))
+        laws.append(Cells.of(sizes, design).law_of_gram(values[rows] @ values[rows].T))
+    assert (laws[0].squared, laws[0].trace) == pytest.approx((laws[1].squared, laws[1].trace))
+    assert mm.k_sample_effect([x, y], KERNEL, within=within, rng=0).distance.high < np.inf
+
+
 def test_what_cannot_be_right_is_refused():
     x, y = np.random.default_rng(8).normal(size=(2, 20))
     with pytest.raises(InputError, match="a cluster has rows of two groups"):

@@ -5,6 +5,9 @@ import pytest
 import scipy.stats
 
 import meanmap as mm
+from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.effects.cells import Cells
+from meanmap.stats.effects.zero import chance_of_difference, draws_for
 
 FAILURE_RATE, TAIL = 1e-5, 0.025
 
@@ -59,6 +62,55 @@ def test_strong_effects_are_still_seen():
     x, e = rng.normal(size=(2, 100))
     assert mm.independence_effect(x, x + 0.5 * e, level=0.99, rng=0).correlation.low > 0.2
     assert mm.two_sample_effect(x, e + 1.0, level=0.99, rng=0).shift.low > 0.2
+
+
+def rare_in_designs(i):
+    """Ones that are rare on both sides, with strata, clusters of three rows, and weights."""
+    rng = np.random.default_rng([29, i])
+    x, y = (rng.uniform(size=60) < 0.03) * 1.0, (rng.uniform(size=300) < 0.03) * 1.0
+    yield x, y, {"weights": rng.exponential(size=360) + 0.5}
+    yield x, y, {"within": rng.integers(0, 3, 360)}
+    x, y = (np.repeat((rng.uniform(size=n) < 0.05) * 1.0, 3) for n in (20, 100))
+    x[0] = 1.0  # nor is all the same
+    yield x, y, {"clusters": np.repeat(np.arange(120), 3)}
+
+
+@pytest.mark.slow
+def test_designs_exclude_zero_as_seldom_as_promised():
+    found = [
+        mm.two_sample_effect(x, y, rng=0, **said).distance.low > 0
+        for i in range(30)
+        for x, y, said in rare_in_designs(i)
+    ]
+    assert sum(found) <= scipy.stats.binom.isf(FAILURE_RATE, len(found), TAIL)  # 10; was 12
+
+
+def test_the_test_of_zero_in_a_design_by_hand():
+    """Samples are put one after another as each exchange says, and their distance is computed anew."""
+    rng = np.random.default_rng(30)
+    values, sizes = rng.normal(size=(24, 2)), (12, 12)
+    gram, groups = values @ values.T, np.repeat([0, 1], sizes)
+    units = np.repeat(np.arange(8), 3)
+    strata = np.isin(units, [0, 1, 4, 5]).astype(int)
+    design = Exchange(strata, units, rng.random(24) + 0.5)
+    drawn = design.labels(design.of_units(groups), draws_for(0.9), np.random.default_rng(0))
+    squared = []
+    for labels in drawn:
+        order = np.argsort(labels[units], kind="stable")
+        again = Exchange(strata[order], units[order], design.weights[order])
+        size = int((labels[units] == 0).sum())
+        squared.append(Cells.of((size, 24 - size), again).law_of_gram(gram[np.ix_(order, order)]).squared)
+    expected = np.mean(np.array(squared) >= squared[0] * (1 - 1e-9))
+    by_gram = chance_of_difference(lambda w: float(np.sum(w * (gram @ w))), sizes, design, 0.9)
+    assert by_gram == pytest.approx(expected)
+
+
+def test_many_rows_in_a_design_are_exchanged_too():
+    rng = np.random.default_rng(31)
+    x, y = rng.normal(size=(2, 700))
+    within = np.tile([0, 1], 700)
+    assert mm.two_sample_effect(x, y, within=within, rng=0).distance.low == 0.0
+    assert mm.two_sample_effect(x, y + 1.0, within=within, rng=0).distance.low > 0.1
 
 
 def test_the_same_rows_twice_are_at_no_distance():

@@ -42,8 +42,12 @@ def doubts_of(found: Difference, samples: Samples, cells: Cells | None) -> tuple
     """What is said of strata that say nothing, and of means of few rows or clusters, or of few that weigh much."""
     if cells is None:
         return doubt_about_mean(*samples.sizes)
-    silent = int((~cells.weights.any(axis=1) & (cells.mass > 0)).sum())
-    told = (f"{silent} of {len(cells.cell)} rows are in strata of one sample only and say nothing.",) if silent else ()
+    quiet, n = ~cells.weights.any(axis=1) & (cells.mass > 0), len(cells.cell)
+    alone = int((quiet & (cells.strata == cells.left_out)).sum())
+    silent = int(quiet.sum()) - alone
+    told = (f"{silent} of {n} rows are in strata of one sample only and say nothing.",) if silent else ()
+    if alone:
+        told += (f"{alone} of {n} rows are left out: their stratum has one row, or one cluster, of a sample.",)
     fewest = min(cells.effective(samples.sizes))
     if fewest >= FEW:
         return told

@@ -12,7 +12,7 @@ from meanmap.core.errors import InputError
 from meanmap.stats.designs.exchanges import Exchange
 from meanmap.stats.limits import DistanceLaw
 
-__all__ = ["Cells", "contrasts_of"]
+__all__ = ["Cells", "contrasts_of", "row_weights"]
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,27 @@ class Cells:
         Of each row in its cell, one in sum.
     contrasts : array (cells, parts)
         How much the mean of each cell weighs.
-    units, strata : int array (N,)
-        Unit and stratum of each row.
+    design : Exchange
+        Unit, stratum and weight of each row.
+    left_out : int or None
+        The stratum in which a sample has one unit, if no other is such: nothing says how much that one varies.
     """
 
     cell: np.ndarray
     mass: np.ndarray
     contrasts: np.ndarray
-    units: np.ndarray
-    strata: np.ndarray
+    design: Exchange
+    left_out: int | None = None
+
+    @property
+    def units(self) -> np.ndarray:
+        """Of each row."""
+        return self.design.units
+
+    @property
+    def strata(self) -> np.ndarray:
+        """Of each row."""
+        return self.design.strata
 
     @classmethod
     def of(cls, sizes: Sequence[int], design: Exchange | None) -> "Cells":
@@ -52,9 +64,17 @@ class Cells:
         held = np.bincount(cell.ravel(), design.weights)
         masses = csr_array((held, (pairs[1], pairs[0]))).toarray()
         mass = design.weights / np.maximum(held, np.finfo(float).tiny)[cell.ravel()]
-        found = cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design.units, design.strata)
-        found._refuse_lonely()
-        return found
+        found = cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design)
+        lonely = np.unique(design.strata[found._paired])
+        if len(lonely) != 1:
+            return found
+        masses[:, lonely] = 0.0
+        if np.sum(masses > 0, axis=0).max() < 2:
+            raise InputError(
+                "a sample has one row, or one cluster, in a stratum: that does not say how much it varies. Pass finer "
+                "clusters=, or coarser within=."
+            )
+        return cls(cell.ravel(), mass, _contrasts(masses)[pairs[1], pairs[0]], design, int(lonely[0]))
 
     @property
     def weights(self) -> np.ndarray:
@@ -72,13 +92,6 @@ class Cells:
         """Whether the stratum of each row has a single unit of a sample that weighs anything."""
         lonely = np.logical_and(self._counts == 1, self.contrasts.any(axis=1))
         return np.isin(self.strata, self.strata[lonely[self.cell]])
-
-    def _refuse_lonely(self) -> None:
-        if len(np.unique(self.strata[self._paired])) == 1:
-            raise InputError(
-                "a sample has one row, or one cluster, in a stratum: that does not say how much it varies. Pass finer "
-                "clusters=, or coarser within=."
-            )
 
     @cached_property
     def independent(self) -> np.ndarray:
@@ -150,13 +163,22 @@ def contrasts_of(sizes: Sequence[float]) -> np.ndarray:
     return _contrasts(np.asarray(sizes, float)[:, None])[:, 0]
 
 
+def row_weights(groups: np.ndarray, samples: int, design: Exchange) -> np.ndarray:
+    """How much each row weighs in each part, (N, parts), if these are the samples of the rows."""
+    strata = int(design.strata.max()) + 1
+    places = groups * strata + design.strata
+    masses = np.bincount(places, design.weights, minlength=samples * strata)
+    weights = design.weights / np.maximum(masses, np.finfo(float).tiny)[places]
+    return _contrasts(masses.reshape(samples, strata))[groups, design.strata] * weights[:, None]
+
+
 def _contrasts(masses: np.ndarray) -> np.ndarray:
     """How much the mean of each cell weighs in each part, (samples, strata, parts), from masses (samples, strata)."""
     total = masses.sum(axis=0)
     share = masses / np.maximum(total, np.finfo(float).tiny)
     if len(masses) == 2:
         common = masses[0] * share[1]
-        return (np.array([[1.0], [-1.0]]) * common / common.sum())[:, :, None]
+        return (np.array([[1.0], [-1.0]]) * common / max(common.sum(), np.finfo(float).tiny))[:, :, None]
     whole = masses.sum(axis=1)
     within = masses / whole[:, None] * np.sqrt(whole / whole.sum())[:, None]  # √π_h N_hs / N_h
     own = np.eye(len(masses))[:, None, :] - share[:, :, None]  # 1[g = h] − N_gs / N_s

@@ -66,7 +66,7 @@ class Difference:
         What each of their units adds to the error of the distance, where that is along the difference of the samples.
     chance : callable or None
         The p-value of equal laws, for an interval of some level, by what rows of all samples show together: a smaller
-        sample may have no row with a rare value. None where rows lie in strata or clusters or have weights.
+        sample may have no row with a rare value. Units of a design are exchanged within its strata.
     """
 
     law: DistanceLaw
@@ -156,8 +156,8 @@ def difference_of(
     if sum(sizes) <= MOST_WHOLE:
         gram, arranged = np.asarray(gram_matrix(kernel, pooled), float), cells or Cells.of(sizes, None)
         found, values = Difference(arranged.law_of_gram(gram), _reach(gram), kernel), gram @ arranged.weights[:, 0]
-        if cells is None:
-            found = replace(found, chance=partial(chance_of_difference, gram, sizes))
+        squared = partial(_squared_by_gram, gram)
+        found = replace(found, chance=partial(chance_of_difference, squared, sizes, arranged.design))
         first = _First.of_cells(arranged, sizes[0], values, generator)
         between = between_grams(kernel, rows(pooled, first.chosen), gram[np.ix_(first.chosen, first.chosen)])
         return _with_shifts(found, samples, first, cells, between, generator) if moved else found
@@ -168,7 +168,10 @@ def difference_of(
     reach = _reach(np.asarray(gram_matrix(kernel, some)))
     if cells is not None:
         phi = transformed(features, pooled)
-        found, values = Difference(cells.law_of_features(phi), reach, kernel), phi @ (cells.weights[:, 0] @ phi)
+        squared = partial(_squared_by_features, phi)
+        chance = partial(chance_of_difference, squared, sizes, cells.design)
+        found = Difference(cells.law_of_features(phi), reach, kernel, chance=chance)
+        values = phi @ (cells.weights[:, 0] @ phi)
         first = _First.of_cells(cells, sizes[0], values, generator)
         phi = phi[first.chosen]
     else:
@@ -223,6 +226,14 @@ def _with_shifts(
     # Of samples that are the same rows the squared distance is rounding, and has no direction.
     norm = np.sqrt(max(found.law.squared, 1e-12 * found.law.trace, np.finfo(float).tiny))
     return replace(found, shifts=shifts, toward=np.bincount(first.units, first.toward) / norm)
+
+
+def _squared_by_gram(gram: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.sum(weights * (gram @ weights)))
+
+
+def _squared_by_features(phi: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.sum((weights.T @ phi) ** 2))
 
 
 def _law_of_moments(groups: Sequence[Moments]) -> DistanceLaw:

@@ -76,9 +76,9 @@ def two_sample_effect(
     begins at 0 with probability 1 − (1 − level)/2) as far away from it (where it is normal), and they are as short as
     those of the right direction if that is the first, as it mostly is for a shift. Normal laws of means are limits:
     samples of 50 were enough on the problems of the tests. Zero is excluded only if a test of equal laws rejects it at
-    (1 − level)/2, too: by exchanged rows up to 1200 points, by the covariance of all rows together beyond. What is rare
-    may be in no row of a sample, which then says too little variation. Within strata, of clusters and of weighted rows
-    the samples' own variation is all there is.
+    (1 − level)/2, too: by exchanged rows up to 1200 points, and whatever their number by exchanges within strata, of
+    clusters and of weighted rows; of others by the covariance of all rows together. What is rare may be in no row of a
+    sample, which then says too little variation.
 
     The share and the shift are the distance in other units. What a shift by standard deviations σ amounts to is the
     root of E[k(x, x′) + k(x + sσ, x′ + sσ) − 2 k(x, x′ + sσ)] for independent x and x′, a mean over pairs of different
@@ -92,10 +92,10 @@ def two_sample_effect(
     as those of which one row in a million is far away.
 
     Within strata the difference is Σ_s a_s (μ_1s − μ_2s), a_s ∝ N_1s N_2s / N_s, as in the test, for the strata that
-    are there. It varies as independent rows do within strata, or whole clusters; where a stratum has one row or cluster
-    of a sample, such as of pairs, as strata do. Numbers are not measured from the mean of their stratum. Rows and
-    clusters of different weight count as (Σ w)² / Σ w² of one weight: fewer than 50 in a sample are warned of, and
-    fewer than 5 are refused.
+    are there. It varies as independent rows do within strata, or whole clusters; where strata have one row or cluster
+    of a sample, such as of pairs, as strata do (a single one of these is left out, which a warning says). Numbers are
+    not measured from the mean of their stratum. Rows and clusters of different weight count as (Σ w)² / Σ w² of one
+    weight: fewer than 50 in a sample are warned of, and fewer than 5 are refused.
 
     O(N³) up to 1200 points in all; beyond, features of 256 landmarks in one pass, or with `within`, `clusters`
     or `weights` in memory.

@@ -4,11 +4,12 @@ Where something is rare on both sides, rows that would show how much an estimate
 that rest on what is seen exclude zero far too often. Under the hypothesis rows may be exchanged, whatever is rare.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from meanmap.stats.designs.exchanges import Exchange
+from meanmap.stats.effects.cells import row_weights
 from meanmap.stats.limits import DistanceLaw
 from meanmap.stats.result import larger_and_tied
 
@@ -40,16 +41,17 @@ def chance_of_dependence(k: np.ndarray, m: np.ndarray, level: float, generator: 
     return _ranked(found, ROUNDING * float(np.vdot(np.abs(k), np.abs(m))))
 
 
-def chance_of_difference(gram: np.ndarray, sizes: Sequence[int], level: float) -> float:
-    """The p-value of Σ_g n_g ‖μ_g − μ̄‖² of samples one after another, from inner products of all rows."""
-    gram = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
+def chance_of_difference(
+    squared: Callable[[np.ndarray], float], sizes: Sequence[int], design: Exchange, level: float
+) -> float:
+    """The p-value of the squared distance of samples one after another, whose units are exchanged within strata.
+
+    It is `squared` of how much each row weighs in each part of the distance, (N, parts).
+    """
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    labels = Exchange.of(len(groups)).labels(groups, draws_for(level), np.random.default_rng(0))
-    found = np.zeros(len(labels))
-    for g, n in enumerate(sizes):
-        of_group = (labels == g).astype(float)
-        found += np.einsum("ij,ij->i", of_group @ gram, of_group) / n
-    return _ranked(found, ROUNDING * float(np.abs(gram).max()))
+    labels = design.labels(design.of_units(groups), draws_for(level), np.random.default_rng(0))
+    found = np.array([squared(row_weights(drawn[design.units], len(sizes), design)) for drawn in labels])
+    return _ranked(found, ROUNDING * float(found.max()))
 
 
 def _ranked(values: np.ndarray, rounding: float) -> float:
