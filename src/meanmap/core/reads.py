@@ -5,6 +5,7 @@ import functools
 import hashlib
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ __all__ = ["Reads", "digest_of", "is_known", "reads"]
 
 # What stays what it is under its name.
 _KNOWN = {"meanmap", "jax", "jaxlib", "numpy", "scipy", "equinox", "builtins", "math", "operator", "functools"}
+_KNOWN |= {"pandas", "polars", "pyarrow"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
 # Lists and dictionaries beyond so many entries of plain values are one piece; a function of more pieces is not told.
 _MANY, _MOST = 1000, 20_000
@@ -104,12 +106,16 @@ class _Walk:
             yield from ((f"{path} self", value.__self__), (f"{path} function", value.__func__))
         elif isinstance(value, functools.partial):
             yield from ((f"{path}.{name}", getattr(value, name)) for name in ("func", "args", "keywords"))
+        elif isinstance(value, weakref.ref):
+            yield f"{path} referent", value()
         elif isinstance(value, np.ufunc):
             self.pieces[path] = value.__name__
         elif isinstance(value, np.ndarray | np.generic | jax.Array) and not isinstance(value, Tracer):
             yield from self.of_array(path, value)
+            yield from _beside(path, value)
         elif isinstance(value, dict | list | tuple):
             yield from self.of_entries(path, value)
+            yield from _beside(path, value)
         elif isinstance(value, set | frozenset):
             yield path, sorted(map(repr, value))
         elif isinstance(value, type):
@@ -132,6 +138,7 @@ class _Walk:
                 yield f"{path} closure {name}", cell.cell_contents
             except ValueError:  # defined further below
                 self.pieces[f"{path} closure {name}"] = "empty"
+        yield from _beside(path, value)
         held = value.__globals__
         yield from ((f"{path} globals {name}", held[name]) for name in _names(value) if name in held)
 
@@ -171,6 +178,9 @@ class _Walk:
             yield from ((f"{path}.{name}", part) for name, part in state.items())
         else:
             yield f"{path} state", state
+        if not is_known(type(value).__module__):  # its state may be less than what it holds
+            told = {f"{path}.{name}" for name in state} if isinstance(state, dict) else set()
+            yield from ((name, part) for name, part in _beside(path, value) if name not in told)
         yield from ((f"{path} items", list(items or ())), (f"{path} entries", dict(entries or ())))
 
 
@@ -201,6 +211,11 @@ def _names(value: Any) -> tuple[str, ...]:
     inner = (name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const))
     # Names with @ are what pytest puts into assertions.
     return tuple(name for name in dict.fromkeys((*code.co_names, *inner)) if name[0] != "@")
+
+
+def _beside(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Attributes that were given to something which is known by other parts."""
+    return ((f"{path}.{name}", part) for name, part in getattr(value, "__dict__", {}).items() if name != "__wrapped__")
 
 
 def _defaults(value: types.FunctionType) -> list[tuple[str, Any]]:

@@ -18,7 +18,7 @@ from meanmap.ep.traced import traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
 
-__all__ = ["LINES", "as_now", "before_sigmoid", "call", "is_host_function", "remembered", "user_errors"]
+__all__ = ["LINES", "as_now", "before_sigmoid", "call", "evaluated", "is_host_function", "remembered", "user_errors"]
 
 
 def as_now(factor: FactorLike, memory: Any = None) -> Any:
@@ -106,6 +106,14 @@ def call(factor: FactorLike, arguments: list[Any], mapped: tuple[int, ...], key:
     host = _Host(function, factor.name, bool(keys), factor.vectorised)
     found = jax.pure_callback(host, shape, *words, *pairs, vmap_method="broadcast_all")
     return jax.lax.bitcast_convert_type(found, jnp.float64)
+
+
+def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
+    """A function on the host at a few points, outside of compiled programs; a sampler gets the same seeds each time."""
+    count = len(values[0])
+    seeds = [np.arange(2 * count, dtype=np.uint32).reshape(count, 2)] if factor.random else []
+    host = _Host(factor.function, factor.name, factor.random, factor.vectorised)
+    return host.all([*seeds, *values]) if factor.vectorised else host.each([*seeds, *values])
 
 
 def remembered(
@@ -202,7 +210,7 @@ class _Host:
         if _waiting and _waiting[-1]:
             return np.full(len(flat[0]), np.nan)
         try:
-            return self._all(flat) if self.vectorised else self._each(flat)
+            return self.all(flat) if self.vectorised else self.each(flat)
         except BaseException as error:
             error.add_note(f"in the function of {self.name}")
             if not _waiting:
@@ -210,7 +218,8 @@ class _Host:
             _waiting[-1].append(error)
             return np.full(len(flat[0]), np.nan)
 
-    def _each(self, flat: list[np.ndarray]) -> np.ndarray:
+    def each(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values point by point."""
         out = np.empty(flat[0].shape[0])
         for at in range(len(out)):
             row = [_plain(value[at]) for value in flat]
@@ -219,7 +228,8 @@ class _Host:
             out[at] = self._numbers(self.function(*row), (), "one value")
         return out
 
-    def _all(self, flat: list[np.ndarray]) -> np.ndarray:
+    def all(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values by one call."""
         count = flat[0].shape[0]
         if self.random:
             flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]

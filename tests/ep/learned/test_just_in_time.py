@@ -292,3 +292,18 @@ def test_counters_and_memos_make_no_new_learner_and_other_data_do():
         np.testing.assert_allclose(post["z"].mean(), (np.linspace(-1, 1, 12) + 2 * centre) / 3, atol=1e-2)
         assert len(learned._learners) == learners
     assert learned.trained(model.factors[0]).fitted
+
+
+def test_what_no_look_at_the_code_shows_is_seen_in_its_values(tmp_path):
+    path, means = tmp_path / "centre", np.linspace(-1, 1, 12)
+
+    def density(z):
+        return -((float(z) - float(path.read_text())) ** 2)
+
+    learned = ep.Learned(initial=20)
+    model = ep.FactorGraph(ep.Density(density, ep.Variable("z", ep.Normal(means, 1.0)), name="d"))
+    for centre, learners in ((1.0, 1), (3.0, 2), (1.0, 2)):
+        path.write_text(str(centre))
+        post = ep.infer(model, learned, rng=0)
+        np.testing.assert_allclose(post["z"].mean(), (means + 2 * centre) / 3, atol=1e-2)
+        assert len(learned._learners) == learners

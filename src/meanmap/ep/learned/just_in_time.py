@@ -7,9 +7,7 @@ import numpy as np
 
 from meanmap.core.arrays import parameter
 from meanmap.core.errors import KindError, ParameterError
-from meanmap.core.reads import Reads, reads
 from meanmap.core.settings import truth
-from meanmap.ep.calling import as_now
 from meanmap.ep.doubt import ENOUGH, Lean
 from meanmap.ep.factor import Answer, FactorLike, replaced
 from meanmap.ep.inference.infer import with_oracle
@@ -19,7 +17,7 @@ from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
 from meanmap.ep.learned.operator import MessageOperator
 from meanmap.ep.learned.recorded import families_into, families_of
-from meanmap.ep.learned.signature import OwnState, Signature
+from meanmap.ep.learned.signature import Functions, Signature
 from meanmap.ep.oracles.host import HostOracle, check_answer
 from meanmap.ep.oracles.questions import Questions
 from meanmap.ep.oracles.sampling import ImportanceSampling
@@ -118,9 +116,9 @@ class Learned(HostOracle):
         if self.operator.fitted:
             raise ParameterError("operator is trained already: type learned.reuse(factor, operator).")
         self._learners: dict[Signature, FactorLearner] = {}
-        # By factor, what its function was when the run began; by function, what it changes by itself.
+        # By factor, what its function was when the run began.
         self._signatures: dict[str, Signature] = {}
-        self._states: dict[tuple[str, ...], OwnState] = {}
+        self._functions = Functions()
         # Of reused operators what they were trained on, by coordinate.
         self._ranges: dict[Signature, tuple[tuple[str, float, float], ...]] = {}
         self._reused: dict[str, tuple[tuple[str, float, float], ...]] = {}
@@ -158,7 +156,7 @@ class Learned(HostOracle):
             raise KindError(
                 f"this operator was trained on messages of {', '.join(known)}; {factor.name} has {', '.join(wanted)}."
             )
-        signature = self._signature(factor, power)
+        signature = self._functions.signature(factor, power, operator.seen.incoming)
         self._learners[signature] = FactorLearner(operator, self.rules)
         self._ranges[signature] = ranges(factor, operator.seen)
         return self
@@ -180,7 +178,7 @@ class Learned(HostOracle):
         name = questions.factor.name
         if questions.sweep == 0 or name not in self._diaries:
             self._diaries[name] = Diary(self._diaries.get(name))
-            self._signatures[name] = self._signature(questions.factor, questions.power)
+            self._signatures[name] = self._functions.signature(questions.factor, questions.power, questions.incoming)
             self._reused[name] = self._ranges.get(self._signatures[name], ())
         diary = self._diaries[name]
         learner = self._learners.setdefault(self._signatures[name], FactorLearner(self.operator, self.rules))
@@ -214,28 +212,18 @@ class Learned(HostOracle):
     def _ask(self, questions: Questions) -> Answer:
         factor = questions.factor
         oracle, diary = self._oracles[factor.name], self._diaries.get(factor.name)
-        watched = factor.host and diary is not None and not (diary.asked or diary.audited)
-        before = reads(factor.function) if watched else None
-        answer = check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle)
-        if before is not None:
-            self._state(factor, before).notice(before, reads(factor.function))
-            was, now = self._signatures[factor.name], self._signature(factor, questions.power)
-            if was in self._learners:
-                self._learners[now] = self._learners.pop(was)
-            self._signatures[factor.name] = now
+
+        def ask() -> Answer:
+            return check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle)
+
+        if not factor.host or diary is None or diary.asked or diary.audited:
+            return ask()
+        answer = self._functions.around(factor, ask)
+        was, now = self._signatures[factor.name], self._functions.signature(factor, questions.power)
+        if was in self._learners:
+            self._learners[now] = self._learners.pop(was)
+        self._signatures[factor.name] = now
         return answer
-
-    def _signature(self, factor: FactorLike, power: float) -> Signature:
-        """What a factor's function is now, without counters and memos of its own."""
-        factor = as_now(factor)
-        if not factor.host:
-            return Signature.of(factor, power)
-        found = reads(factor.function)
-        return Signature.of(factor, power, self._state(factor, found).digest(found))
-
-    def _state(self, factor: FactorLike, found: Reads) -> OwnState:
-        code = (piece for path, piece in sorted(found.pieces.items()) if path.endswith(" code"))
-        return self._states.setdefault((factor.name, *code), OwnState(found))
 
     def _with_sample(self, questions: Questions, answer: Answer, asked: np.ndarray, diary: Diary) -> Answer:
         """The answer with exact messages for a sample of predictions, and log normalisers that are right on average.
@@ -297,7 +285,7 @@ class Learned(HostOracle):
 
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:
         """The operator for a factor as it is now, to save it or to give it to another."""
-        signature = self._signature(factor, power)
+        signature = self._functions.signature(factor, power)
         if signature not in self._learners:
             raise ParameterError(f"nothing was learned for {factor.name} ({signature.factor}, power {power:g}).")
         return self._learners[signature].operator

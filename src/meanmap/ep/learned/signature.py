@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from meanmap.core.reads import Reads, digest_of, reads
-from meanmap.ep.factor import FactorLike
-from meanmap.ep.traced import Traced
+import numpy as np
 
-__all__ = ["OwnState", "Signature"]
+from meanmap.core.reads import Reads, digest_of, reads
+from meanmap.ep.calling import LINES, as_now, evaluated
+from meanmap.ep.factor import FactorLike
+from meanmap.ep.learned.recorded import usable
+from meanmap.ep.traced import Traced
+from meanmap.families import Family
+
+__all__ = ["Functions", "Signature"]
+
+# A function is looked at so many standard deviations from the means of what comes in, in one row each.
+_AWAY = (0.3, -0.7, 1.1, -1.4)
 
 
 @dataclass(frozen=True)
@@ -42,29 +50,108 @@ class Signature:
         return cls(name, float(power), content)
 
 
-class OwnState:
-    """What a function on the host changes by itself, as a counter or a memo: seen by looking before and after a call.
+class Functions:
+    """Whether a function is the one that it was, with the data that it had: asked once a run, in one place.
 
-    It is no part of what the function is. What others change in between is.
+    A function that is compiled is known by its steps and numbers. One on the host is known by what it reads, without
+    counters and memos of its own, and by its values at a few points: files, settings of other packages and all else
+    that no look at its code shows change these.
+    """
+
+    def __init__(self) -> None:
+        self._hosts: dict[tuple[str, ...], _OnHost] = {}
+
+    def signature(self, factor: FactorLike, power: float, incoming: tuple[Any, ...] | None = None) -> Signature:
+        """What a factor's function is now; the first messages that come in say where it is looked at from then on."""
+        factor = as_now(factor)
+        if not factor.host:
+            return Signature.of(factor, power)
+        found = reads(factor.function)
+        known = self._known(factor, found)
+        if incoming is not None:
+            known.choose(factor, incoming, found)
+        return Signature.of(factor, power, known.content(factor, found))
+
+    def around(self, factor: FactorLike, ask: Callable[[], Any]) -> Any:
+        """Ask a factor's function something; what changes meanwhile is its own."""
+        if not factor.host:
+            return ask()
+        before = reads(factor.function)
+        answer = ask()
+        self._known(factor, before).notice(before, reads(factor.function))
+        return answer
+
+    def _known(self, factor: FactorLike, found: Reads) -> "_OnHost":
+        code = (piece for path, piece in sorted(found.pieces.items()) if path.endswith(" code"))
+        return self._hosts.setdefault((factor.name, *code), _OnHost(found))
+
+
+class _OnHost:
+    """A function on the host: what it changes by itself, such as a counter or a memo, and where it is looked at.
+
+    What it changes is seen by looking before and after a call, and no part of what it is. What others change is.
     """
 
     def __init__(self, first: Reads):
         self.first, self.own = first.pieces, set[str]()
+        self.points: list[np.ndarray] | None = None
+
+    def choose(self, factor: FactorLike, incoming: tuple[Any, ...], found: Reads) -> None:
+        """Points where the function is looked at in every run; none for one with noise of its own."""
+        if self.points is not None:
+            return
+        points = _points(incoming[: len(incoming) - factor.outputs])
+        if points is not None:
+            same = _values(factor, points) == _values(factor, points)
+            self.points = points if same else []
+            self.notice(found, reads(factor.function))
 
     def notice(self, before: Reads, after: Reads) -> None:
         """Nobody but the function came between these."""
         paths = before.pieces.keys() | after.pieces.keys()
         self.own |= {path for path in paths if before.pieces.get(path) != after.pieces.get(path)}
 
-    def digest(self, found: Reads) -> str:
-        """A text for the rest; entries that came to a dictionary or list which the function fills are its own too."""
+    def content(self, factor: FactorLike, found: Reads) -> str:
+        """A text for the rest and the values; entries that came to a list or dictionary which it fills are its own."""
         filled = tuple(path.removesuffix(" entries") + "[" for path in self.own if path.endswith(" entries"))
         kept = {
             path: piece
             for path, piece in found.pieces.items()
             if path not in self.own and (path in self.first or not filled or not path.startswith(filled))
         }
-        return digest_of(kept)
+        return digest_of(kept | ({"values": _values(factor, self.points)} if self.points else {}))
+
+
+def _points(incoming: tuple[Any, ...]) -> list[np.ndarray] | None:
+    """One point in each of a few rows, about what comes in; None where too little comes in."""
+    rows = np.flatnonzero(usable(incoming))
+    if not len(rows):
+        return None
+    rows = rows[np.linspace(0, len(rows) - 1, len(_AWAY)).astype(int)]
+    return [
+        _near(each, rows, np.array(_AWAY)) if isinstance(each, Family) else np.asarray(each, float)[rows]
+        for each in incoming
+    ]
+
+
+def _near(message: Any, rows: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """So many standard deviations from means, in a coordinate in which every number is a point."""
+    kind, mean = type(message), np.asarray(message.mean())[rows]
+    if kind.states is not None:
+        return np.array(kind.states)[(away > 0).astype(int)]
+    sd, line = np.sqrt(np.asarray(message.var())[rows]), kind.coordinates[-1]
+    if line == "log":
+        return LINES[line](np.log(mean) + away * sd / mean)
+    if line == "logit":
+        return LINES[line](np.log(mean / (1 - mean)) + away * sd / (mean * (1 - mean)))
+    return mean + away * sd
+
+
+def _values(factor: FactorLike, points: list[np.ndarray]) -> str:
+    try:
+        return evaluated(factor, points).tobytes().hex()
+    except Exception as error:  # whatever the function raises: a run that comes there says so
+        return type(error).__name__
 
 
 def _label(function: Callable[..., Any]) -> str:
