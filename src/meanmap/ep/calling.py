@@ -1,8 +1,9 @@
 """Calling a user's function at many points: compiled if JAX can trace it, else on the host."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +14,24 @@ from jax.extend.core import ClosedJaxpr
 from meanmap.core.errors import KindError, ShapeError
 from meanmap.core.types import Array
 from meanmap.ep.factor import FactorLike, replaced
+from meanmap.ep.hosted import Hosted
 from meanmap.ep.piecewise.memory import memory_of
 from meanmap.ep.traced import traced
 from meanmap.ep.variables import NOT_TRACEABLE
 from meanmap.families.line import LARGEST_LOG
 
-__all__ = ["LINES", "as_now", "before_sigmoid", "call", "evaluated", "is_host_function", "remembered", "user_errors"]
+__all__ = [
+    "LINES",
+    "Spent",
+    "accounting",
+    "as_now",
+    "before_sigmoid",
+    "call",
+    "evaluated",
+    "is_host_function",
+    "remembered",
+    "user_errors",
+]
 
 
 def as_now(factor: FactorLike, memory: Any = None) -> Any:
@@ -28,7 +41,7 @@ def as_now(factor: FactorLike, memory: Any = None) -> Any:
     with this number.
     """
     if factor.host:
-        return replaced(factor, memory=memory)
+        return replaced(factor, own=Hosted(factor.function), memory=memory)
     if factor.traced is not None:
         return factor
     variables = factor.arguments[: len(factor.arguments) - factor.outputs]
@@ -36,7 +49,7 @@ def as_now(factor: FactorLike, memory: Any = None) -> Any:
         try:
             found = traced(factor.own, _examples(variables, factor.random))
         except NOT_TRACEABLE:  # it takes another way than when the factor was made
-            return replaced(factor, host=True, memory=memory)
+            return replaced(factor, own=Hosted(factor.function), host=True, memory=memory)
     _check_number(found.shape, factor.name)
     return replaced(factor, own=None, traced=found)
 
@@ -112,8 +125,7 @@ def evaluated(factor: FactorLike, values: list[np.ndarray]) -> np.ndarray:
     """A function on the host at a few points, outside of compiled programs; a sampler gets the same seeds each time."""
     count = len(values[0])
     seeds = [np.arange(2 * count, dtype=np.uint32).reshape(count, 2)] if factor.random else []
-    host = _Host(factor.function, factor.name, factor.random, factor.vectorised)
-    return host.all([*seeds, *values]) if factor.vectorised else host.each([*seeds, *values])
+    return _Host(factor.function, factor.name, factor.random, factor.vectorised).counted([*seeds, *values])
 
 
 def remembered(
@@ -188,6 +200,27 @@ def user_errors() -> Iterator[None]:
 _waiting: list[list[BaseException]] = []
 
 
+class Spent(NamedTuple):
+    """What a function on the host took in a run."""
+
+    evaluations: int
+    seconds: float
+
+
+_accounts: list[dict[str, Spent]] = []
+
+
+@contextmanager
+def accounting() -> Iterator[dict[str, Spent]]:
+    """What functions on the host take meanwhile, by the name of their factor."""
+    account: dict[str, Spent] = {}
+    _accounts.append(account)
+    try:
+        yield account
+    finally:
+        _accounts[:] = [each for each in _accounts if each is not account]
+
+
 class _Host:
     """A Python function of single points, or of many at once, as a function of arrays."""
 
@@ -210,7 +243,7 @@ class _Host:
         if _waiting and _waiting[-1]:
             return np.full(len(flat[0]), np.nan)
         try:
-            return self.all(flat) if self.vectorised else self.each(flat)
+            return self.counted(flat)
         except BaseException as error:
             error.add_note(f"in the function of {self.name}")
             if not _waiting:
@@ -218,8 +251,17 @@ class _Host:
             _waiting[-1].append(error)
             return np.full(len(flat[0]), np.nan)
 
-    def each(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values point by point."""
+    def counted(self, flat: list[np.ndarray]) -> np.ndarray:
+        """Values for many points, on the account of the run."""
+        start, count = time.perf_counter(), len(flat[0])
+        try:
+            return self._all(flat) if self.vectorised else self._each(flat)
+        finally:
+            for account in _accounts:
+                known = account.get(self.name, Spent(0, 0.0))
+                account[self.name] = Spent(known.evaluations + count, known.seconds + time.perf_counter() - start)
+
+    def _each(self, flat: list[np.ndarray]) -> np.ndarray:
         out = np.empty(flat[0].shape[0])
         for at in range(len(out)):
             row = [_plain(value[at]) for value in flat]
@@ -228,8 +270,7 @@ class _Host:
             out[at] = self._numbers(self.function(*row), (), "one value")
         return out
 
-    def all(self, flat: list[np.ndarray]) -> np.ndarray:
-        """Values by one call."""
+    def _all(self, flat: list[np.ndarray]) -> np.ndarray:
         count = flat[0].shape[0]
         if self.random:
             flat = [np.random.default_rng(flat[0].ravel()), *flat[1:]]  # pyright: ignore[reportAssignmentType]
@@ -277,7 +318,7 @@ class _Remembered:
             )
         else:
             mask = np.asarray(wanted).reshape(z.shape)
-            known_as = self.host.function, self.host.vectorised, self.line, self.at
+            known_as = Hosted(self.host.function), self.host.vectorised, self.line, self.at
             value, error = memory.ask(known_as, self._values, z, mask, others)
         both = np.stack([value, error], -1).reshape(*batch, -1, 2)
         return np.ascontiguousarray(both)[..., None].view(np.uint32)

@@ -307,3 +307,61 @@ def test_what_no_look_at_the_code_shows_is_seen_in_its_values(tmp_path):
         post = ep.infer(model, learned, rng=0)
         np.testing.assert_allclose(post["z"].mean(), (means + 2 * centre) / 3, atol=1e-2)
         assert len(learned._learners) == learners
+
+
+def test_answers_of_which_nothing_can_be_learned_are_asked_for():
+    z = ep.Variable("z", ep.Normal(0.0, 1.0), plate=24)
+    model = ep.FactorGraph(ep.Logistic(z, observed=np.ones(24, int)))
+    post = ep.infer(model, ep.Learned(initial=20), rng=0)
+    assert post.report.converged
+    np.testing.assert_allclose(post["z"].mean(), ep.infer(model)["z"].mean(), rtol=1e-9)
+    assert any("answers are the same: all messages were asked from then on" in note for note in post.report.notes)
+
+
+def test_what_gave_up_stands_aside_until_it_has_seen_twice_as_much():
+    factor, rng = label(60)
+    learned = ep.Learned(initial=60)
+    learned.check(factor)
+
+    def run():
+        for sweep in (0, 1, 2, None):
+            came = ep.Normal(rng.normal(size=60), rng.uniform(0.5, 2, 60)), np.ones(60)
+            learned.answer(ep.extending.Questions.of(factor, came, 1.0, jax.random.key(0), sweep))
+        return learned.diary(factor.name)
+
+    first = run()
+    assert first.predicted > 0
+    assert learned.stop_predicting(factor)
+    # Each run that stands aside keeps the 60 messages of its end.
+    known = learned._learner(factor.name).known
+    second, *later = (run() for _ in range(1 + -(-known // 60)))
+    assert (second.asked, second.predicted) == (240, 0)
+    assert (
+        "in an earlier run sweeps with predictions did not come to rest: all messages were asked" in second.notes()[0]
+    )
+    assert later[-1].predicted > 0
+
+
+def test_values_of_a_function_are_kept_from_run_to_run_and_none_that_followed_an_error():
+    fails = True
+
+    def density(z):
+        if fails and float(z) > 0.9:
+            raise ArithmeticError("out of order")
+        return -np.hypot(1.0, float(z) - 0.5)
+
+    def run(oracle):
+        z = ep.Variable("z", ep.Normal(np.linspace(-1.0, 1.0, 8), 1.0))
+        post = ep.infer(ep.FactorGraph(ep.Density(density, z, name="d")), oracle, rng=0)
+        return post["z"].mean(), post.report.counts["d: evaluations of its function"]
+
+    learned = ep.Learned(initial=100)
+    with pytest.raises(ArithmeticError, match="out of order"):
+        run(learned)
+    fails = False
+    exact, evaluations = run(None)
+    found = [run(learned) for _ in range(2)]
+    for mean, _ in found:
+        np.testing.assert_allclose(mean, exact, atol=1e-6)
+    assert found[0][1] >= evaluations
+    assert found[1][1] <= 4  # looks at whether it is the same function

@@ -13,6 +13,7 @@ from meanmap.core.settings import truth
 from meanmap.core.types import Array
 from meanmap.ep.calling import before_sigmoid, call, is_host_function
 from meanmap.ep.factor import Answer, Factor, common_plate, replaced
+from meanmap.ep.hosted import Hosted
 from meanmap.ep.lines import inside, log_message
 from meanmap.ep.oracles.host import HostOracle
 from meanmap.ep.oracles.oracle import Oracle
@@ -45,7 +46,8 @@ class BlackBoxFactor(Factor):
     @property
     def function(self) -> Callable[..., Any]:
         """The user's function; in a run that is compiled, with what it read around itself at the start."""
-        return self.own if self.traced is None else self.traced
+        own = self.own.function if isinstance(self.own, Hosted) else self.own
+        return own if self.traced is None else self.traced
 
     def integrated(self) -> list[Variable]:
         """The variables over which an oracle integrates."""

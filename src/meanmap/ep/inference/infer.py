@@ -13,7 +13,7 @@ from meanmap.core.rng import Rng
 from meanmap.core.synonyms import own_words
 from meanmap.core.threads import one_blas_thread
 from meanmap.core.types import Seed
-from meanmap.ep.calling import as_now
+from meanmap.ep.calling import accounting, as_now
 from meanmap.ep.factor import Factor, FactorLike, replaced
 from meanmap.ep.factors.blackbox import BlackBoxFactor
 from meanmap.ep.graph import FactorGraph
@@ -90,8 +90,9 @@ def infer(
     Returns
     -------
     Posterior
-        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. Of data that cannot be under
-        the model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
+        Beliefs by name, `log_evidence`, `report`; an interrupted loop returns what it has. The report counts
+        evaluations of functions on the host, with the seconds in these and besides. Of data that cannot be under the
+        model (sharp intervals or tables that exclude one another) the log evidence is −∞, and a note says why.
 
     Notes
     -----
@@ -124,7 +125,7 @@ def infer(
     enough = float(parameter(tolerance, "tolerance", axes=0)) * step
     check_policy(improper)
     source = Rng.of(rng if start_from is None or rng is not None else start_from.seed)
-    with remembering() as memory, concrete("infer"), Door():
+    with remembering() as memory, accounting() as spent, concrete("infer"), Door():
         factors, hosts = _ready(model, messages, alpha, memory)
         orders, far = along(factors)
         chosen = chosen_schedule(schedule, hosts, factors, far)
@@ -137,7 +138,7 @@ def infer(
         key = source.key
         if layout is not None:
             plan, state, key = layout.plan(plan), layout.state(plan, state), layout.key(key)
-        record = Record(factors, hosts, limit)
+        record = Record(factors, hosts, limit, spent)
         orders = tuple(pad(order, bucket(len(order))) for order in orders)
         run = Run(_ladder(plan, factors), key, alpha, improper, chosen, orders, hosts, record)
         record.impossible = excluded(factors)

@@ -1,10 +1,12 @@
 """What a run says about itself: how far beliefs moved, and what happened to which message of which factor."""
 
+import time
 from typing import Any
 
 import numpy as np
 
 from meanmap.core.report import Report
+from meanmap.ep.calling import Spent
 from meanmap.ep.doubt import ENOUGH
 from meanmap.ep.factor import Factor
 from meanmap.ep.oracles.host import HostOracle
@@ -26,8 +28,16 @@ _FEW = 30
 class Record:
     """Collects what the sweeps of one run report."""
 
-    def __init__(self, factors: tuple[Factor, ...], hosts: dict[int, HostOracle], limit: int):
+    def __init__(
+        self,
+        factors: tuple[Factor, ...],
+        hosts: dict[int, HostOracle],
+        limit: int,
+        spent: dict[str, Spent] | None = None,
+    ):
         self.factors, self.hosts, self.limit = factors, hosts, limit
+        # By factor what its function on the host has taken so far, and when the run began.
+        self.spent, self.began = {} if spent is None else spent, time.perf_counter()
         self.asked = dict.fromkeys(hosts, 0)
         self.residuals: list[float] = []
         self.totals = np.zeros((len(factors), len(EVENTS)), int)
@@ -124,6 +134,7 @@ class Record:
             notes.append("there is no log evidence: it would need the messages that were left out")
         elif self.converged and not np.isfinite(log_evidence):
             notes.append("the log evidence is not a number: an improper message leaves a factor without a normaliser")
+        counts |= {f"{name}: evaluations of its function": spent.evaluations for name, spent in self.spent.items()}
         return Report(
             self._status(),
             self.converged and not self.impossible,
@@ -131,7 +142,15 @@ class Record:
             self.residuals,
             counts,
             tuple(notes),
+            self._seconds(),
         )
+
+    def _seconds(self) -> dict[str, float]:
+        """How long functions on the host took, and all besides; a compiled function is not told from the rest."""
+        if not self.spent:
+            return {}
+        inside = {f"{name}: seconds in its function": spent.seconds for name, spent in self.spent.items()}
+        return inside | {"seconds besides": time.perf_counter() - self.began - sum(inside.values())}
 
     def _together(self) -> list[str]:
         """What doubts of single messages add up to for what the members of a plate share.

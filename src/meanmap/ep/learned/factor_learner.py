@@ -12,6 +12,7 @@ from meanmap.ep.learned.operator import MessageOperator, Predicted
 from meanmap.ep.learned.points import varying
 from meanmap.ep.learned.recorded import Recorded, usable
 from meanmap.ep.oracles.questions import Questions
+from meanmap.ep.piecewise.memory import Memory
 from meanmap.families import Family
 
 __all__ = ["FEWEST", "FactorLearner", "Rules"]
@@ -42,6 +43,43 @@ class FactorLearner:
     def __init__(self, operator: MessageOperator, rules: Rules):
         self.operator, self.rules = operator, rules
         self.waiting: Recorded | None = None
+        # Why it stood aside in an earlier run, and how many messages it knew then.
+        self.gave_up, self.knew = "", 0
+        self.forget_values()
+
+    def begin(self, diary: Diary) -> None:
+        """At the start of a run: what gave up stands aside until it has seen twice as much, what is worn is new."""
+        if self.memory.is_worn:
+            self.forget_values()
+        if not self.gave_up:
+            return
+        if self.known >= 2 * self.knew:
+            self.gave_up = ""
+            return
+        diary.gave_up = f"in an earlier run {self.gave_up}"
+
+    def forget_values(self) -> None:
+        """Begin anew with values of the function: those that followed an error are none."""
+        self.memory = Memory(of_one=True)
+
+    def give_up(self, reason: str, diary: Diary) -> None:
+        """Nothing is predicted any more in this run."""
+        diary.gave_up = self.gave_up = reason
+        self.knew = self.known
+
+    @property
+    def known(self) -> int:
+        """How many messages were learned or wait for it."""
+        return len(self.operator) + (0 if self.waiting is None else len(self.waiting))
+
+    def watch(self, questions: Questions, exact: Answer) -> None:
+        """Keep what was answered while it stands aside, to be learned when that is twice as much."""
+        fine = usable(questions.incoming) & _with_numbers(exact)
+        if fine.any():
+            self._wait(Recorded.of(questions.incoming, exact)[fine])
+
+    def _wait(self, new: Recorded) -> None:
+        self.waiting = new if self.waiting is None else self.waiting + new
 
     def prepare(self, questions: Questions, diary: Diary) -> None:
         """Choose settings anew if too much of what comes in is unlike what they were chosen on."""
@@ -121,8 +159,7 @@ class FactorLearner:
         lawful = usable(questions.incoming)
         fine = lawful[wanted] & _with_numbers(exact)
         if fine.any():
-            new = Recorded.of(questions[wanted].incoming, exact)[fine]
-            self.waiting = new if self.waiting is None else self.waiting + new
+            self._wait(Recorded.of(questions[wanted].incoming, exact)[fine])
         failed = refresh and diary.recent_audits() >= _AUDITS and diary.recent_score() > _TOO_FAR
         ready = self.operator.fitted or (self.waiting is not None and _enough(self.waiting.incoming))
         if ready and ((wanted & ~audited).any() or failed):

@@ -15,7 +15,7 @@ from meanmap.ep.learned.card import ranges
 from meanmap.ep.learned.diary import Diary
 from meanmap.ep.learned.factor_learner import FEWEST, FactorLearner, Rules
 from meanmap.ep.learned.kernel_regression import KernelRegression
-from meanmap.ep.learned.operator import MessageOperator
+from meanmap.ep.learned.operator import MessageOperator, NothingToLearn
 from meanmap.ep.learned.recorded import families_into, families_of
 from meanmap.ep.learned.signature import Functions, Signature
 from meanmap.ep.oracles.host import HostOracle, check_answer
@@ -180,14 +180,29 @@ class Learned(HostOracle):
             self._diaries[name] = Diary(self._diaries.get(name))
             self._signatures[name] = self._functions.signature(questions.factor, questions.power, questions.incoming)
             self._reused[name] = self._ranges.get(self._signatures[name], ())
-        diary = self._diaries[name]
-        learner = self._learners.setdefault(self._signatures[name], FactorLearner(self.operator, self.rules))
-        if diary.gave_up:
-            with diary.clock("asking", len(questions)):
-                answer = self._ask(questions)
-            diary.add(len(questions), 0, 0, np.nan)
-            diary.evidence_error = 0.0
-            return answer
+            self._learner(name).begin(self._diaries[name])
+        diary, learner = self._diaries[name], self._learner(name)
+        if questions.factor.host:  # values of its function are kept from run to run
+            questions = replace(questions, factor=replaced(questions.factor, memory=learner.memory.number))
+        if not diary.gave_up:
+            try:
+                return self._predicted(questions, learner, diary)
+            except NothingToLearn as problem:
+                learner.give_up(str(problem).split(":")[0], diary)
+        with diary.clock("asking", len(questions)):
+            answer = self._ask(questions)
+        if questions.sweep is None:
+            learner.watch(questions, answer)
+        diary.add(len(questions), 0, 0, np.nan)
+        diary.evidence_error = 0.0
+        return answer
+
+    def _learner(self, name: str) -> FactorLearner:
+        """What is learned about a factor's function as it was when the run began."""
+        return self._learners.setdefault(self._signatures[name], FactorLearner(self.operator, self.rules))
+
+    def _predicted(self, questions: Questions, learner: FactorLearner, diary: Diary) -> Answer:
+        """Predictions where they are sure, and what is asked is learned."""
         learner.prepare(questions, diary)
         with diary.clock("predicting"):
             guess = learner.guess(questions)
@@ -214,14 +229,18 @@ class Learned(HostOracle):
         oracle, diary = self._oracles[factor.name], self._diaries.get(factor.name)
 
         def ask() -> Answer:
-            return check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle)
+            try:
+                return check_answer(oracle, questions) if oracle.on_host else questions.ask(oracle)
+            except BaseException:
+                self._learner(factor.name).forget_values()
+                raise
 
         if not factor.host or diary is None or diary.asked or diary.audited:
             return ask()
         answer = self._functions.around(factor, ask)
         was, now = self._signatures[factor.name], self._functions.signature(factor, questions.power)
         if was in self._learners:
-            self._learners[now] = self._learners.pop(was)
+            self._learners.setdefault(now, self._learners.pop(was))
         self._signatures[factor.name] = now
         return answer
 
@@ -265,12 +284,12 @@ class Learned(HostOracle):
             diary.lean = diary.lean._replace(error=np.zeros_like(lean.error))
         if not self.rules.audit or not diary.lean.matters(_LEAN):
             return True
+        learner = self._learner(factor.name)
         diary.looks += 1
         diary.whole_looks += drawn == sample.of
         if diary.whole_looks == _LOOKS:
-            diary.gave_up = "predictions leaned to one side whatever was learned"
+            learner.give_up("predictions leaned to one side whatever was learned", diary)
         diary.asked += drawn
-        learner = self._learners[self._signatures[factor.name]]
         with diary.clock("learning"):
             learner.learn(sample.questions, np.ones(drawn, bool), np.zeros(drawn, bool), sample.exact, None, diary)
         return False
@@ -280,7 +299,7 @@ class Learned(HostOracle):
         diary = self._diaries.get(factor.name)
         if diary is None or diary.gave_up or not diary.predicted or not self.rules.audit:
             return False
-        diary.gave_up = "sweeps with predictions did not come to rest"
+        self._learner(factor.name).give_up("sweeps with predictions did not come to rest", diary)
         return True
 
     def trained(self, factor: FactorLike, power: float = 1.0) -> MessageOperator:

@@ -18,7 +18,11 @@ from meanmap.ep.learned.recorded import Recorded, families_of, usable
 from meanmap.ep.learned.regression import Regression
 from meanmap.ep.learned.targets import TARGETS, Target
 
-__all__ = ["MessageOperator", "Predicted"]
+__all__ = ["MessageOperator", "NothingToLearn", "Predicted"]
+
+
+class NothingToLearn(InputError):
+    """Answers of which no operator can be made."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class MessageOperator(Value):
         numbers = target.table(self.seen)
         fine &= np.isfinite(numbers).all(axis=1)
         if not fine.any():
-            raise InputError(
+            raise NothingToLearn(
                 f"none of {len(fine)} answers can be learned from: their {target.name} are not finite, because "
                 "messages that come in or go out are improper."
             )
@@ -151,7 +155,7 @@ class MessageOperator(Value):
         centre, scale = numbers.mean(0), numbers.std(0)
         constant = scale <= 1e-12 * np.abs(centre)
         if constant.all() and len(numbers) > 1:
-            raise InputError(
+            raise NothingToLearn(
                 f"all {len(numbers)} answers are the same: there is nothing to learn. Messages that never change need "
                 "no operator."
             )

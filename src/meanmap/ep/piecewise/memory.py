@@ -1,5 +1,6 @@
 """What a run has paid for: values of functions on the host, by function and by the other arguments of a row."""
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -12,17 +13,29 @@ from meanmap.ep.piecewise.pieces import Pieces
 
 __all__ = ["Memory", "memory_of", "remembering"]
 
+# A memory that is kept from run to run is worn after so many rows, or so many evaluations in one: at twice as many
+# pieces are given up.
+_LINES, _OFTEN = 10_000, 2048
+
+_numbers, _memories = count(1), weakref.WeakValueDictionary[int, "Memory"]()
+
 
 class Memory:
-    """Pieces of functions, kept for one run, because the next may find another function behind the same name."""
+    """Pieces of functions, kept for one run, because the next may find another function behind the same name.
 
-    def __init__(self) -> None:
+    Compiled programs hand on its `number`. One that is `of_one` function, which somebody has recognised, is kept for
+    longer, and knows that function by whatever object it comes.
+    """
+
+    def __init__(self, of_one: bool = False) -> None:
+        self.number, self.of_one = np.uint32(next(_numbers) % 2**32), of_one
+        _memories[int(self.number)] = self
         self._functions: dict[Any, _Rows] = {}
         self._lock = Lock()  # each device calls from a thread of its own
 
     def ask(
         self,
-        known_as: Any,
+        known_as: tuple[Any, ...],
         evaluate: Callable[[np.ndarray, list[np.ndarray]], np.ndarray],
         z: np.ndarray,
         wanted: np.ndarray,
@@ -32,8 +45,8 @@ class Memory:
 
         Parameters
         ----------
-        known_as : hashable
-            What tells one function from another.
+        known_as : tuple
+            The function first, and how it is asked.
         evaluate : callable
             From points (n,) and arguments (n, ...) to values (n,).
         z, wanted : arrays (rows, points)
@@ -42,7 +55,14 @@ class Memory:
             Of the function besides z.
         """
         with self._lock:
+            known_as = known_as[1:] if self.of_one else known_as
             return self._functions.setdefault(known_as, _Rows()).ask(evaluate, z, wanted, arguments)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether it is time for a new one: much is kept, or a line was refined so often that it may be given up."""
+        pieces = [rows.pieces for rows in self._functions.values()]
+        return any(len(each.evaluations) > _LINES or each.evaluations.max(initial=0) > _OFTEN for each in pieces)
 
 
 class _Rows:
@@ -76,20 +96,13 @@ class _Rows:
         return self.evaluate(z, [each[line] for each in self.arguments])
 
 
-_numbers, _memories = count(1), dict[int, Memory]()
-
-
 @contextmanager
 def remembering() -> Iterator[np.uint32]:
     """A memory for the time of a run, under a number that compiled programs can hand on."""
-    number = next(_numbers) % 2**32
-    _memories[number] = Memory()
-    try:
-        yield np.uint32(number)
-    finally:
-        del _memories[number]
+    memory = Memory()
+    yield memory.number
 
 
 def memory_of(number: int) -> Memory | None:
-    """The memory of a number, while its run lasts."""
+    """The memory of a number, while somebody keeps it."""
     return _memories.get(number)
